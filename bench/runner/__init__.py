@@ -1,0 +1,1 @@
+"""The interleaved benchmark runner behind bench/run.py: cells, allocators, measuring, statistics, report."""

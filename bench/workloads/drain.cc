@@ -1,0 +1,117 @@
+// drain: does memory go back to the system?  Allocates 250 MB of small blocks of mixed sizes, frees them all in random
+// order, and then lives on with a little activity, as a server does after its rush hour.
+// Reports the resident set before, at the top, right after the last free, and at the end, and the ratio end to before.
+//
+//   drain [--megabytes 250] [--wait 3] [--threads 1]
+//
+// wait: seconds of light activity, to be longer than every allocator's decay (10 s is the longest default among the
+// peers).  With threads, each allocates its share and frees what its neighbour allocated.
+// How it misleads: an allocator that gives back at once looks perfect here and slow in threadtest; one that only acts
+// when called upon depends on the activity; 250 MB in one phase is kinder than a program that never frees everything.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <span>
+
+#include "common.h"
+
+namespace {
+
+using namespace bench;
+
+struct Block {
+  void* address;
+  std::size_t size;
+};
+
+// Its own mapping, which leaves no trace in the allocator or in the resident set.
+class Blocks {
+ public:
+  explicit Blocks(std::size_t count)
+      : bytes_(count * sizeof(Block)),
+        data_(static_cast<Block*>(
+            mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    if (data_ == MAP_FAILED) std::abort();
+  }
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+  ~Blocks() { munmap(data_, bytes_); }
+  std::span<Block> all() { return {data_, bytes_ / sizeof(Block)}; }
+
+ private:
+  std::size_t bytes_;
+  Block* data_;
+};
+
+void fill(std::span<Block> blocks, std::uint64_t seed) {
+  Random random(seed);
+  for (Block& block : blocks) {
+    std::uint32_t draw = random.next();
+    block.size = draw % 8 != 0 ? 16 + draw % 500 : 16 + draw % 4000;
+    block.address = allocate(block.size);
+    escape(block.address);
+    std::memset(block.address, 1, block.size);
+  }
+}
+
+void free_in_random_order(std::span<Block> blocks, std::uint64_t seed) {
+  Random random(seed);
+  for (std::size_t left = blocks.size(); left > 0; --left) {
+    std::swap(blocks[left - 1], blocks[random.below(static_cast<std::uint32_t>(left))]);
+    release(blocks[left - 1].address, blocks[left - 1].size);
+  }
+}
+
+void light_activity(double seconds) {
+  Random random(3);
+  for (double end = now() + seconds; now() < end;) {
+    for (int i = 0; i < 100; ++i) {
+      std::size_t size = 16 + random.below(1000);
+      release(allocate_touched(size), size);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+constexpr std::size_t kMeanSize = 484;  // of the sizes that fill() draws
+
+}  // namespace
+
+int main(int count, char** values) {
+  Arguments arguments(count, values);
+  unsigned threads = arguments.count("threads", 1);
+  double megabytes = arguments.number("megabytes", 250);
+  double wait = arguments.number("wait", 3);
+
+  light_activity(0.05);
+  long before = resident_kb();
+  long top = 0;
+  double ops = 0;
+  Span span;
+  {
+    Blocks blocks(static_cast<std::size_t>(megabytes * 1048576 / kMeanSize / threads) * threads);
+    std::size_t share = blocks.all().size() / threads;
+    auto part = [&](unsigned index) { return blocks.all().subspan(index % threads * share, share); };
+    if (threads == 1) {
+      double start = now();
+      fill(part(0), 1);
+      top = resident_kb();
+      free_in_random_order(part(0), 2);
+      span.elapsed = now() - start;
+    } else {
+      span = run_workers(threads, false, [&](unsigned index) { fill(part(index), index + 1); });
+      top = resident_kb();
+      span.elapsed += run_workers(threads, false, [&](unsigned index) {
+        free_in_random_order(part(index + 1), index + 1);
+      }).elapsed;
+    }
+    ops = static_cast<double>(blocks.all().size());
+  }
+  long freed = resident_kb();
+  light_activity(wait);
+  long end = resident_kb();
+  report({"drain", std::to_string(static_cast<int>(megabytes)) + "MB", threads, ops, span.elapsed / ops * 1e9,
+          field("before_kb", static_cast<double>(before)) + field("top_kb", static_cast<double>(top)) +
+              field("freed_kb", static_cast<double>(freed)) + field("end_kb", static_cast<double>(end)) +
+              field("end_ratio", static_cast<double>(end) / static_cast<double>(before))});
+}

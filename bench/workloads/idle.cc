@@ -1,0 +1,53 @@
+// idle: what a thread costs that allocated once and then sleeps.  Resident kilobytes per thread: the growth of the
+// resident set from just before the threads are started until all have allocated, divided by their number.
+//
+//   idle [--threads 1000] [--size 64]        --size 0: threads that allocate nothing, for comparison
+//
+// How it misleads: the figure contains the thread's stack and descriptor (about 8-12 KB, see --size 0), which are not
+// the allocator's, and the kernel's side of a thread is not in it.
+#include <condition_variable>
+#include <mutex>
+
+#include "common.h"
+
+int main(int count, char** values) {
+  using namespace bench;
+  Arguments arguments(count, values);
+  unsigned threads = arguments.count("threads", 1000);
+  std::size_t size = arguments.count("size", 64);
+
+  std::mutex mutex;
+  std::condition_variable arrived;
+  std::condition_variable leaving;
+  unsigned sleeping = 0;
+  bool leave = false;
+  std::vector<std::thread> workers;
+  workers.reserve(threads);
+  resident_kb();
+  long before = resident_kb();
+  double start = now();
+  for (unsigned i = 0; i < threads; ++i) {
+    workers.emplace_back([&] {
+      void* block = size == 0 ? nullptr : allocate_touched(size);
+      std::unique_lock lock(mutex);
+      ++sleeping;
+      arrived.notify_one();
+      leaving.wait(lock, [&] { return leave; });
+      lock.unlock();
+      if (block != nullptr) release(block, size);
+    });
+    // One at a time: all are alive in the end, and none waits for a lock that would make it touch more stack.
+    std::unique_lock lock(mutex);
+    arrived.wait(lock, [&] { return sleeping == i + 1; });
+  }
+  double elapsed = now() - start;
+  long after = resident_kb();
+  {
+    std::lock_guard lock(mutex);
+    leave = true;
+  }
+  leaving.notify_all();
+  for (auto& worker : workers) worker.join();
+  report({"idle", std::to_string(size), threads, static_cast<double>(threads), elapsed / threads * 1e9,
+          field("kb_per_thread", static_cast<double>(after - before) / threads)});
+}

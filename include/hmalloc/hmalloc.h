@@ -1,0 +1,155 @@
+/* hmalloc: a memory allocator that tells thread-local from shared memory.
+ *
+ * Linked or preloaded, libhmalloc replaces malloc and its family.  This header adds the explicit API, with which a
+ * program says what it knows: a block is local (only this thread frees it) or shared (others will).
+ *
+ * Units     sizes and alignments are bytes.
+ * Alignment every block is aligned to at least 16 bytes.
+ * Ownership every block belongs to the caller until freed.  Blocks of hm_malloc, hm_shared_alloc, malloc and new may
+ *           be freed by any thread; a local block should be freed by the thread that allocated it.  If another thread
+ *           frees it all the same, the block is handed back to its owner: slower, never corrupting.
+ * Threads   every function may be called from any thread at any time; none is async-signal-safe.
+ * Errors    allocation functions return NULL and set errno to ENOMEM; the old block of a failed realloc stays intact.
+ *           Freeing never changes errno.  A pointer that is no live block ends the program: one line on descriptor 2,
+ *           then abort.
+ * Source    "An efficient multi-threaded memory allocator for PDES applications" (HMalloc), sections 3.1 to 3.3.
+ */
+#ifndef HMALLOC_HMALLOC_H
+#define HMALLOC_HMALLOC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HM_VERSION_MAJOR 0
+#define HM_VERSION_MINOR 1
+#define HM_VERSION_PATCH 0
+#define HM_VERSION_STRING "0.1.0"
+
+#ifdef __cplusplus
+#define HM_NOEXCEPT noexcept
+extern "C" {
+#else
+#define HM_NOEXCEPT
+#endif
+
+#define HM_API __attribute__((visibility("default")))
+#define HM_ALLOC(...) __attribute__((malloc, warn_unused_result, alloc_size(__VA_ARGS__)))
+
+/* "0.1.0": the version of the library that serves the calls. */
+HM_API const char* hm_version(void) HM_NOEXCEPT;
+
+/* ---- General blocks: malloc and its family under hm_ names, for any thread. ---------------------------------- */
+
+HM_API void* hm_malloc(size_t size) HM_NOEXCEPT HM_ALLOC(1);
+HM_API void* hm_calloc(size_t count, size_t size) HM_NOEXCEPT HM_ALLOC(1, 2);
+HM_API void* hm_realloc(void* block, size_t size) HM_NOEXCEPT __attribute__((warn_unused_result, alloc_size(2)));
+/* alignment must be a power of two, else NULL and EINVAL. */
+HM_API void* hm_aligned_alloc(size_t alignment, size_t size) HM_NOEXCEPT HM_ALLOC(2);
+HM_API void hm_free(void* block) HM_NOEXCEPT;
+/* Bytes that may be used at block, at least the size asked for; 0 for NULL. */
+HM_API size_t hm_usable_size(const void* block) HM_NOEXCEPT;
+
+/* ---- Shared blocks: whole cache lines, for messages that other threads will free (section 3.2). --------------- */
+
+/* Never shares a 64-byte line with another block. */
+HM_API void* hm_shared_alloc(size_t size) HM_NOEXCEPT HM_ALLOC(1);
+HM_API void hm_shared_free(void* block) HM_NOEXCEPT;
+/* The same for a caller that knows the size it asked hm_shared_alloc for: reads no metadata.  A wrong size is
+ * caught by the checked library only. */
+HM_API void hm_shared_free_sized(void* block, size_t size) HM_NOEXCEPT;
+
+/* ---- Local blocks: bump and count, coalescence free (sections 3.1 and 3.3). ----------------------------------- */
+
+/* Inline below.  Sizes above HM_LOCAL_MAX are served as general blocks, and freed the same way. */
+static inline void* hm_local_alloc(size_t size) HM_NOEXCEPT;
+static inline void hm_local_free(void* block) HM_NOEXCEPT;
+HM_API void* hm_local_realloc(void* block, size_t size) HM_NOEXCEPT
+    __attribute__((warn_unused_result, alloc_size(2)));
+HM_API size_t hm_local_usable_size(const void* block) HM_NOEXCEPT;
+
+/* ---- Memory back to the system, and numbers. ------------------------------------------------------------------ */
+
+/* Gives every page that holds no block back to the system now: this thread's caches, the caches of ended threads
+ * and the superblocks of all threads.  What a live thread holds in its block caches stays until that thread calls
+ * (bounded; docs/design.md, "Footprint").  Returns 1 if memory went back, else 0. */
+HM_API int hm_collect(void) HM_NOEXCEPT;
+
+/* Gauges in bytes.  allocated <= active <= resident (roughly) <= mapped. */
+struct hm_stats {
+  uint64_t allocated;          /* in blocks the program holds */
+  uint64_t cached;             /* in blocks that wait in block caches */
+  uint64_t active;             /* in superblocks, local units and large blocks that hold a block */
+  uint64_t resident;           /* active + metadata + freed pages not yet given back: an upper estimate */
+  uint64_t retained;           /* mapped, holding no block: given back already, or about to be */
+  uint64_t mapped;             /* address space held */
+  uint64_t metadata;           /* descriptors, state bytes and heaps in use */
+  uint64_t peak_active;        /* the largest active so far */
+  uint64_t bound;              /* most that hmalloc keeps beyond the program's own peak (docs/design.md) */
+  uint64_t cross_thread_frees; /* blocks of another heap's superblocks, counted where caches are flushed */
+  uint64_t refills;            /* empty block caches filled */
+  uint64_t flushes;            /* full block caches emptied by half */
+  uint64_t purged;             /* bytes given back to the system so far */
+  uint64_t os_calls;           /* mmap, munmap, mremap, madvise so far */
+  uint32_t heaps;              /* thread heaps in existence */
+  uint32_t live_heaps;         /* of these, the ones that a thread uses now */
+};
+HM_API void hm_stats_get(struct hm_stats* out) HM_NOEXCEPT;
+/* Writes the same, per class and per thread too, to a descriptor: text, or JSON if json != 0.  Allocates nothing. */
+HM_API void hm_stats_print(int fd, int json) HM_NOEXCEPT;
+
+/* ---- The local fast paths, inline.  Everything from here on is the implementation. --------------------------- */
+
+#define HM_LOCAL_MAX 4032u       /* largest local block: 252 granules of 16 bytes */
+#define HM_LOCAL_CHUNK_ 0x400000 /* one chunk of local memory, aligned to its size */
+#define HM_LOCAL_COUNTS_ 0x1000  /* in a chunk: struct hm_local_unit_ of each 64 KB unit */
+#define HM_LOCAL_SIZES_ 0x2000   /* in a chunk: one byte per granule, the size of the live block that starts there */
+
+/* The two counts of the paper: a unit whose blocks have all been freed is one free piece again. */
+struct hm_local_unit_ {
+  uint32_t allocated;
+  uint32_t freed;
+};
+
+/* The calling thread's place in its local memory.  Written by that thread alone. */
+struct hm_local_place_ {
+  uintptr_t cursor;           /* where the next block starts */
+  uintptr_t end;              /* end of the current unit */
+  uintptr_t chunk;            /* chunk of the current unit */
+  uintptr_t free_chunk;       /* chunk that the last local free fell into */
+  struct hm_local_unit_* unit;
+};
+
+extern HM_API __thread struct hm_local_place_ hm_local_tls_ __attribute__((tls_model("initial-exec")));
+HM_API void* hm_local_alloc_slow_(size_t size) HM_NOEXCEPT;
+HM_API void hm_local_free_slow_(void* block) HM_NOEXCEPT;
+HM_API void hm_local_coalesce_(void* block) HM_NOEXCEPT;
+
+static inline __attribute__((always_inline, malloc, warn_unused_result, alloc_size(1)))
+void* hm_local_alloc(size_t size) HM_NOEXCEPT {
+  struct hm_local_place_* local = &hm_local_tls_;
+  size_t granules = (size + 15) / 16 + (size == 0);
+  uintptr_t block = local->cursor;
+  if (__builtin_expect(size > HM_LOCAL_MAX || granules * 16 > local->end - block, 0)) return hm_local_alloc_slow_(size);
+  local->cursor = block + granules * 16;
+  ((uint8_t*)(local->chunk + HM_LOCAL_SIZES_))[(block - local->chunk) / 16] = (uint8_t)granules;
+  local->unit->allocated++;
+  return (void*)block;
+}
+
+static inline __attribute__((always_inline)) void hm_local_free(void* block) HM_NOEXCEPT {
+  uintptr_t chunk = hm_local_tls_.free_chunk;
+  uintptr_t offset = (uintptr_t)block - chunk;
+  /* Rotated, a misaligned offset is as far out of range as a foreign one. */
+  uintptr_t granule = offset >> 4 | offset << 60;
+  if (__builtin_expect(granule >= HM_LOCAL_CHUNK_ / 16, 0)) { hm_local_free_slow_(block); return; }
+  uint8_t* size = (uint8_t*)(chunk + HM_LOCAL_SIZES_) + granule;
+  if (__builtin_expect((uint8_t)(*size - 1) >= HM_LOCAL_MAX / 16, 0)) { hm_local_free_slow_(block); return; }
+  *size = 0;
+  struct hm_local_unit_* unit = (struct hm_local_unit_*)(chunk + HM_LOCAL_COUNTS_) + granule / 4096;
+  if (__builtin_expect(++unit->freed == unit->allocated, 0)) hm_local_coalesce_(block);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,98 @@
+"""The allocators a program can be run on: the system's, hmalloc, or any library that can be preloaded."""
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import Failure
+
+# The loader splits LD_PRELOAD at both.
+_SEPARATORS = re.compile(r"[ :]+")
+_ACTIVE = re.compile(r"^hmalloc (?P<version>\S+): active in process (?P<pid>\d+)", re.MULTILINE)
+_OPTIONS = re.compile(r"^hmalloc: options (?P<options>.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Allocator:
+    """A name for the tables, and the library to preload; None for the program's own malloc."""
+
+    name: str
+    library: Path | None
+
+    @property
+    def is_hmalloc(self) -> bool:
+        return self.library is not None and self.library.name.startswith("libhmalloc")
+
+    def preload(self, already: str) -> str:
+        """LD_PRELOAD for a program: this library before what the user preloads anyway."""
+        others = [entry for entry in _SEPARATORS.split(already) if entry and "libhmalloc" not in entry]
+        return ":".join(([str(self.library)] if self.library else []) + others)
+
+
+def choose(what: str, hmalloc: Path | None) -> Allocator:
+    """The allocator that the user means by `hmalloc`, `system` or a path."""
+    if what == "system":
+        return Allocator("system", None)
+    if what == "hmalloc":
+        if hmalloc is None:
+            raise Failure("libhmalloc.so has not been built")
+        return Allocator("hmalloc", _usable(hmalloc.resolve()))
+    if "/" not in what and not what.endswith(".so"):
+        raise Failure(f"{what}: no such allocator (hmalloc, system, or the path of a library)")
+    path = Path(what).resolve()
+    return Allocator(path.name.removeprefix("lib").split(".so")[0], _usable(path))
+
+
+def _usable(library: Path) -> Path:
+    """The loader only warns of a library that it cannot preload and goes on without: here that is an error."""
+    if not library.is_file():
+        raise Failure(f"{library}: no such library")
+    if _SEPARATORS.search(str(library)):
+        raise Failure(f"{library}: cannot be preloaded, its path has a space or a colon")
+    try:
+        trial = subprocess.run(
+            ["/bin/true"], env={"LD_PRELOAD": str(library)}, stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, errors="replace", timeout=20)
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"{library}: unusable library, /bin/true hangs with it") from error
+    if "cannot be preloaded" in trial.stderr:
+        reason = re.search(r"cannot be preloaded \((.*?)\)", trial.stderr)
+        raise Failure(f"{library}: unusable library: {reason[1] if reason else trial.stderr.strip()}")
+    if trial.returncode != 0:
+        raise Failure(f"{library}: unusable library, /bin/true fails with it: {_last_line(trial.stderr)}")
+    return library
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["it prints nothing"])[-1]
+
+
+def active_pids(stderr: str) -> set[int]:
+    """The processes in which hmalloc said that it is active."""
+    return {int(match["pid"]) for match in _ACTIVE.finditer(stderr)}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What hmalloc says about itself under HMALLOC_VERBOSE=1, in the user's environment."""
+
+    version: str
+    options: str
+    remarks: list[str]
+
+
+def ask(hmalloc: Path) -> Answer | None:
+    environment = os.environ | {"LD_PRELOAD": str(hmalloc), "HMALLOC_VERBOSE": "1"}
+    environment.pop("HMALLOC_SHOW_STATS", None)
+    said = subprocess.run(
+        ["/bin/true"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        errors="replace", timeout=20).stderr
+    active, options = _ACTIVE.search(said), _OPTIONS.search(said)
+    if not active:
+        return None
+    remarks = [
+        line for line in said.splitlines()
+        if line.startswith("hmalloc") and not _ACTIVE.match(line) and not _OPTIONS.match(line)]
+    return Answer(active["version"], options["options"] if options else "", remarks)

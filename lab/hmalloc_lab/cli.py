@@ -1,0 +1,113 @@
+"""The command line of the tools that need Python; the launcher `hmalloc` passes its arguments on to here."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from . import report
+from .allocators import choose
+from .compare import Plan, compare
+from .diagnosis import diagnose
+from .doctor import examine_process, examine_program
+from .errors import USAGE, Failure
+from .measure import Job
+from .programs import resolve
+from .progress import Progress
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=False)
+_COMMAND_LINE = {"ignore_unknown_options": False, "allow_interspersed_args": False, "help_option_names": []}
+
+
+class Built:
+    """Where the launcher has put the native parts."""
+
+    library: Path | None = None
+    measurer: Path | None = None
+
+
+@app.callback()
+def start(library: Annotated[Path | None, typer.Option(hidden=True)] = None,
+          measurer: Annotated[Path | None, typer.Option(hidden=True)] = None) -> None:
+    Built.library, Built.measurer = library, measurer
+
+
+@app.command("compare", context_settings=_COMMAND_LINE)
+def compare_command(
+        command: Annotated[list[str] | None, typer.Argument()] = None,
+        rounds: Annotated[int, typer.Option("-n", "--runs", min=1, max=100_000)] = 10,
+        stop_after: Annotated[str, typer.Option("--for")] = "",
+        allocator: Annotated[str, typer.Option("--allocator")] = "hmalloc",
+        baseline: Annotated[str, typer.Option("--baseline")] = "system",
+        input_file: Annotated[Path | None, typer.Option("--input")] = None,
+        show_output: Annotated[bool, typer.Option("--show-output")] = False,
+        json_file: Annotated[Path | None, typer.Option("--json")] = None) -> None:
+    command = _program_line(command, "compare")
+    if input_file and not os.access(input_file, os.R_OK):
+        raise Failure(f"{input_file}: cannot be read")
+    candidate, base = choose(allocator, Built.library), choose(baseline, Built.library)
+    diagnosis = diagnose(resolve(command[0]), candidate)
+    job = Job(command, Built.measurer, _duration(stop_after), input_file, show_output)
+    plan = Plan(job, base, candidate, rounds, diagnosis)
+    with Progress(rounds, quiet=show_output) as progress:
+        comparison = compare(plan, progress)
+    report.show_comparison(Console(highlight=False), comparison, job.stop_after_s > 0, diagnosis.hints)
+    if json_file:
+        report.write_json(json_file, comparison, command)
+    raise typer.Exit(0 if comparison.same_behaviour else 1)
+
+
+@app.command("doctor", context_settings=_COMMAND_LINE)
+def doctor_command(command: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+    command = _program_line(command, "doctor")
+    if command[0].isdecimal() and len(command) == 1:
+        found = examine_process(int(command[0]))
+    else:
+        found = examine_program(command[0], choose("hmalloc", Built.library))
+    report.show_doctor(Console(highlight=False), found)
+    raise typer.Exit(0 if found.served else 1)
+
+
+def _program_line(command: list[str] | None, name: str) -> list[str]:
+    if not command:
+        raise Failure(f"{name}: which program? (hmalloc {name} --help)")
+    return command
+
+
+def _duration(text: str) -> float:
+    """Seconds in `10`, `10s`, `500ms`, `2m`; 0 for the empty string."""
+    if not text:
+        return 0.0
+    for suffix, factor in (("ms", 0.001), ("s", 1.0), ("m", 60.0), ("", 1.0)):
+        if text.endswith(suffix):
+            try:
+                seconds = float(text.removesuffix(suffix)) * factor
+            except ValueError:
+                break
+            if 0.01 <= seconds <= 86400:
+                return seconds
+            break
+    raise Failure(f"--for {text}: not a length of time (10s, 500ms, 2m)")
+
+
+def main() -> None:
+    try:
+        code = app(standalone_mode=False)
+    except Failure as failure:
+        code = _complain(str(failure), failure.code)
+    except typer.TyperException as error:
+        name = error.ctx.info_name if error.ctx else ""
+        code = _complain(f"{name}: {error.format_message()} (hmalloc {name} --help)", USAGE)
+    except (KeyboardInterrupt, typer.Abort):
+        code = _complain("interrupted", 130)
+    except BrokenPipeError:
+        code = 141
+    sys.exit(code)
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"hmalloc: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,133 @@
+"""What an executable's file says about its malloc: loader, architecture, libraries, allocator symbols."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from .errors import NOT_EXECUTABLE, Failure
+
+_SANITIZERS = {
+    "__asan_init": "AddressSanitizer",
+    "__tsan_init": "ThreadSanitizer",
+    "__msan_init": "MemorySanitizer",
+    "__hwasan_init": "HWAddressSanitizer",
+}
+_SANITIZER_LIBRARIES = {
+    "libasan": "AddressSanitizer",
+    "libtsan": "ThreadSanitizer",
+    "libhwasan": "HWAddressSanitizer",
+    "libclang_rt.asan": "AddressSanitizer",
+    "libclang_rt.tsan": "ThreadSanitizer",
+    "libclang_rt.hwasan": "HWAddressSanitizer",
+}
+# A symbol that only this allocator has: the mark of a copy linked into the program.
+_ALLOCATOR_MARKS = {
+    "hm_version": "hmalloc",
+    "je_malloc": "jemalloc",
+    "_rjem_malloc": "jemalloc",
+    "mallctl": "jemalloc",
+    "mi_malloc": "mimalloc",
+    "tc_malloc": "tcmalloc",
+    "TCMallocInternalMalloc": "tcmalloc",
+    "rpmalloc": "rpmalloc",
+}
+_ALLOCATOR_LIBRARIES = ("hmalloc", "jemalloc", "mimalloc", "tcmalloc", "snmalloc", "rpmalloc", "hoard", "tbbmalloc")
+# The kernel's names for what pyelftools calls otherwise.
+_MACHINES = {"x64": "x86_64", "AArch64": "aarch64", "RISC-V": "riscv64"}
+
+
+@dataclass(frozen=True)
+class ElfFacts:
+    bits: int
+    machine: str
+    loader: str | None
+    needed: list[str]
+    sanitizer: str | None
+    own_allocators: list[str]
+    """Allocators linked into the file itself."""
+    exports_malloc: bool
+    """Its own malloc is visible to the libraries, so that it wins over any preload."""
+    is_go: bool
+    privileged: str | None
+    """Why the loader ignores LD_PRELOAD for it: setuid, setgid or file capabilities."""
+
+    @property
+    def static(self) -> bool:
+        return self.loader is None
+
+    @property
+    def musl(self) -> bool:
+        return self.loader is not None and "ld-musl" in self.loader
+
+    @property
+    def glibc(self) -> bool:
+        return self.loader is not None and os.path.basename(self.loader).startswith("ld-linux")
+
+    @property
+    def allocator_libraries(self) -> list[str]:
+        return [name for name in self.needed if any(known in name for known in _ALLOCATOR_LIBRARIES)]
+
+
+def read(path: Path) -> ElfFacts:
+    try:
+        with path.open("rb") as file:
+            return _read(ELFFile(file), path)
+    except (ELFError, OSError) as error:
+        raise Failure(f"{path}: cannot be read as an ELF file: {error}", NOT_EXECUTABLE) from error
+
+
+def _read(elf: ELFFile, path: Path) -> ElfFacts:
+    needed = [tag.needed for section in elf.iter_sections() if isinstance(section, DynamicSection)
+              for tag in section.iter_tags("DT_NEEDED")]
+    loader = next((s.get_interp_name() for s in elf.iter_segments("PT_INTERP")), None)
+    exported, marks = _symbols(elf)
+    return ElfFacts(
+        bits=elf.elfclass, machine=_MACHINES.get(elf.get_machine_arch(), elf.get_machine_arch()), loader=loader, needed=needed,
+        sanitizer=_sanitizer(needed, marks),
+        own_allocators=sorted({name for mark, name in _ALLOCATOR_MARKS.items() if mark in marks}),
+        exports_malloc="malloc" in exported,
+        is_go=elf.get_section_by_name(".note.go.buildid") is not None,
+        privileged=_privileged(path))
+
+
+def _symbols(elf: ELFFile) -> tuple[set[str], set[str]]:
+    """What the file defines for others, and which of the telling names it defines at all."""
+    telling = _ALLOCATOR_MARKS.keys() | _SANITIZERS.keys() | {"malloc"}
+    exported, marks = set(), set()
+    for section in elf.iter_sections():
+        if not isinstance(section, SymbolTableSection):
+            continue
+        for symbol in section.iter_symbols():
+            if symbol.name in telling and symbol["st_shndx"] != "SHN_UNDEF":
+                marks.add(symbol.name)
+                if section.name == ".dynsym":
+                    exported.add(symbol.name)
+    return exported, marks
+
+
+def _sanitizer(needed: list[str], defined: set[str]) -> str | None:
+    for library in needed:
+        for prefix, name in _SANITIZER_LIBRARIES.items():
+            if library.startswith(prefix):
+                return name
+    return next((name for symbol, name in _SANITIZERS.items() if symbol in defined), None)
+
+
+def _privileged(path: Path) -> str | None:
+    status = path.stat()
+    # For the owner's own processes a set bit changes nothing, and the loader stays in its normal mode.
+    if status.st_mode & 0o4000 and status.st_uid != os.getuid():
+        return "it is setuid"
+    if status.st_mode & 0o2000 and status.st_gid != os.getgid():
+        return "it is setgid"
+    try:
+        os.getxattr(path, "security.capability")
+    except OSError:
+        return None
+    # root gains nothing by them.
+    return "it has file capabilities" if os.getuid() != 0 else None

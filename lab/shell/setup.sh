@@ -1,0 +1,112 @@
+# Part of the launcher: fetches and builds what is missing.
+# shellcheck shell=sh disable=SC2154  # reads here, lab, state, venv, logs, library, from_source; calls have, die
+
+# Runs a command silently.  Its output is kept in a log, and the end of it shown if the command fails.
+step() { # WHAT LOG COMMAND...
+  what=$1 log=$logs/$2
+  shift 2
+  mkdir -p "$logs" || exit 2
+  printf 'hmalloc: %s ...' "$what" >&2
+  began=$(date +%s)
+  if "$@" >"$log" 2>&1 </dev/null 9>&-; then
+    printf ' done (%d s)\n' $(($(date +%s) - began)) >&2
+    return
+  fi
+  printf ' failed\n' >&2
+  tail -n 30 "$log" | sed 's/^/  /' >&2
+  die 2 "$what failed; the whole log: $log"
+}
+
+# Two launchers at once must not build, or fill the environment, into each other.
+alone() { # COMMAND...
+  mkdir -p "$state" || exit 2
+  (flock 9 && "$@") 9>"$state/lock" || exit $?
+}
+
+# ---- What the machine lacks. --------------------------------------------------------------------------------------
+
+apt_install() {
+  as_root=
+  [ "$(id -u)" = 0 ] || as_root=sudo
+  apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -o DPkg::Lock::Timeout=600"
+  $apt install --no-install-recommends "$@" && return
+  # The lists of packages are missing or too old.
+  $apt update && $apt install --no-install-recommends "$@"
+}
+
+install_packages() {
+  [ $# -gt 0 ] || return 0
+  have apt-get || die 2 "please install $*: this machine has no apt-get to do it with"
+  [ "$(id -u)" = 0 ] || have sudo || die 2 "please install $*: that needs root, or sudo"
+  step "installing $*" apt.log apt_install "$@"
+}
+
+install_missing() { # PACKAGE..., by the package manager's own knowledge
+  missing=
+  for package; do
+    dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing="$missing $package"
+  done
+  # shellcheck disable=SC2086  # a list of words
+  install_packages $missing
+}
+
+install_tools() {
+  missing=
+  have g++ || have "${CXX:-c++}" || missing="$missing g++"
+  have cc || have "${CC:-gcc}" || missing="$missing gcc"
+  have cmake || missing="$missing cmake"
+  have ninja || missing="$missing ninja-build"
+  # shellcheck disable=SC2086
+  install_packages $missing
+}
+
+find_python() {
+  for python in python3 /usr/bin/python3; do
+    "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && return
+  done
+  return 1
+}
+
+# ---- What has to be built. ----------------------------------------------------------------------------------------
+
+fill_venv() {
+  cmp -s "$lab/requirements.lock" "$venv/requirements.lock" && "$venv/bin/python" -c '' 2>/dev/null && return
+  find_python || install_packages python3 python3-venv
+  find_python || die 2 "Python 3.10 or newer is needed, with its venv module"
+  rm -rf "$venv"
+  step "setting up the Python tools" venv.log make_venv
+}
+
+make_venv() {
+  "$python" -m venv "$venv" &&
+    "$venv/bin/python" -m pip install --disable-pip-version-check --require-hashes -r "$lab/requirements.lock" &&
+    cp "$lab/requirements.lock" "$venv/requirements.lock"
+}
+
+# Everything: also the tests and the benchmarks, or only what the commands need.
+build() { # everything | tools
+  install_tools
+  cd "$here"
+  case $1 in
+    everything) tests=ON targets=all ;;
+    tools) tests=OFF targets='hmalloc hmalloc-checked hmalloc_static hmalloc-measure' ;;
+  esac
+  # Once the tests are configured they stay so: switching back and forth would build everything anew.
+  if [ ! -f build/release/build.ninja ] || { [ $tests = ON ] && ! grep -q '^HM_TESTS:BOOL=ON' build/release/CMakeCache.txt; }
+  then step "configuring" configure.log cmake --preset release "-DHM_TESTS=$tests"; fi
+  # shellcheck disable=SC2086
+  ninja -C build/release -n $targets 2>/dev/null | grep -q 'no work to do' ||
+    step "building hmalloc" build.log cmake --build --preset release --target $targets
+}
+
+need_library() {
+  [ -z "$from_source" ] || alone build tools
+  [ -f "$library" ] || die 2 "libhmalloc.so is missing: it was expected in ${library%/*}"
+}
+
+need_everything() {
+  install_missing libgtest-dev
+  alone build everything
+}
+
+need_python() { alone fill_venv; }

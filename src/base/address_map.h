@@ -1,0 +1,39 @@
+// One byte for each 4 MB of address space: is it ours, and of which kind?  A pointer from anywhere can be asked about
+// without touching the memory it points to, so a wild free ends in a message and not in a crash.
+//
+// 2^25 bytes of zero pages, of which one page answers for 16 GB.  A byte is written before any pointer into its 4 MB
+// leaves the allocator, and cleared before they go back to the system.
+#pragma once
+#include <array>
+
+#include "base/sizes.h"
+
+namespace hm {
+
+enum class ChunkKind : uint8_t {
+  kForeign = 0,    // not ours
+  kSlices,         // superblocks and large runs
+  kLocal,          // thread-local units
+  kHuge,           // the start of a block with a mapping of its own
+  kHugeAligned,    // such a block aligned to 4 MB or more: its header lies in the 4 MB before
+};
+
+class AddressMap {
+ public:
+  static constexpr size_t kUnits = size_t{1} << (47 - std::countr_zero(kChunk));
+
+  // Any pointer, canonical or not.
+  static ChunkKind kind(uintptr_t address) noexcept {
+    uintptr_t unit = opaque(address / kChunk);
+    if (HM_UNLIKELY(unit >= kUnits)) return ChunkKind::kForeign;
+    return units_[unit];
+  }
+  // Before any pointer into the chunk is handed out, and after the last was freed.  So a thread that asks about a block
+  // it holds reads a byte that nobody writes: no atomic is needed.  Who asks about anything else may get either answer.
+  static void set(const void* chunk, ChunkKind kind) noexcept { units_[address_of(chunk) / kChunk] = kind; }
+
+ private:
+  static std::array<ChunkKind, kUnits> units_;
+};
+
+}  // namespace hm

@@ -1,0 +1,122 @@
+#include "base/os_pages.h"
+
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+
+namespace hm::os {
+namespace {
+
+std::atomic<uint64_t> call_count{0};
+
+// True when the fault-injection build wants this call to fail.
+bool counted_failure() noexcept {
+  uint64_t n = call_count.fetch_add(1, std::memory_order_relaxed) + 1;
+#if defined(HM_FAULTS)
+  static std::atomic<long> fail_nth{-1};
+  long nth = fail_nth.load(std::memory_order_relaxed);
+  if (nth < 0) {
+    const char* text = getenv("HM_FAIL_NTH");
+    nth = text ? atol(text) : 0;
+    fail_nth.store(nth, std::memory_order_relaxed);
+  }
+  return nth != 0 && n == static_cast<uint64_t>(nth);
+#else
+  (void)n;
+  return false;
+#endif
+}
+
+class KeepErrno {
+ public:
+  KeepErrno() noexcept : saved_(errno) {}
+  ~KeepErrno() { errno = saved_; }
+
+ private:
+  int saved_;
+};
+
+void* map_at(void* hint, size_t bytes) noexcept {
+  if (counted_failure()) return nullptr;
+  KeepErrno keep;
+  void* base = mmap(hint, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return base == MAP_FAILED ? nullptr : base;
+}
+
+}  // namespace
+
+size_t page_size() noexcept {
+  static std::atomic<size_t> known{0};
+  size_t bytes = known.load(std::memory_order_relaxed);
+  if (bytes == 0) {
+    bytes = getauxval(AT_PAGESZ);
+    known.store(bytes, std::memory_order_relaxed);
+  }
+  return bytes;
+}
+
+// Maps grow downwards, so the place just below the last aligned mapping is usually free: one call instead of three.
+void* map(size_t bytes, size_t alignment) noexcept {
+  static std::atomic<uintptr_t> last{0};
+  bytes = align_up(bytes, page_size());
+  if (alignment <= page_size()) return map_at(nullptr, bytes);
+  uintptr_t below = last.load(std::memory_order_relaxed);
+  uintptr_t hint = below > bytes + alignment ? align_down(below - bytes, alignment) : 0;
+  void* base = map_at(reinterpret_cast<void*>(hint), bytes);
+  if (base != nullptr && address_of(base) % alignment != 0) {
+    unmap(base, bytes);
+    void* wide = map_at(nullptr, bytes + alignment);
+    if (wide == nullptr) return nullptr;
+    uintptr_t start = align_up(address_of(wide), alignment);
+    size_t head = start - address_of(wide);
+    if (head > 0) unmap(wide, head);
+    if (alignment > head) unmap(reinterpret_cast<void*>(start + bytes), alignment - head);
+    base = reinterpret_cast<void*>(start);
+  }
+  if (base != nullptr) last.store(address_of(base), std::memory_order_relaxed);
+  return base;
+}
+
+bool unmap(void* base, size_t bytes) noexcept {
+  if (counted_failure()) return false;
+  KeepErrno keep;
+  return munmap(base, align_up(bytes, page_size())) == 0;
+}
+
+bool purge(void* base, size_t bytes) noexcept {
+  if (counted_failure()) return false;
+  KeepErrno keep;
+  return madvise(base, bytes, MADV_DONTNEED) == 0;
+}
+
+bool resize(void* base, size_t old_bytes, size_t new_bytes) noexcept {
+  if (counted_failure()) return false;
+  KeepErrno keep;
+  return mremap(base, old_bytes, new_bytes, 0) != MAP_FAILED;
+}
+
+bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept {
+  if (counted_failure()) return false;
+  KeepErrno keep;
+  return mremap(from, old_bytes, new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
+}
+
+void prefer_huge_pages(void* base, size_t bytes) noexcept {
+  KeepErrno keep;
+  madvise(base, bytes, MADV_HUGEPAGE);
+}
+
+uint64_t calls() noexcept { return call_count.load(std::memory_order_relaxed); }
+
+uint64_t now_ms() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
+}
+
+}  // namespace hm::os

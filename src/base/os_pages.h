@@ -1,0 +1,25 @@
+// The one place that asks the system for memory.  Every call leaves errno as it was and reports failure by its result;
+// the entry points set ENOMEM.  In the fault-injection build the n-th call fails, for every n (HM_FAIL_NTH).
+#pragma once
+#include "base/sizes.h"
+
+namespace hm::os {
+
+size_t page_size() noexcept;  // read at run time: 4, 16 or 64 KB
+
+// Zeroed, readable and writable, aligned to `alignment` (a power of two, at least a page).  Null on failure.
+void* map(size_t bytes, size_t alignment) noexcept;
+bool unmap(void* base, size_t bytes) noexcept;
+// The pages read as zero from now on and cost nothing until touched.  False: they stay as they are.
+bool purge(void* base, size_t bytes) noexcept;
+// Grows or shrinks a mapping in place.
+bool resize(void* base, size_t old_bytes, size_t new_bytes) noexcept;
+// Moves a mapping's pages onto another mapping of new_bytes, without copying them.
+bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept;
+// Asks for huge pages; a wish only.
+void prefer_huge_pages(void* base, size_t bytes) noexcept;
+
+uint64_t calls() noexcept;      // made so far
+uint64_t now_ms() noexcept;     // a coarse monotonic clock
+
+}  // namespace hm::os

@@ -1,0 +1,52 @@
+// Sizes, alignments and the words that every room shares.
+#pragma once
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#define HM_LIKELY(x) __builtin_expect(!!(x), 1)
+#define HM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define HM_COLD __attribute__((noinline, cold))
+#define HM_NOINLINE __attribute__((noinline))
+
+namespace hm {
+
+// The value, with its derivation hidden from the optimiser: keeps `shift, compare` from becoming two of each.
+template <class T>
+[[gnu::always_inline]] inline T opaque(T value) {
+  asm("" : "+r"(value));
+  return value;
+}
+
+inline constexpr size_t kKiB = 1024;
+inline constexpr size_t kMiB = 1024 * kKiB;
+inline constexpr size_t kLine = 64;        // a cache line
+inline constexpr size_t kGranule = 16;     // every block starts at a multiple of this
+inline constexpr size_t kSlice = 64 * kKiB;  // the unit in which a chunk is handed out; a superblock is one or four
+inline constexpr size_t kChunk = 4 * kMiB;   // the unit mapped from the system, aligned to its own size
+inline constexpr size_t kMaxRequest = PTRDIFF_MAX;
+
+constexpr size_t align_up(size_t n, size_t alignment) { return (n + alignment - 1) & ~(alignment - 1); }
+constexpr uintptr_t align_down(uintptr_t n, size_t alignment) { return n & ~(uintptr_t{alignment} - 1); }
+constexpr size_t divide_up(size_t n, size_t by) { return (n + by - 1) / by; }
+inline uintptr_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
+
+#if defined(HM_CHECKED)
+inline constexpr bool kChecked = true;  // libhmalloc-checked: the exact state of every block, also in the caches
+#else
+inline constexpr bool kChecked = false;
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kThreadSanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+inline constexpr bool kThreadSanitizer = true;
+#else
+inline constexpr bool kThreadSanitizer = false;
+#endif
+#else
+inline constexpr bool kThreadSanitizer = false;
+#endif
+
+}  // namespace hm

@@ -1,0 +1,116 @@
+// The malloc family as glibc documents it for a replacement.
+#include <malloc.h>
+#include <stdio.h>
+
+#include <cerrno>
+#include <cstddef>
+
+#include "base/os_pages.h"
+#include "hmalloc/allocator.h"
+#include "hmalloc/decay.h"
+#include "hmalloc/stats.h"
+
+using namespace hm;
+
+#define HM_EXPORT extern "C" __attribute__((visibility("default")))
+
+HM_EXPORT void* malloc(size_t size) noexcept { return allocate(size); }
+HM_EXPORT void free(void* block) noexcept { deallocate(block, "free"); }
+HM_EXPORT void* calloc(size_t count, size_t size) noexcept { return allocate_zeroed(count, size); }
+HM_EXPORT void* realloc(void* block, size_t size) noexcept { return reallocate(block, size, "realloc"); }
+
+HM_EXPORT void* reallocarray(void* block, size_t count, size_t size) noexcept {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) return out_of_memory();
+  return reallocate(block, bytes, "reallocarray");
+}
+
+HM_EXPORT int posix_memalign(void** out, size_t alignment, size_t size) noexcept {
+  if (!std::has_single_bit(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  int saved = errno;
+  void* block = allocate_aligned(alignment, size);
+  errno = saved;
+  if (block == nullptr) return ENOMEM;
+  *out = block;
+  return 0;
+}
+
+HM_EXPORT void* aligned_alloc(size_t alignment, size_t size) noexcept {
+  if (std::has_single_bit(alignment)) return allocate_aligned(alignment, size);
+  errno = EINVAL;
+  return nullptr;
+}
+
+// As glibc: an alignment that is no power of two is rounded up to one.
+HM_EXPORT void* memalign(size_t alignment, size_t size) noexcept {
+  if (alignment > kMaxRequest / 2) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return allocate_aligned(std::bit_ceil(alignment), size);
+}
+
+HM_EXPORT void* valloc(size_t size) noexcept { return allocate_aligned(os::page_size(), size); }
+
+HM_EXPORT void* pvalloc(size_t size) noexcept {
+  if (size > kMaxRequest) return out_of_memory();
+  size_t whole = align_up(size, os::page_size());
+  return allocate_aligned(os::page_size(), whole == 0 ? os::page_size() : whole);
+}
+
+HM_EXPORT size_t malloc_usable_size(void* block) noexcept { return usable_size(block, "malloc_usable_size"); }
+
+// C23.  The default library needs no size and trusts the descriptor.
+HM_EXPORT void free_sized(void* block, size_t size) noexcept {
+  if constexpr (kChecked) check_size(block, size, kGranule, "free_sized");
+  deallocate(block, "free_sized");
+}
+HM_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) noexcept {
+  if constexpr (kChecked) check_size(block, size, alignment, "free_aligned_sized");
+  deallocate(block, "free_aligned_sized");
+}
+
+HM_EXPORT int malloc_trim(size_t) noexcept { return collect() ? 1 : 0; }
+
+// Tuning is by HMALLOC_ variables; glibc's parameters have no counterpart here.  0: not set.
+HM_EXPORT int mallopt(int, int) noexcept { return 0; }
+
+HM_EXPORT struct mallinfo2 mallinfo2() noexcept {
+  hm_stats stats;
+  gather(stats);
+  struct mallinfo2 info{};
+  info.arena = stats.mapped;
+  info.uordblks = stats.allocated;
+  info.fordblks = stats.mapped > stats.allocated ? stats.mapped - stats.allocated : 0;
+  info.fsmblks = stats.cached;
+  info.keepcost = stats.retained;
+  return info;
+}
+
+HM_EXPORT struct mallinfo mallinfo() noexcept {
+  struct mallinfo2 wide = mallinfo2();
+  struct mallinfo info{};
+  info.arena = static_cast<int>(wide.arena);
+  info.uordblks = static_cast<int>(wide.uordblks);
+  info.fordblks = static_cast<int>(wide.fordblks);
+  info.fsmblks = static_cast<int>(wide.fsmblks);
+  info.keepcost = static_cast<int>(wide.keepcost);
+  return info;
+}
+
+HM_EXPORT int malloc_info(int options, FILE* stream) noexcept {
+  if (options != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  hm_stats stats;
+  gather(stats);
+  int written = fprintf(stream,
+                        "<malloc version=\"hmalloc-" HM_VERSION_STRING "\">\n"
+                        "<total type=\"allocated\" size=\"%zu\"/>\n<total type=\"active\" size=\"%zu\"/>\n"
+                        "<system type=\"current\" size=\"%zu\"/>\n<aspace type=\"total\" size=\"%zu\"/>\n</malloc>\n",
+                        size_t{stats.allocated}, size_t{stats.active}, size_t{stats.resident}, size_t{stats.mapped});
+  return written < 0 ? -1 : 0;
+}
+
+HM_EXPORT void malloc_stats() noexcept { print_stats(2, false); }

@@ -1,0 +1,208 @@
+#include "hmalloc/allocator.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/report.h"
+#include "hmalloc/decay.h"
+#include "hmalloc/large.h"
+#include "hmalloc/registry.h"
+
+namespace hm {
+namespace {
+
+// A live block of any kind, found from its address.
+struct Found {
+  enum Kind : uint8_t { kNothing, kSmall, kLarge, kHuge, kLocal } kind;
+  Superblock* sb;        // small, large
+  BlockState* state;     // small
+  HugeHeader* huge;
+  size_t capacity;
+};
+
+[[noreturn]] HM_COLD void not_a_block(const char* function, const void* block) noexcept {
+  bool aligned = address_of(block) % kGranule == 0;
+  misuse(function, block, aligned ? "not a block of hmalloc" : "misaligned pointer");
+}
+
+[[noreturn]] HM_COLD void interior(const char* function, const void* block) noexcept {
+  bool aligned = address_of(block) % kGranule == 0;
+  misuse(function, block, aligned ? "points into a block, not to its start" : "misaligned pointer");
+}
+
+Found find_small(Superblock& sb, const void* block, const char* function) noexcept {
+  BlockPlace place = place_of(sb, address_of(block));
+  if (place.index >= sb.blocks) not_a_block(function, block);
+  if (!place.exact) interior(function, block);
+  BlockState& state = sb.states[place.index];
+  if (state.is_free() || (kChecked && state.is_cached())) misuse(function, block, "double free, or never a block");
+  return {Found::kSmall, &sb, &state, nullptr, sb.block_size};
+}
+
+Found find_in_slices(const void* block, const char* function) noexcept {
+  Superblock& slice = Superblock::of(address_of(block));
+  switch (slice.kind()) {
+    case SliceKind::kUnused: misuse(function, block, "double free, or never a block");
+    case SliceKind::kBlocks:
+    case SliceKind::kMedium: return find_small(slice, block, function);
+    case SliceKind::kMediumTail: return find_small(*(&slice - slice.tail), block, function);
+    case SliceKind::kLargeTail: interior(function, block);
+    case SliceKind::kLarge: break;
+  }
+  if (slice.base() != block) interior(function, block);
+  return {Found::kLarge, &slice, nullptr, nullptr, large_capacity(slice)};
+}
+
+// Ends the program unless block is null or live.
+Found find(const void* block, const char* function) noexcept {
+  switch (AddressMap::kind(address_of(block))) {
+    case ChunkKind::kForeign:
+      if (block != nullptr) not_a_block(function, block);
+      return {Found::kNothing, nullptr, nullptr, nullptr, 0};
+    case ChunkKind::kSlices: return find_in_slices(block, function);
+    case ChunkKind::kLocal: {
+      size_t size = local_size(block);
+      if (size == 0) misuse(function, block, "not a live local block");
+      return {Found::kLocal, nullptr, nullptr, nullptr, size};
+    }
+    case ChunkKind::kHuge:
+    case ChunkKind::kHugeAligned: break;
+  }
+  HugeHeader* header = huge_header(block);
+  if (header == nullptr) interior(function, block);
+  if (!huge_is_live(*header)) misuse(function, block, "double free, or never a block");
+  return {Found::kHuge, nullptr, nullptr, header, huge_capacity(*header)};
+}
+
+// Large requests move the clock too: a program may make no others.
+void tick() noexcept {
+  if (my_heap != no_heap) my_heap->tick();
+}
+
+void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
+  void* block = heap.caches[raw(c)].pop();
+  if (block == nullptr) block = heap.refill(c);
+  if (kChecked && block != nullptr) find_block(block).state.mark_taken();
+  return block;
+}
+
+void* allocate_class(ClassIndex c) noexcept {
+  if (my_heap == no_heap && (thread_has_ended() || registry.attach() == nullptr))
+    return registry.with_fallback([c](ThreadHeap& heap) { return allocate_from(heap, c); });
+  return allocate_from(*my_heap, c);
+}
+
+LargeBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
+  tick();
+  LargeBlock got = allocate_large(size, alignment);
+  if (got.block == nullptr && size < kMaxRequest / 2 && collect()) got = allocate_large(size, alignment);
+  return got;
+}
+
+void* allocate_small(ClassIndex c) noexcept {
+  void* block = allocate_class(c);
+  if (block == nullptr && collect()) block = allocate_class(c);
+  return block != nullptr ? block : out_of_memory();
+}
+
+// In place if the block is of a fitting size already, or can be made so.
+void* resize_in_place(const Found& found, void* block, size_t size) noexcept {
+  switch (found.kind) {
+    case Found::kLarge: return resize_large(*found.sb, size) ? block : nullptr;
+    case Found::kHuge: return resize_huge(*found.huge, size);
+    case Found::kSmall:
+    case Found::kLocal: return size <= found.capacity && size > found.capacity / 2 ? block : nullptr;
+    case Found::kNothing: break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void* out_of_memory() noexcept {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+void* allocate_slow(size_t size) noexcept {
+  if (size <= kSmallMax) return allocate_small(class_of(size == 0 ? 1 : size));
+  LargeBlock got = allocate_large_or_collect(size, kGranule);
+  return got.block != nullptr ? got.block : out_of_memory();
+}
+
+// The cache refused: it is full, or this block was freed last, or the thread has no heap.
+void free_full(void* block, Superblock& sb, BlockState& state, const char* function) noexcept {
+  ThreadHeap* heap = my_heap;
+  if (HM_UNLIKELY(heap->cache(sb.cache_offset).newest() == block)) misuse(function, block, "double free");
+  // A thread that only frees gets no heap: its blocks become FREE one by one.
+  if (HM_UNLIKELY(heap == no_heap)) return state.give_back();
+  heap->overflow(block, sb, state);
+}
+
+void free_slow(void* block, const char* function) noexcept {
+  if (AddressMap::kind(address_of(block)) == ChunkKind::kLocal) return free_local(block, function);
+  Found found = find(block, function);
+  switch (found.kind) {
+    case Found::kSmall:
+      if constexpr (kChecked) found.state->mark_cached();
+      if (!my_heap->cache(found.sb->cache_offset).push(block)) free_full(block, *found.sb, *found.state, function);
+      return;
+    case Found::kLarge:
+      free_large(*found.sb);
+      return tick();
+    case Found::kHuge:
+      free_huge(*found.huge);
+      return tick();
+    case Found::kLocal:
+    case Found::kNothing: return;
+  }
+}
+
+void* allocate_zeroed(size_t count, size_t size) noexcept {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) return out_of_memory();
+  if (bytes <= kSmallMax) {
+    void* block = allocate(bytes);
+    return block == nullptr ? nullptr : memset(block, 0, bytes);
+  }
+  LargeBlock got = allocate_large_or_collect(bytes, kGranule);
+  if (got.block == nullptr) return out_of_memory();
+  return got.zeroed ? got.block : memset(got.block, 0, bytes);
+}
+
+void* allocate_aligned(size_t alignment, size_t size) noexcept {
+  if (alignment <= kGranule) return allocate(size);
+  size_t c = aligned_class(size, alignment);
+  if (c < kClasses) return allocate(kClassSize[c]);
+  LargeBlock got = allocate_large_or_collect(std::max(size, size_t{1}), alignment);
+  return got.block != nullptr ? got.block : out_of_memory();
+}
+
+// realloc(p, 0) frees and returns null, as glibc does.
+void* reallocate(void* block, size_t size, const char* function) noexcept {
+  if (block == nullptr) return allocate(size);
+  Found found = find(block, function);
+  if (size == 0) {
+    deallocate(block, function);
+    return nullptr;
+  }
+  if (void* same = resize_in_place(found, block, size)) return same;
+  void* fresh = allocate(size);
+  if (fresh == nullptr) return size <= found.capacity ? block : nullptr;
+  memcpy(fresh, block, std::min(size, found.capacity));
+  deallocate(block, function);
+  return fresh;
+}
+
+size_t usable_size(const void* block, const char* function) noexcept { return find(block, function).capacity; }
+
+void check_size(const void* block, size_t size, size_t alignment, const char* function) noexcept {
+  if (!kChecked || block == nullptr) return;
+  Found found = find(block, function);
+  size_t c = size > kSmallMax ? kClasses : aligned_class(size, alignment);
+  bool fits = found.kind == Found::kSmall ? c < kClasses && found.capacity == kClassSize[c]
+                                          : size > kSmallMax && size <= found.capacity;
+  if (!fits && found.kind != Found::kLocal) misuse(function, block, "freed with a size it was not allocated with");
+}
+
+}  // namespace hm

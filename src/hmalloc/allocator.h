@@ -1,0 +1,47 @@
+// The allocator: what every entry point is made of.  The two fast paths, and the guards that leave them.
+//
+// allocate:   class of the size -> pop the block cache.
+// deallocate: is it ours -> descriptor -> which block, and is it its start -> is it taken -> push the block cache.
+// No lock, no atomic read-modify-write, whoever owns the block.
+#pragma once
+#include "hmalloc/thread_heap.h"
+
+namespace hm {
+
+HM_NOINLINE void* allocate_slow(size_t size) noexcept;
+HM_NOINLINE void free_slow(void* block, const char* function) noexcept;
+HM_NOINLINE void free_full(void* block, Superblock& sb, BlockState& state, const char* function) noexcept;
+
+inline void* allocate(size_t size) noexcept {
+  size_t index = opaque((size - 1) / kGranule);  // size 0 wraps, and leaves
+  if (HM_UNLIKELY(index >= kCacheOffset.size())) return allocate_slow(size);
+  void* block = my_heap->cache(kCacheOffset[index]).pop();
+  if (HM_UNLIKELY(block == nullptr)) return allocate_slow(size);
+  if constexpr (kChecked) find_block(block).state.mark_taken();
+  return block;
+}
+
+// function: the entry point, for the message that ends a program with a bad pointer.
+inline void deallocate(void* block, const char* function) noexcept {
+  uintptr_t address = address_of(block);
+  if (HM_UNLIKELY(AddressMap::kind(address) != ChunkKind::kSlices)) return free_slow(block, function);
+  Superblock& sb = Superblock::of(address);
+  // offset * ceil(2^32 / size): the quotient above bit 32; below it, less than the factor if the remainder is zero.
+  uint64_t product = uint64_t{address % kSlice} * sb.inverse;
+  if (HM_UNLIKELY(static_cast<uint32_t>(product) >= sb.inverse)) return free_slow(block, function);
+  BlockState& state = sb.states[product >> 32];
+  if (HM_UNLIKELY(state.is_free() || (kChecked && state.is_cached()))) return free_slow(block, function);
+  if constexpr (kChecked) state.mark_cached();
+  if (HM_UNLIKELY(!my_heap->cache(sb.cache_offset).push(block))) free_full(block, sb, state, function);
+}
+
+// Null and ENOMEM: no memory.
+void* allocate_zeroed(size_t count, size_t size) noexcept;
+void* allocate_aligned(size_t alignment, size_t size) noexcept;  // a power of two
+void* reallocate(void* block, size_t size, const char* function) noexcept;
+size_t usable_size(const void* block, const char* function) noexcept;
+// Checked library: ends the program if a block of this size cannot have been the answer to a request of `size`.
+void check_size(const void* block, size_t size, size_t alignment, const char* function) noexcept;
+void* out_of_memory() noexcept;  // sets errno, returns null
+
+}  // namespace hm

@@ -1,0 +1,44 @@
+// A block cache: a stack of pointers to blocks of one class that this thread freed last, whoever owns them.  A block in
+// it still looks TAKEN to everybody else, so any thread may cache any block.  One thread writes a cache; `top` may be
+// read by others for statistics.
+//
+// The slot below the first entry holds null: an empty cache pops null, and no counter is needed.
+#pragma once
+#include <atomic>
+
+#include "base/size_classes.h"
+
+namespace hm {
+
+class BlockCache {
+ public:
+  constexpr BlockCache() = default;
+  constexpr explicit BlockCache(void** floor) noexcept : top_(floor), limit_(floor) {}
+
+  void* pop() noexcept {  // null: empty
+    void** top = this->top();
+    void* block = *top;
+    if (HM_LIKELY(block != nullptr)) set_top(top - 1);
+    return block;
+  }
+  // False: the cache is full, or the block was freed last already.
+  bool push(void* block) noexcept {
+    void** top = this->top();
+    if (HM_UNLIKELY(top >= limit_ || *top == block)) return false;
+    top[1] = block;
+    set_top(top + 1);
+    return true;
+  }
+  void* newest() const noexcept { return *top(); }
+  void** top() const noexcept { return top_.load(std::memory_order_relaxed); }  // statistics read it: relaxed
+  void set_top(void** top) noexcept { top_.store(top, std::memory_order_relaxed); }
+  void set_limit(void** limit) noexcept { limit_ = limit; }
+  size_t room_used(void** floor) const noexcept { return static_cast<size_t>(top() - floor); }
+
+ private:
+  std::atomic<void**> top_{nullptr};
+  void** limit_ = nullptr;  // push fails from here on
+};
+static_assert(sizeof(BlockCache) == kCacheStride);
+
+}  // namespace hm

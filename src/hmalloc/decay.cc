@@ -1,0 +1,48 @@
+#include "hmalloc/decay.h"
+
+#include <atomic>
+
+#include "base/options.h"
+#include "hmalloc/large.h"
+#include "hmalloc/registry.h"
+#include "hmalloc/slice_pool.h"
+#include "hmalloc/superblock_pool.h"
+
+namespace hm {
+namespace {
+
+constexpr size_t kLooksPerRound = 1024;  // of each class's pool: bounds the pause to about a millisecond
+
+std::atomic<uint64_t> last_round_ms{0};
+std::atomic<uint64_t> purged{0};
+
+size_t give_back(bool all) noexcept {
+  size_t bytes = slice_pool.purge(all) + purge_huge_blocks(all);
+  purged.fetch_add(bytes, std::memory_order_relaxed);
+  return bytes;
+}
+
+}  // namespace
+
+// Half a decay time a round, and two rounds for a slice: it goes back after half to one decay time.
+void decay(uint64_t now_ms) noexcept {
+  uint64_t last = last_round_ms.load(std::memory_order_relaxed);
+  if (now_ms - last < options.decay_ms / 2) return;
+  // One thread per round; the others go on.
+  if (!last_round_ms.compare_exchange_strong(last, now_ms, std::memory_order_relaxed)) return;
+  registry.drain_dead(false);
+  superblock_pool.release_free(kLooksPerRound);
+  give_back(false);
+}
+
+bool collect() noexcept {
+  if (my_heap != no_heap) my_heap->drain();
+  registry.drain_dead(true);
+  registry.release_retired();
+  superblock_pool.release_free(SIZE_MAX);
+  return give_back(true) > 0;
+}
+
+uint64_t purged_bytes() noexcept { return purged.load(std::memory_order_relaxed); }
+
+}  // namespace hm

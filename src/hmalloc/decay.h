@@ -1,0 +1,13 @@
+// Memory back to the system: in time, and on request.
+#pragma once
+#include "base/sizes.h"
+
+namespace hm {
+
+// From ticks of any heap: once in a decay time, looks through the pool, ended threads' heaps and freed slices.
+void decay(uint64_t now_ms) noexcept;
+// All of it, now (malloc_trim, hm_collect).  True if memory went back.
+bool collect() noexcept;
+uint64_t purged_bytes() noexcept;  // so far
+
+}  // namespace hm

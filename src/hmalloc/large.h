@@ -1,0 +1,41 @@
+// Blocks above 32 KB: runs of slices inside chunks up to 1 MB, mappings of their own above.  Any thread.
+//
+// A mapping of its own starts at a multiple of 4 MB with a page of metadata; the block begins one slice further, or,
+// for alignments of 4 MB and more, at the next 4 MB.
+#pragma once
+#include "base/lock.h"
+#include "hmalloc/superblock.h"
+
+namespace hm {
+
+inline constexpr size_t kLargeMax = 1 * kMiB;
+
+struct LargeBlock {
+  void* block;  // null: no memory
+  bool zeroed;
+};
+LargeBlock allocate_large(size_t size, size_t alignment) noexcept;
+
+// Runs of slices.
+size_t large_capacity(const Superblock& sb) noexcept;
+void free_large(Superblock& sb) noexcept;
+bool resize_large(Superblock& sb, size_t size) noexcept;  // in place
+
+// Mappings.  Null if block does not start one.
+struct HugeHeader;
+HugeHeader* huge_header(const void* block) noexcept;
+size_t huge_capacity(const HugeHeader& header) noexcept;
+size_t huge_size(const HugeHeader& header) noexcept;  // as asked for
+bool huge_is_live(const HugeHeader& header) noexcept;
+void free_huge(HugeHeader& header) noexcept;
+// In place, or by moving the pages; the block's new address, or null: unchanged.
+void* resize_huge(HugeHeader& header, size_t size) noexcept;
+
+size_t purge_huge_blocks(bool all) noexcept;  // kept free mappings; returns bytes
+Lock& huge_lock() noexcept;
+struct HugeGauges {
+  size_t mappings, bytes, active_bytes;
+};
+HugeGauges huge_gauges() noexcept;
+
+}  // namespace hm

@@ -1,0 +1,83 @@
+// The thread-local side (sections 3.1 to 3.3 of the paper, made whole): superblocks of 64 KB units in chunks of 4 MB,
+// one bump pointer, two counts a unit, coalescence free.  The fast paths are in the public header.
+//
+// Invariants
+//  L1  The byte of a granule is: 0 no live block starts here; 1..252 one does, of that many granules; kRemoteFreed: it
+//      has been freed by another thread, and the owner has not counted that yet.
+//  L2  A byte changes from 1..252 only by the thread that holds the block (the program's rule of one free), and from
+//      any other value only by the owner.
+//  L3  allocated and freed of a unit are the owner's.  allocated == freed: no byte of the unit is set.
+//  L4  The current unit is in no `empty` mask.
+#pragma once
+#include <hmalloc/hmalloc.h>
+
+#include <atomic>
+
+#include "base/sizes.h"
+
+namespace hm {
+
+struct ThreadHeap;
+
+inline constexpr size_t kUnitsInChunk = kChunk / kSlice;
+inline constexpr size_t kUnitGranules = kSlice / kGranule;
+inline constexpr size_t kFirstUnit = (HM_LOCAL_SIZES_ + kChunk / kGranule + kSlice - 1) / kSlice;
+inline constexpr uint8_t kRemoteFreed = 254;
+static_assert(HM_LOCAL_CHUNK_ == kChunk && HM_LOCAL_MAX / kGranule < kRemoteFreed);
+
+// The front of a local chunk.  The first page stays unused: an overflow out of the mapping before ends there.
+struct LocalChunk {
+  char gap[HM_LOCAL_COUNTS_];
+  hm_local_unit_ units[kUnitsInChunk];           // the owner
+  std::atomic<ThreadHeap*> owner;                // changes only with the thread of a heap, hence never; any thread
+  LocalChunk* next;                              // the owner
+  uint64_t empty;                                // bit i: unit i holds no block; the owner
+  std::atomic<uint8_t> remote[kUnitsInChunk];    // unit i has bytes kRemoteFreed; set by any thread
+  char rest[HM_LOCAL_SIZES_ - HM_LOCAL_COUNTS_ - kUnitsInChunk * 9 - 24];
+  std::atomic<uint8_t> sizes[kChunk / kGranule]; // L1
+
+  static LocalChunk& of(uintptr_t address) noexcept {
+    return *reinterpret_cast<LocalChunk*>(align_down(address, kChunk));
+  }
+};
+static_assert(offsetof(LocalChunk, sizes) == HM_LOCAL_SIZES_);
+
+class LocalHeap {
+ public:
+  constexpr explicit LocalHeap(ThreadHeap* heap) noexcept : heap_(heap) {}
+
+  void* allocate_slow(size_t size) noexcept;  // null: no memory
+  void coalesce(LocalChunk& chunk, size_t unit) noexcept;
+  // Counts what other threads freed in a unit.
+  void count_remote_frees(LocalChunk& chunk, size_t unit) noexcept;
+  // Gives pages and chunks without blocks back to the system.  Returns bytes.
+  size_t release() noexcept;
+  // At thread exit and when the heap is inherited: the bump state between thread and heap.
+  void park() noexcept;
+  void resume() noexcept;
+
+  LocalChunk* chunks() const noexcept { return chunks_; }
+  bool is_valid() noexcept;
+
+ private:
+  bool next_region() noexcept;
+  bool use_empty_unit() noexcept;
+  bool use_hole() noexcept;
+  bool use_hole_in(LocalChunk& chunk, size_t unit) noexcept;
+  bool map_chunk() noexcept;
+  void use(LocalChunk& chunk, size_t unit, uintptr_t from, uintptr_t to) noexcept;
+
+  ThreadHeap* heap_;
+  LocalChunk* chunks_ = nullptr;
+  uint32_t count_ = 0;
+  LocalChunk* hole_chunk_ = nullptr;  // where the search for holes goes on
+  size_t hole_unit_ = kFirstUnit;
+  hm_local_place_ parked_{0, 0, 0, 1, nullptr};
+};
+
+// A free of a local block by any thread, through any entry point.  Ends the program if block is none.
+void free_local(void* block, const char* function) noexcept;
+// Bytes of a live local block, 0 if there is none at this address.
+size_t local_size(const void* block) noexcept;
+
+}  // namespace hm

@@ -1,0 +1,160 @@
+#include "hmalloc/registry.h"
+
+#include <pthread.h>
+
+#include "base/options.h"
+#include "hmalloc/large.h"
+#include "hmalloc/slice_pool.h"
+#include "hmalloc/superblock_pool.h"
+
+namespace hm {
+
+constinit Registry registry;
+
+namespace {
+
+constinit thread_local bool ended = false;
+pthread_key_t exit_key;
+bool exit_key_made = false;  // under the registry's lock
+
+// Every global lock in the one order in which fork may take them: those held while another is taken come first.
+template <class Visit>
+void for_each_global_lock(Visit visit) noexcept {
+  for (size_t c = 0; c < kClasses; ++c) visit(superblock_pool.queue(ClassIndex(c)).lock());
+  visit(huge_lock());
+  slice_pool.for_each_lock(visit);
+}
+
+}  // namespace
+
+bool thread_has_ended() noexcept { return ended; }
+
+// Runs among the destructors of thread-specific data.
+void detach(void* pointer) noexcept {
+  auto* heap = static_cast<ThreadHeap*>(pointer);
+  heap->local.park();
+  ended = true;
+  my_heap = no_heap;  // R2: before the heap is published
+  registry.publish(*heap);
+}
+
+ThreadHeap* Registry::create() noexcept {
+  ThreadHeap* heap = ThreadHeap::create();
+  if (heap == nullptr) return nullptr;
+  LockGuard guard(lock_);
+  if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, detach) == 0;
+  heap->id = count_++;
+  heap->live = true;
+  heap->next = heaps_;
+  heaps_ = heap;
+  return heap;
+}
+
+ThreadHeap* Registry::pop_dead() noexcept {
+  LockGuard guard(lock_);
+  ThreadHeap* heap = dead_;
+  if (heap != nullptr) {
+    dead_ = heap->next_dead;
+    heap->live = true;
+  }
+  return heap;
+}
+
+void Registry::publish(ThreadHeap& heap) noexcept {
+  LockGuard guard(lock_);
+  heap.live = false;
+  heap.drained = heap.aged = false;
+  heap.next_dead = dead_;
+  dead_ = &heap;
+}
+
+// The dead heap's last writes happened before publish released the lock that pop_dead acquired.
+ThreadHeap* Registry::attach() noexcept {
+  ThreadHeap* heap = pop_dead();
+  if (heap == nullptr) heap = create();
+  if (heap == nullptr) return nullptr;
+  my_heap = heap;  // before pthread_setspecific, which may call malloc
+  heap->local.resume();
+  if (exit_key_made) pthread_setspecific(exit_key, heap);
+  return heap;
+}
+
+void Registry::drain_dead(bool all) noexcept {
+  ThreadHeap* taken = nullptr;
+  {
+    LockGuard guard(lock_);
+    ThreadHeap** link = &dead_;
+    while (*link != nullptr) {
+      ThreadHeap* heap = *link;
+      bool rested = heap->aged || all;
+      heap->aged = true;
+      if (!heap->drained && rested) {
+        *link = heap->next_dead;
+        heap->next_dead = taken;
+        taken = heap;
+      } else {
+        link = &heap->next_dead;
+      }
+    }
+  }
+  while (taken != nullptr) {
+    ThreadHeap* heap = taken;
+    taken = heap->next_dead;
+    heap->drain();
+    LockGuard guard(lock_);
+    heap->drained = true;
+    heap->next_dead = nullptr;
+    ThreadHeap** link = &dead_;  // behind the ones that are still warm
+    while (*link != nullptr) link = &(*link)->next_dead;
+    *link = heap;
+  }
+}
+
+void Registry::release_retired() noexcept {
+  for_each([](ThreadHeap& heap) {
+    if (heap.stranded) return;
+    for (ThreadHeap::ClassState& state : heap.classes) release_free(state.retired, SIZE_MAX);
+  });
+}
+
+bool Registry::is_valid() noexcept {
+  LockGuard guard(lock_);
+  for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead)
+    if (heap->live || heap->stranded || !heap->is_valid()) return false;
+  return true;
+}
+
+// Lock::lock tells us when this very thread holds a lock that its signal handler now forks under; such a lock stays
+// held, and the interrupted frame releases it, in the parent and in the child.
+namespace {
+struct Held {
+  Lock* locks[kClasses + 8]{};
+  size_t count = 0;
+};
+constinit Held held;
+void take(Lock& lock) noexcept {
+  if (lock.lock()) held.locks[held.count++] = &lock;
+}
+}  // namespace
+
+void Registry::before_fork() noexcept {
+  bool mine = lock_.lock();  // from here on no other thread is in this function
+  held.count = 0;
+  if (mine) held.locks[held.count++] = &lock_;
+  take(fallback_lock_);
+  for_each_global_lock(take);
+}
+
+void Registry::after_fork_in_parent() noexcept {
+  for (size_t n = held.count; n > 0; --n) held.locks[n - 1]->unlock();
+}
+
+// Other threads' heaps may have been copied in the middle of a change: they stay readable, so that their blocks can be
+// freed, and are never used again.
+void Registry::after_fork_in_child() noexcept {
+  for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next)
+    if (heap->live && heap != my_heap && heap != fallback_) heap->stranded = true;
+  after_fork_in_parent();
+}
+
+}  // namespace hm

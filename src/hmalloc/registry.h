@@ -1,0 +1,60 @@
+// All thread heaps: who uses which, what happens at thread exit and around fork.
+//
+// Invariants
+//  R1  A heap is live (one thread's my_heap points to it), dead (in the list of heaps without a thread), being drained
+//      (in neither), or stranded (its thread did not survive a fork; never used, drained or freed again).
+//  R2  A thread's my_heap is cleared before its heap is published as dead: a late destructor that allocates finds no
+//      heap and is served by the fallback, never by a heap that another thread has inherited.
+#pragma once
+#include "base/lock.h"
+#include "hmalloc/thread_heap.h"
+
+namespace hm {
+
+class Registry {
+ public:
+  // The calling thread's heap from now on.  Null: no memory.
+  ThreadHeap* attach() noexcept;
+  // For threads whose heap is gone already (late destructors): visit(heap) under a lock.
+  template <class Visit>
+  void* with_fallback(Visit visit) noexcept {
+    LockGuard guard(fallback_lock_);
+    if (fallback_ == nullptr) fallback_ = create();
+    return fallback_ == nullptr ? nullptr : visit(*fallback_);
+  }
+  // Of heaps without a thread: everything to pool and chunks; if not `all`, only of those that were dead at
+  // the last call too: a successor may want the others as they are.
+  void drain_dead(bool all) noexcept;
+  // Of all heaps: wholly free retired superblocks to their chunks.
+  void release_retired() noexcept;
+
+  template <class Visit>
+  void for_each(Visit visit) noexcept {
+    LockGuard guard(lock_);
+    for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next) visit(*heap);
+  }
+  bool is_valid() noexcept;
+
+  void before_fork() noexcept;
+  void after_fork_in_parent() noexcept;
+  void after_fork_in_child() noexcept;
+
+ private:
+  friend void detach(void* heap) noexcept;
+  ThreadHeap* create() noexcept;
+  ThreadHeap* pop_dead() noexcept;
+  void publish(ThreadHeap& heap) noexcept;
+
+  Lock lock_;
+  Lock fallback_lock_;
+  ThreadHeap* heaps_ = nullptr;
+  ThreadHeap* dead_ = nullptr;
+  ThreadHeap* fallback_ = nullptr;
+  uint32_t count_ = 0;
+};
+extern Registry registry;
+
+// True once this thread's heap is gone for good.
+bool thread_has_ended() noexcept;
+
+}  // namespace hm

@@ -1,0 +1,71 @@
+// All chunks of slices, for superblocks and large runs.  Slices that are freed stay resident for the decay time, then
+// go back to the system; a chunk without a used slice is unmapped.
+//
+// Any thread; one lock, held for a few instructions except while a chunk is mapped or unmapped.
+#pragma once
+#include "base/lock.h"
+#include "hmalloc/superblock.h"
+
+namespace hm {
+
+class SlicePool {
+ public:
+  struct Run {
+    Superblock* first = nullptr;  // null: nothing found
+    bool zeroed = false;          // every byte is known to be zero
+  };
+
+  // A run of n <= kMaxRun slices, from the chunks that exist, or (map) from a new one if need be.
+  static constexpr size_t kMaxRun = kSlicesInChunk - kMetaSlices;
+  Run allocate(size_t n, bool map) noexcept;
+  // Grows a run in place.
+  bool extend(Superblock& first, size_t old_slices, size_t new_slices) noexcept;
+  // The descriptors must be cleared before.
+  void release(Superblock& first, size_t n) noexcept;
+
+  // Gives back what was freed a round ago and starts the next round; `all`: what was freed just now too.
+  // Returns the bytes that went back.
+  size_t purge(bool all) noexcept;
+
+  struct Gauges {
+    size_t chunks, free_slices, dirty_slices;
+  };
+  Gauges gauges() noexcept;
+  // Chunks that exist, any thread, a hint.
+  size_t chunks() const noexcept { return chunks_.load(std::memory_order_relaxed); }
+  // Calls visit(Superblock&) for every slice that starts a superblock or a run.  Holds the lock.
+  template <class Visit>
+  void for_each(Visit visit) noexcept;
+  template <class Visit>
+  void for_each_lock(Visit visit) noexcept { visit(purge_lock_), visit(lock_); }  // in their order
+
+ private:
+  Run take(ChunkHeader& chunk, size_t slice, size_t n) noexcept;
+  ChunkHeader* map_chunk() noexcept;
+  void open(ChunkHeader& chunk) noexcept;
+  void close(ChunkHeader& chunk) noexcept;
+  bool unmap_if_unused(ChunkHeader& chunk) noexcept;
+  size_t purge_chunk(ChunkHeader& chunk, bool all) noexcept;
+
+  Lock lock_;
+  Lock purge_lock_;  // before lock_
+  std::atomic<size_t> chunks_{0};
+  ChunkHeader* all_ = nullptr;
+  ChunkHeader* open_ = nullptr;  // chunks with free slices
+};
+
+extern SlicePool slice_pool;
+
+template <class Visit>
+void SlicePool::for_each(Visit visit) noexcept {
+  LockGuard guard(lock_);
+  for (ChunkHeader* chunk = all_; chunk != nullptr; chunk = chunk->next)
+    for (size_t slice = kMetaSlices; slice < kSlicesInChunk; ++slice) {
+      uintptr_t chunk_start = align_down(address_of(chunk), kChunk);
+      Superblock& sb = Superblock::of(chunk_start + slice * kSlice);
+      SliceKind kind = sb.kind();
+      if (kind == SliceKind::kBlocks || kind == SliceKind::kMedium || kind == SliceKind::kLarge) visit(sb);
+    }
+}
+
+}  // namespace hm

@@ -1,0 +1,203 @@
+#include "hmalloc/stats.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "base/os_pages.h"
+#include "base/report.h"
+#include "hmalloc/decay.h"
+#include "hmalloc/large.h"
+#include "hmalloc/registry.h"
+#include "hmalloc/slice_pool.h"
+#include "hmalloc/superblock_pool.h"
+
+namespace hm {
+namespace {
+
+struct ClassGauges {
+  uint64_t superblocks, held_blocks, cached_blocks;  // held: by the program or by a cache
+};
+struct Census {
+  hm_stats total{};
+  std::array<ClassGauges, kClasses> classes{};
+  uint64_t large_blocks = 0, large_bytes = 0, huge_blocks = 0, local_bytes = 0;
+};
+std::atomic<uint64_t> peak_active{0};
+
+void count_slices(Census& census) noexcept {
+  slice_pool.for_each([&](Superblock& sb) {
+    if (sb.kind() == SliceKind::kLarge) {
+      ++census.large_blocks;
+      census.large_bytes += large_capacity(sb);
+      return;
+    }
+    ClassGauges& gauges = census.classes[raw(sb.class_index())];
+    size_t held = sb.blocks - sb.free_blocks();
+    ++gauges.superblocks;
+    gauges.held_blocks += held;
+    if (held > 0) census.total.active += slices_of(sb.class_index()) * kSlice;
+  });
+}
+
+void count_local(const ThreadHeap& heap, Census& census) noexcept {
+  for (LocalChunk* chunk = heap.local.chunks(); chunk != nullptr; chunk = chunk->next) {
+    census.total.mapped += kChunk;
+    census.total.metadata += offsetof(LocalChunk, sizes);
+    for (size_t unit = kFirstUnit; unit < kUnitsInChunk; ++unit) {
+      size_t bytes = 0;
+      for (size_t g = unit * kUnitGranules; g < (unit + 1) * kUnitGranules; ++g) {
+        uint8_t granules = chunk->sizes[g].load(std::memory_order_relaxed);
+        if (granules != kRemoteFreed) bytes += granules * kGranule;
+      }
+      census.local_bytes += bytes;
+      if (bytes > 0) census.total.active += kSlice;
+    }
+  }
+}
+
+void count_heaps(Census& census) noexcept {
+  registry.for_each([&](ThreadHeap& heap) {
+    ++census.total.heaps;
+    census.total.live_heaps += heap.live;
+    census.total.refills += heap.refills.get();
+    census.total.flushes += heap.flushes.get();
+    census.total.cross_thread_frees += heap.cross_thread_frees.get();
+    census.total.metadata += sizeof(ThreadHeap);
+    if (heap.stranded) return;
+    for (size_t c = 0; c < kClasses; ++c) {
+      size_t cached = heap.caches[c].room_used(heap.classes[c].floor);
+      census.classes[c].cached_blocks += cached;
+      census.total.cached += cached * kClassSize[c];
+    }
+    count_local(heap, census);
+  });
+}
+
+// docs/design.md, "Footprint": what may be held beyond the program's own peak.
+uint64_t bound_beyond(uint64_t peak, uint64_t heaps) noexcept {
+  constexpr uint64_t kKeptByHeap = 33 * kSlice;  // current and retired of one class, most heaps use a few
+  return peak / 2 + heaps * (options.cache_bytes + kKeptByHeap) + 8 * kChunk;
+}
+
+Census take_census() noexcept {
+  Census census;
+  hm_stats& total = census.total;
+  count_slices(census);
+  count_heaps(census);
+  HugeGauges huge = huge_gauges();
+  SlicePool::Gauges slices = slice_pool.gauges();
+  census.huge_blocks = huge.mappings;
+  uint64_t held = 0;
+  for (size_t c = 0; c < kClasses; ++c) held += census.classes[c].held_blocks * kClassSize[c];
+  total.active += census.large_bytes + huge.active_bytes;
+  total.allocated = (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active_bytes + census.local_bytes;
+  total.mapped += slices.chunks * kChunk + huge.bytes;
+  total.metadata += slices.chunks * (kNarrowStates - kDescriptors);
+  for (size_t c = 0; c < kClasses; ++c) total.metadata += census.classes[c].superblocks * blocks_of(ClassIndex(c));
+  total.resident = total.active + total.metadata + slices.dirty_slices * kSlice + (huge.bytes - huge.active_bytes);
+  total.retained = total.mapped > total.active + total.metadata ? total.mapped - total.active - total.metadata : 0;
+  total.purged = purged_bytes();
+  total.os_calls = os::calls();
+  uint64_t peak = peak_active.load(std::memory_order_relaxed);
+  if (total.active > peak) peak_active.store(peak = total.active, std::memory_order_relaxed);
+  total.peak_active = peak;
+  total.bound = bound_beyond(peak, total.heaps);
+  return census;
+}
+
+struct Row {
+  const char* name;
+  uint64_t hm_stats::* field;
+  const char* meaning;
+};
+constexpr Row kRows[] = {
+    {"allocated", &hm_stats::allocated, "held by the program"},
+    {"cached", &hm_stats::cached, "waiting in block caches"},
+    {"active", &hm_stats::active, "superblocks, units and large blocks in use"},
+    {"resident", &hm_stats::resident, "active, metadata, freed and not yet given back"},
+    {"retained", &hm_stats::retained, "mapped and unused"},
+    {"mapped", &hm_stats::mapped, "address space"},
+    {"metadata", &hm_stats::metadata, "descriptors, states, heaps"},
+    {"peak_active", &hm_stats::peak_active, "largest active seen by statistics"},
+    {"bound", &hm_stats::bound, "most that is kept beyond the program's peak"},
+    {"purged", &hm_stats::purged, "given back so far"},
+    {"cross_thread_frees", &hm_stats::cross_thread_frees, "blocks, seen when caches were flushed"},
+    {"refills", &hm_stats::refills, "of block caches"},
+    {"flushes", &hm_stats::flushes, "of block caches"},
+    {"os_calls", &hm_stats::os_calls, "mmap, munmap, mremap, madvise"},
+};
+
+void print_text(Text& text, const Census& census) noexcept {
+  text << "hmalloc " << HM_VERSION_STRING << " statistics (bytes, except counts)\n";
+  for (const Row& row : kRows) text.padded(census.total.*row.field, 16) << "  " << row.name << ": " << row.meaning << "\n";
+  text.padded(census.total.heaps, 16) << "  heaps, " << uint64_t{census.total.live_heaps} << " of them live\n";
+  text.padded(census.large_bytes, 16) << "  in " << census.large_blocks << " large blocks\n";
+  text.padded(census.local_bytes, 16) << "  in local blocks\n";
+  text << "      class  superblocks    allocated       cached\n";
+  for (size_t c = 0; c < kClasses; ++c) {
+    const ClassGauges& g = census.classes[c];
+    if (g.superblocks == 0) continue;
+    text.padded(kClassSize[c], 11).padded(g.superblocks, 13);
+    text.padded(g.held_blocks - std::min(g.held_blocks, g.cached_blocks), 13).padded(g.cached_blocks, 13) << "\n";
+  }
+  text << "       heap       cached      refills      flushes  cross frees\n";
+  registry.for_each([&](ThreadHeap& heap) {
+    uint64_t cached = 0;
+    for (size_t c = 0; c < kClasses && !heap.stranded; ++c)
+      cached += heap.caches[c].room_used(heap.classes[c].floor) * kClassSize[c];
+    text.padded(heap.id, 11).padded(cached, 13).padded(heap.refills.get(), 13).padded(heap.flushes.get(), 13);
+    text.padded(heap.cross_thread_frees.get(), 13) << (heap.live ? "\n" : "  (no thread)\n");
+  });
+}
+
+void print_json(Text& text, const Census& census) noexcept {
+  text << "{\"version\":\"" << HM_VERSION_STRING << "\"";
+  for (const Row& row : kRows) text << ",\"" << row.name << "\":" << census.total.*row.field;
+  text << ",\"heaps\":" << uint64_t{census.total.heaps} << ",\"live_heaps\":" << uint64_t{census.total.live_heaps};
+  text << ",\"large_blocks\":" << census.large_blocks << ",\"large_bytes\":" << census.large_bytes;
+  text << ",\"local_bytes\":" << census.local_bytes << ",\"classes\":[";
+  const char* comma = "";
+  for (size_t c = 0; c < kClasses; ++c) {
+    const ClassGauges& g = census.classes[c];
+    if (g.superblocks == 0) continue;
+    text << comma << "{\"size\":" << uint64_t{kClassSize[c]} << ",\"superblocks\":" << g.superblocks
+         << ",\"held_blocks\":" << g.held_blocks << ",\"cached_blocks\":" << g.cached_blocks << "}";
+    comma = ",";
+  }
+  text << "],\"threads\":[";
+  comma = "";
+  registry.for_each([&](ThreadHeap& heap) {
+    text << comma << "{\"heap\":" << uint64_t{heap.id} << ",\"live\":" << (heap.live ? "true" : "false")
+         << ",\"refills\":" << heap.refills.get() << ",\"flushes\":" << heap.flushes.get()
+         << ",\"cross_thread_frees\":" << heap.cross_thread_frees.get() << "}";
+    comma = ",";
+  });
+  text << "]}\n";
+}
+
+}  // namespace
+
+void gather(hm_stats& out) noexcept { out = take_census().total; }
+
+void print_stats(int fd, bool json) noexcept {
+  Census census = take_census();
+  Text text(fd);
+  json ? print_json(text, census) : print_text(text, census);
+}
+
+void print_stats_at_exit() noexcept {
+  if (options.show_stats == 0) return;
+  int fd = STDERR_FILENO;
+  if (options.stats_file != nullptr) {
+    fd = open(options.stats_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (fd < 0) {
+      Text(STDERR_FILENO) << "hmalloc: cannot write HMALLOC_STATS_FILE=" << options.stats_file << "\n";
+      return;
+    }
+  }
+  print_stats(fd, options.show_stats == 2);
+  if (fd != STDERR_FILENO) close(fd);
+}
+
+}  // namespace hm

@@ -1,0 +1,93 @@
+#include "hmalloc/superblock.h"
+
+namespace hm {
+namespace {
+
+// Superblocks whose states fill a part of their area start at different lines of it, or the first lines of all of
+// them would fall into the same few sets of the cache.
+BlockState* place_states(const Superblock& head) noexcept {
+  uintptr_t chunk = align_down(address_of(&head), kChunk);
+  size_t slice = (address_of(&head) - chunk - kDescriptors) / sizeof(Superblock);
+  bool wide = head.block_size < kLine;
+  size_t area = wide ? kWideArea : kNarrowArea;
+  size_t lines = head.blocks / kLine + 1;
+  size_t spare = area / kLine >= lines ? area / kLine - lines : 0;
+  size_t skew = slice * 11 % (spare + 1) * kLine;
+  return reinterpret_cast<BlockState*>(chunk + (wide ? kWideStates : kNarrowStates) + slice * area + skew);
+}
+
+}  // namespace
+
+void Superblock::format(ClassIndex c) noexcept {
+  size_t slices = slices_of(c);
+  block_size = static_cast<uint32_t>(size_of(c));
+  blocks = static_cast<uint32_t>(blocks_of(c));
+  cache_offset = static_cast<uint16_t>(raw(c) * kCacheStride);
+  inverse = slices == 1 ? static_cast<uint32_t>(((uint64_t{1} << 32) + block_size - 1) / block_size) : 0;
+  states = place_states(*this);
+  tail = 0;
+  cursor = 0;
+  next = nullptr;
+  for (size_t i = 1; i < slices; ++i) {
+    this[i].tail = static_cast<uint8_t>(i);
+    this[i].set_kind(SliceKind::kMediumTail);
+  }
+  set_kind(slices == 1 ? SliceKind::kBlocks : SliceKind::kMedium);
+}
+
+void Superblock::clear() noexcept {
+  size_t slices = kind() == SliceKind::kMedium ? slices_of(class_index()) : 1;
+  for (size_t i = 0; i < slices; ++i) {
+    this[i].inverse = 0;
+    this[i].set_kind(SliceKind::kUnused);
+  }
+}
+
+size_t Superblock::free_blocks() const noexcept {
+  size_t busy = 0;
+  for (size_t i = 0; i < blocks; i += StateGroup::kBlocks)
+    busy += StateGroup::kBlocks - static_cast<size_t>(std::popcount(StateGroup(states + i).free_mask()));
+  return blocks - busy;  // states behind the last block are FREE (S3)
+}
+
+bool Superblock::wholly_free() const noexcept {
+  for (size_t i = 0; i < blocks; i += StateGroup::kBlocks)
+    if (StateGroup(states + i).free_mask() != StateGroup::kOnes) return false;
+  return true;
+}
+
+bool Superblock::is_valid() const noexcept {
+  SliceKind k = kind();
+  if (k != SliceKind::kBlocks && k != SliceKind::kMedium) return false;
+  ClassIndex c = class_index();
+  if (block_size != size_of(c) || blocks != blocks_of(c) || cursor > align_up(blocks, kHarvestGroup)) return false;
+  if ((k == SliceKind::kBlocks) != (slices_of(c) == 1) || (inverse != 0) != (k == SliceKind::kBlocks)) return false;
+  for (size_t i = blocks; i < align_up(blocks, StateGroup::kBlocks); ++i)
+    if (!states[i].is_free()) return false;  // S3
+  return states == place_states(*this);
+}
+
+size_t Superblock::harvest(void** to, size_t want) noexcept {
+  size_t taken = 0;
+  char* first = base();
+  while (cursor < blocks && taken < want) {
+    size_t end = cursor + kHarvestGroup < blocks ? cursor + kHarvestGroup : blocks;
+    size_t low = cursor;
+    for (size_t at = align_up(end, StateGroup::kBlocks); at > low;) {
+      at -= StateGroup::kBlocks;
+      StateGroup group(states + at);
+      uint64_t mask = group.free_mask();
+      if (at + StateGroup::kBlocks > blocks) mask &= (uint64_t{1} << (blocks - at) * 8) - 1;
+      group.take(mask);
+      while (mask != 0) {
+        size_t k = (63 - static_cast<size_t>(std::countl_zero(mask))) / 8;
+        to[taken++] = first + (at + k) * block_size;
+        mask &= ~(uint64_t{1} << k * 8);
+      }
+    }
+    cursor = static_cast<uint32_t>(low + kHarvestGroup);
+  }
+  return taken;
+}
+
+}  // namespace hm

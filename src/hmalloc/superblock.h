@@ -1,0 +1,123 @@
+// Superblocks and the chunk they live in.
+//
+// A chunk is 4 MB: all metadata in front, then 58 slices of 64 KB.  A superblock is one slice (or four) of blocks of
+// one class; a large run is any number of slices.  Each slice has a descriptor, found from any address within it by
+// two masks.
+//
+//   0        a gap of one page: an overflow out of the chunk before ends here
+//   0x01000  ChunkHeader, then the descriptors of slices 6..63, 128 bytes each
+//   0x03000  states of classes from 64 bytes up: 1 KB for each slice
+//   0x13000  states of the smaller classes: 4 KB for each slice
+//   0x60000  slice 6, the first that holds blocks
+//
+// Invariants
+//  S1  A superblock is in exactly one place: current of one heap, in one SuperblockQueue, or in the hands of the
+//      thread that just took it from there.  That thread is its holder; only the holder sweeps it.
+//  S2  owner names the heap that held it last.  It is a hint: nothing but speed depends on it.
+//  S3  The states of blocks that do not exist are FREE, and the state area of an unused slice is all FREE.
+//  S4  A superblock goes back to its chunk only when its holder has seen every state FREE with acquire: then no block
+//      of it is in the program's hands or in any cache.
+//  S5  What a free by any thread reads here (the first line) changes only while no block is in anybody's hands,
+//      except owner.
+#pragma once
+#include "base/address_map.h"
+#include "base/size_classes.h"
+#include "hmalloc/block_state.h"
+
+#include <atomic>
+
+namespace hm {
+
+struct ThreadHeap;
+
+enum class SliceKind : uint8_t {
+  kUnused = 0,     // free, or in the allocator's hands
+  kBlocks,         // a superblock of one slice
+  kMedium,         // the first slice of a superblock of four
+  kMediumTail,     // one of its others
+  kLarge,          // the first slice of a large run
+  kLargeTail,
+};
+
+inline constexpr size_t kSlicesInChunk = kChunk / kSlice;
+inline constexpr size_t kMetaSlices = 6;
+inline constexpr size_t kDescriptors = 0x1000;
+inline constexpr size_t kNarrowStates = 0x3000;
+inline constexpr size_t kWideStates = 0x13000;
+inline constexpr size_t kNarrowArea = 1 * kKiB;  // 64-byte blocks: 1024 in a slice
+inline constexpr size_t kHarvestGroup = 64;      // states of one line are taken together
+inline constexpr size_t kWideArea = 4 * kKiB;    // 16-byte blocks: 4096 in a slice
+
+struct alignas(2 * kLine) Superblock {
+  // ---- read by every thread that frees a block (S5)
+  uint32_t inverse = 0;       // ceil(2^32 / block size); 0 unless kind is kBlocks, so that all else leaves the fast path
+  uint16_t cache_offset = 0;  // of the class, in a heap's array of block caches
+  std::atomic<SliceKind> kind_{SliceKind::kUnused};
+  uint8_t tail = 0;           // slices back to the first one
+  BlockState* states = nullptr;
+  std::atomic<ThreadHeap*> owner_{nullptr};
+  uint32_t block_size = 0;
+  uint32_t blocks = 0;
+  size_t run_bytes = 0;       // of a large run: what the program asked for
+  // ---- written by the holder
+  alignas(kLine) uint32_t cursor = 0;  // first state the sweep has not seen yet
+  Superblock* next = nullptr;          // in a SuperblockQueue
+
+  static Superblock& of(uintptr_t address) noexcept {
+    return *reinterpret_cast<Superblock*>(align_down(address, kChunk) + kDescriptors +
+                                          (address / kSlice % kSlicesInChunk) * sizeof(Superblock));
+  }
+  char* base() const noexcept {
+    uintptr_t chunk = align_down(address_of(this), kChunk);
+    return reinterpret_cast<char*>(chunk + (address_of(this) - chunk - kDescriptors) / sizeof(Superblock) * kSlice);
+  }
+  ClassIndex class_index() const noexcept { return static_cast<ClassIndex>(cache_offset / kCacheStride); }
+
+  // Any thread.  Relaxed: a hint (S2).
+  ThreadHeap* owner() const noexcept { return owner_.load(std::memory_order_relaxed); }
+  void set_owner(ThreadHeap* heap) noexcept { owner_.store(heap, std::memory_order_relaxed); }
+  // Statistics walk all descriptors: acquire and release order the rest of the descriptor behind the kind.
+  SliceKind kind() const noexcept { return kind_.load(std::memory_order_acquire); }
+  void set_kind(SliceKind kind) noexcept { kind_.store(kind, std::memory_order_release); }
+
+  void format(ClassIndex c) noexcept;  // a fresh run of slices_of(c) slices
+  void clear() noexcept;               // before its slices go back
+  size_t free_blocks() const noexcept; // the holder
+  bool wholly_free() const noexcept;   // the holder (S4)
+  bool is_valid() const noexcept;      // the holder
+  // Moves free blocks from the cursor on to `to`, in groups of 64, until there are `want` or the end is reached; at most
+  // want + 63 of them.  Returns how many.  Of a group the lowest address comes last, so that a stack pops it first.
+  // The holder.
+  size_t harvest(void** to, size_t want) noexcept;
+};
+static_assert(sizeof(Superblock) == 2 * kLine);
+
+// First in a chunk; overlays the descriptors of the metadata slices, which hold no blocks: `no_blocks` lies where their
+// inverse and kind would, so that a free of an address among the metadata finds an unused slice.
+struct ChunkHeader {
+  uint64_t no_blocks = 0;
+  ChunkHeader* next = nullptr;       // all chunks; the slice pool's lock
+  ChunkHeader* previous = nullptr;
+  ChunkHeader* next_open = nullptr;  // chunks with free slices
+  ChunkHeader* previous_open = nullptr;
+  uint64_t free = 0;         // bit i: slice i is free
+  uint64_t dirty = 0;        // of these, freed since the last purge round
+  uint64_t dirty_before = 0; // freed in the round before it
+};
+static_assert(sizeof(ChunkHeader) <= sizeof(Superblock));
+static_assert(offsetof(Superblock, kind_) < sizeof(ChunkHeader::no_blocks));
+static_assert(kDescriptors + kSlicesInChunk * sizeof(Superblock) == kNarrowStates);
+static_assert(kNarrowStates + kSlicesInChunk * kNarrowArea == kWideStates);
+static_assert(kWideStates + kSlicesInChunk * kWideArea <= kMetaSlices * kSlice);
+
+// The block that an address lies in.  exact: the address is its start.
+struct BlockPlace {
+  size_t index;
+  bool exact;
+};
+inline BlockPlace place_of(const Superblock& head, uintptr_t address) noexcept {
+  size_t offset = address - address_of(head.base());
+  return {offset / head.block_size, offset % head.block_size == 0};
+}
+
+}  // namespace hm

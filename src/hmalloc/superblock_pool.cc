@@ -1,0 +1,82 @@
+#include "hmalloc/superblock_pool.h"
+
+#include "hmalloc/slice_pool.h"
+
+namespace hm {
+
+constinit SuperblockPool superblock_pool;
+
+namespace {
+constexpr size_t kLooks = 4;  // superblocks swept in vain before a fresh one is opened
+constexpr size_t least_free(ClassIndex c) { return blocks_of(c) / 4; }
+}  // namespace
+
+void release(Superblock& sb) noexcept {
+  size_t slices = slices_of(sb.class_index());
+  sb.clear();
+  slice_pool.release(sb, slices);
+}
+
+size_t release_free(SuperblockQueue& queue, size_t looks) noexcept {
+  size_t released = 0;
+  for (size_t n = std::min(queue.count(), looks); n > 0; --n) {
+    Superblock* sb = queue.pop();
+    if (sb == nullptr) break;
+    if (sb->wholly_free()) {
+      release(*sb);
+      ++released;
+    } else {
+      queue.push(*sb);
+    }
+  }
+  return released;
+}
+
+Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least) noexcept {
+  for (size_t n = std::min(queue.count(), looks); n > 0; --n) {
+    Superblock* sb = queue.pop();
+    if (sb == nullptr) return nullptr;
+    if (sb->free_blocks() >= least) return sb;
+    queue.push(*sb);
+  }
+  return nullptr;
+}
+
+Superblock* SuperblockPool::claim(ClassIndex c) noexcept { return pop_with_room(queue(c), kLooks, least_free(c)); }
+
+size_t SuperblockPool::release_free(size_t looks) noexcept {
+  size_t released = 0;
+  for (SuperblockQueue& queue : queues_) released += hm::release_free(queue, looks);
+  return released;
+}
+
+// Every superblock once: the free ones to their chunks, of the wanted class those with room to the front.
+void SuperblockPool::search(ClassIndex wanted) noexcept {
+  release_free(SIZE_MAX);
+  SuperblockQueue& queue = this->queue(wanted);
+  for (size_t n = queue.count(); n > 0; --n) {
+    Superblock* sb = queue.pop();
+    if (sb == nullptr) return;
+    sb->free_blocks() >= least_free(wanted) ? queue.push_front(*sb) : queue.push(*sb);
+  }
+}
+
+Superblock* SuperblockPool::fresh(ClassIndex c) noexcept {
+  size_t slices = slices_of(c);
+  SlicePool::Run run = slice_pool.allocate(slices, false);
+  if (run.first == nullptr && slice_pool.chunks() >= search_at_chunks_.load(std::memory_order_relaxed)) {
+    search(c);
+    search_at_chunks_.store(slice_pool.chunks() + slice_pool.chunks() / 8 + 1, std::memory_order_relaxed);
+    if (Superblock* sb = claim(c)) return sb;
+  }
+  if (run.first == nullptr) run = slice_pool.allocate(slices, true);
+  if (run.first == nullptr) {
+    if (release_free(SIZE_MAX) == 0) return claim(c);
+    run = slice_pool.allocate(slices, false);
+    if (run.first == nullptr) return claim(c);
+  }
+  run.first->format(c);
+  return run.first;
+}
+
+}  // namespace hm

@@ -1,0 +1,35 @@
+// The global pool: superblocks that no heap keeps, by class.  Memory freed by anyone, anywhere, is found here by whoever
+// needs it next.  Any thread.
+#pragma once
+#include <array>
+
+#include "hmalloc/superblock_queue.h"
+
+namespace hm {
+
+class SuperblockPool {
+ public:
+  void push(Superblock& sb) noexcept { queue(sb.class_index()).push(sb); }
+  // The first of a few that is at least a quarter empty (Hoard's empty fraction, hoard.txt section 3).
+  Superblock* claim(ClassIndex c) noexcept;
+  // A superblock of class c from slices, from new memory in the end.  Before the footprint grows by another eighth,
+  // the whole pool is searched once: so it stays within a stated factor of what is in use (docs/design.md).
+  Superblock* fresh(ClassIndex c) noexcept;
+  // Gives wholly free superblocks back to their chunks; at most `looks` of each class.  Returns how many.
+  size_t release_free(size_t looks) noexcept;
+  SuperblockQueue& queue(ClassIndex c) noexcept { return queues_[raw(c)]; }
+
+ private:
+  void search(ClassIndex wanted) noexcept;
+  std::array<SuperblockQueue, kClasses> queues_;
+  std::atomic<size_t> search_at_chunks_{8};  // relaxed: whoever sees the old value searches once more
+};
+extern SuperblockPool superblock_pool;
+
+// Of any queue: gives wholly free superblocks back to their chunks, after at most `looks`.
+size_t release_free(SuperblockQueue& queue, size_t looks) noexcept;
+// Pops up to `looks` superblocks until one has at least `least` free blocks; the others go to the end.
+Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least) noexcept;
+void release(Superblock& sb) noexcept;  // a wholly free one that the caller holds
+
+}  // namespace hm

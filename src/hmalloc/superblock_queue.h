@@ -1,0 +1,53 @@
+// A first-in first-out queue of superblocks of one class, used by a heap for the ones it has exhausted and by the
+// global pool.  A superblock in a queue belongs to nobody (S1); whoever pops it is its holder.
+#pragma once
+#include "base/lock.h"
+#include "hmalloc/superblock.h"
+
+namespace hm {
+
+class SuperblockQueue {
+ public:
+  void push(Superblock& sb) noexcept {
+    LockGuard guard(lock_);
+    sb.next = nullptr;
+    (tail_ == nullptr ? head_ : tail_->next) = &sb;
+    tail_ = &sb;
+    set_count(count() + 1);
+  }
+  void push_front(Superblock& sb) noexcept {
+    LockGuard guard(lock_);
+    sb.next = head_;
+    head_ = &sb;
+    if (tail_ == nullptr) tail_ = &sb;
+    set_count(count() + 1);
+  }
+  Superblock* pop() noexcept {
+    if (count() == 0) return nullptr;  // most queues are empty most of the time
+    LockGuard guard(lock_);
+    Superblock* sb = head_;
+    if (sb == nullptr) return nullptr;
+    head_ = sb->next;
+    if (head_ == nullptr) tail_ = nullptr;
+    set_count(count() - 1);
+    return sb;
+  }
+  // Any thread; a hint outside the lock.
+  size_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
+  Lock& lock() noexcept { return lock_; }
+
+  template <class Visit>
+  void for_each(Visit visit) noexcept {
+    LockGuard guard(lock_);
+    for (Superblock* sb = head_; sb != nullptr; sb = sb->next) visit(*sb);
+  }
+
+ private:
+  void set_count(size_t n) noexcept { count_.store(static_cast<uint32_t>(n), std::memory_order_relaxed); }
+  Lock lock_;
+  std::atomic<uint32_t> count_{0};
+  Superblock* head_ = nullptr;
+  Superblock* tail_ = nullptr;
+};
+
+}  // namespace hm

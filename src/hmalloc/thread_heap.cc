@@ -1,0 +1,231 @@
+#include "hmalloc/thread_heap.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/options.h"
+#include "base/os_pages.h"
+#include "base/report.h"
+#include "hmalloc/decay.h"
+#include "hmalloc/superblock_pool.h"
+
+namespace hm {
+namespace {
+
+constexpr size_t kMostEntries = 1023;
+constexpr size_t kFirstEntries = 127;          // limits start here, and grow when they prove too small
+constexpr size_t kFirstBytes = 32 * kKiB;      // of one cache, at first
+constexpr size_t kMostBytes = 256 * kKiB;      // of one cache, when grown
+constexpr size_t kMostRetired = 32;            // superblocks of a class that a heap keeps to itself
+constexpr size_t kOwnLooks = 4;
+constexpr uint32_t kOperationsPerTick = 512;
+
+constexpr size_t most_entries(size_t c) { return std::clamp<size_t>(kMostBytes / kClassSize[c], 2, kMostEntries); }
+constexpr size_t first_entries(size_t c) {
+  return std::min(most_entries(c), std::clamp<size_t>(kFirstBytes / kClassSize[c], 2, kFirstEntries));
+}
+// A refill takes whole groups, so it may overshoot the limit by one.
+constexpr size_t slots(size_t c) { return 1 + most_entries(c) + kHarvestGroup; }
+
+consteval size_t all_slots() {
+  size_t sum = 0;
+  for (size_t c = 0; c < kClasses; ++c) sum += slots(c);
+  return sum;
+}
+constexpr size_t kHeapBytes = sizeof(ThreadHeap) + all_slots() * sizeof(void*);
+
+// The heap of threads that have none: every pop finds the null slot, every push finds the cache full.
+alignas(kLine) constinit void* null_slot[1] = {nullptr};
+
+template <size_t... I>
+consteval std::array<BlockCache, kClasses> empty_caches(std::index_sequence<I...>) {
+  return {((void)I, BlockCache(null_slot))...};
+}
+struct NoHeap {
+  std::array<BlockCache, kClasses> caches = empty_caches(std::make_index_sequence<kClasses>{});
+};
+constinit NoHeap no_heap_caches;
+
+}  // namespace
+
+// Only its caches are ever reached: the fast paths touch nothing else, the slow ones ask whether they have a heap.
+ThreadHeap* const no_heap = reinterpret_cast<ThreadHeap*>(&no_heap_caches);
+constinit thread_local ThreadHeap* my_heap = reinterpret_cast<ThreadHeap*>(&no_heap_caches);
+
+ThreadHeap* ThreadHeap::create() noexcept {
+  void* memory = os::map(kHeapBytes, os::page_size());
+  if (memory == nullptr) return nullptr;
+  auto* heap = new (memory) ThreadHeap;
+  auto** slot = reinterpret_cast<void**>(heap + 1);
+  for (size_t c = 0; c < kClasses; ++c) {
+    ClassState& state = heap->classes[c];
+    state.floor = slot;
+    state.most = static_cast<uint16_t>(std::min(most_entries(c), options.cache_blocks));
+    heap->caches[c].set_top(slot);
+    heap->set_limit(ClassIndex(c), std::min(first_entries(c), options.cache_blocks));
+    slot += slots(c);
+  }
+  heap->operations_to_tick = kOperationsPerTick;
+  heap->ticked_ms = os::now_ms();
+  return heap;
+}
+
+BlockRef find_block(void* block) noexcept {
+  Superblock& slice = Superblock::of(address_of(block));
+  Superblock& sb = *(&slice - (slice.kind() == SliceKind::kMediumTail ? slice.tail : 0));
+  return {sb, sb.states[place_of(sb, address_of(block)).index]};
+}
+
+void ThreadHeap::set_limit(ClassIndex c, size_t entries) noexcept {
+  ClassState& state = classes[raw(c)];
+  limit_bytes += (entries - state.limit) * size_of(c);
+  state.limit = static_cast<uint16_t>(entries);
+  caches[raw(c)].set_limit(state.floor + entries);
+}
+
+// A cache that runs empty and then full again is too small for the program's swings.
+bool ThreadHeap::grow(ClassIndex c) noexcept {
+  ClassState& state = classes[raw(c)];
+  state.refilled = false;
+  size_t entries = std::min<size_t>(state.most, size_t{state.limit} * 2 + 1);
+  size_t more = (entries - state.limit) * size_of(c);
+  if (more == 0 || limit_bytes + more > options.cache_bytes) return false;
+  set_limit(c, entries);
+  return true;
+}
+
+void* ThreadHeap::refill(ClassIndex c) noexcept {
+  ClassState& state = classes[raw(c)];
+  BlockCache& cache = caches[raw(c)];
+  tick();
+  size_t want = std::min<size_t>(kHarvestGroup, state.limit / 2 + 1u);
+  for (;;) {
+    if (state.current == nullptr) {
+      state.current = next_superblock(c);
+      if (state.current == nullptr) return nullptr;
+      state.current->cursor = 0;
+      state.current->set_owner(this);
+    }
+    size_t got = state.current->harvest(cache.top() + 1, want);
+    if (got > 0) {
+      refills.add(1);
+      state.refilled = state.used = true;
+      cache.set_top(cache.top() + got);
+      return cache.pop();
+    }
+    retire(c, *state.current);
+    state.current = nullptr;
+  }
+}
+
+// Own ones first, for locality; then what nobody keeps; then new memory.
+Superblock* ThreadHeap::next_superblock(ClassIndex c) noexcept {
+  if (Superblock* sb = pop_with_room(classes[raw(c)].retired, kOwnLooks, blocks_of(c) / 8 + 1)) return sb;
+  if (Superblock* sb = superblock_pool.claim(c)) return sb;
+  return superblock_pool.fresh(c);
+}
+
+void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {
+  SuperblockQueue& retired = classes[raw(c)].retired;
+  retired.push(sb);
+  if (retired.count() > kMostRetired)
+    if (Superblock* oldest = retired.pop()) superblock_pool.push(*oldest);
+}
+
+// An own block goes straight to FREE: its state byte is warm here.  Of foreign ones the older half goes back in one
+// burst, so that a line of states travels between two threads once for many blocks.
+void ThreadHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcept {
+  ClassIndex c = sb.class_index();
+  ClassState& mine = classes[raw(c)];
+  if (mine.refilled && grow(c)) {
+    if constexpr (kChecked) state.mark_cached();
+    caches[raw(c)].push(block);
+    return;
+  }
+  if (sb.owner() == this) {
+    state.give_back();
+  } else {
+    flush(c, caches[raw(c)].room_used(mine.floor) / 2 + 1);
+    if constexpr (kChecked) state.mark_cached();
+    caches[raw(c)].push(block);
+  }
+  if (--operations_to_tick == 0) tick();
+}
+
+// The oldest `blocks` of a cache become FREE.
+void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
+  BlockCache& cache = caches[raw(c)];
+  void** oldest = classes[raw(c)].floor + 1;
+  size_t used = cache.room_used(classes[raw(c)].floor);
+  blocks = std::min(blocks, used);
+  if (blocks == 0) return;
+  uint64_t foreign = 0;
+  for (size_t i = 0; i < blocks; ++i) {
+    BlockRef ref = find_block(oldest[i]);
+    foreign += ref.sb.owner() != this;
+    ref.state.give_back();  // the last access to this block's superblock
+  }
+  memmove(oldest, oldest + blocks, (used - blocks) * sizeof(void*));
+  cache.set_top(cache.top() - blocks);
+  flushes.add(1);
+  cross_thread_frees.add(foreign);
+}
+
+void ThreadHeap::tick() noexcept {
+  if (operations_to_tick > 1) {
+    --operations_to_tick;
+    return;
+  }
+  operations_to_tick = kOperationsPerTick;
+  uint64_t now = os::now_ms();
+  if (now - ticked_ms < options.decay_ms / 4) return;
+  ticked_ms = now;
+  for (size_t c = 0; c < kClasses; ++c) {
+    if (!classes[c].used) release_idle(ClassIndex(c));
+    classes[c].used = false;
+    release_free(classes[c].retired, kMostRetired);
+  }
+  decay(now);
+}
+
+// A class without a refill since the last tick: nothing of it needs to stay here.
+void ThreadHeap::release_idle(ClassIndex c) noexcept {
+  ClassState& state = classes[raw(c)];
+  flush(c, SIZE_MAX);
+  set_limit(c, std::min<size_t>(first_entries(raw(c)), state.most));
+  if (state.current == nullptr) return;
+  if (state.current->wholly_free()) release(*state.current);
+  else state.retired.push(*state.current);
+  state.current = nullptr;
+}
+
+void ThreadHeap::drain() noexcept {
+  for (size_t c = 0; c < kClasses; ++c) {
+    release_idle(ClassIndex(c));
+    release_free(classes[c].retired, SIZE_MAX);
+    while (Superblock* sb = classes[c].retired.pop()) superblock_pool.push(*sb);
+  }
+  local.release();
+}
+
+bool ThreadHeap::is_valid() noexcept {
+  for (size_t c = 0; c < kClasses; ++c) {
+    ClassState& state = classes[c];
+    size_t used = caches[c].room_used(state.floor);
+    if (*state.floor != nullptr || used >= slots(c)) return false;
+    for (size_t i = 1; i <= used; ++i) {  // H2
+      if (AddressMap::kind(address_of(state.floor[i])) != ChunkKind::kSlices) return false;
+      BlockRef ref = find_block(state.floor[i]);
+      if (raw(ref.sb.class_index()) != c || ref.state.is_free()) return false;
+      if (!place_of(ref.sb, address_of(state.floor[i])).exact) return false;
+    }
+    if (state.current != nullptr && !state.current->is_valid()) return false;
+    bool sound = true;
+    state.retired.for_each([&](Superblock& sb) { sound = sound && sb.is_valid() && raw(sb.class_index()) == c; });
+    if (!sound) return false;
+  }
+  return local.is_valid();
+}
+
+}  // namespace hm

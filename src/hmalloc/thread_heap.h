@@ -1,0 +1,92 @@
+// A thread's heap.  One thread uses it at a time; when that thread ends, another inherits it whole.  Its address is the
+// owner that its superblocks name.
+//
+// Invariants
+//  H1  Written by the thread that uses the heap, except `retired` (its own locks) and the links of the registry.
+//  H2  cache c holds blocks of class c only, each at most once, each TAKEN (CACHED in the checked library).
+//  H3  current[c] is held by the heap (S1); its cursor says how far it has been swept.
+#pragma once
+#include "hmalloc/block_cache.h"
+#include "hmalloc/local_heap.h"
+#include "hmalloc/superblock_queue.h"
+
+namespace hm {
+
+// Counters that the owner writes and statistics read.
+class Counter {
+ public:
+  void add(uint64_t n) noexcept { value_.store(get() + n, std::memory_order_relaxed); }
+  uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+struct ThreadHeap {
+  // ---- fast path
+  std::array<BlockCache, kClasses> caches;
+
+  // ---- slow path
+  struct ClassState {
+    Superblock* current = nullptr;
+    void** floor = nullptr;     // the null slot of the cache
+    uint16_t limit = 0;         // entries after which a push is refused
+    uint16_t most = 0;          // as far as the limit may grow
+    bool refilled = false;      // since the limit last grew: an overflow now means that the cache is too small
+    bool used = false;          // refilled since the last tick
+    SuperblockQueue retired;    // exhausted superblocks, oldest first
+  };
+  std::array<ClassState, kClasses> classes;
+  LocalHeap local{this};
+  size_t limit_bytes = 0;          // sum of limit * size
+  uint32_t operations_to_tick = 0; // slow operations until the clock is read
+  uint64_t ticked_ms = 0;
+  Counter refills, flushes, cross_thread_frees;
+
+  // ---- registry, under its lock
+  ThreadHeap* next = nullptr;       // all heaps
+  ThreadHeap* next_dead = nullptr;  // heaps without a thread
+  uint32_t id = 0;
+  bool live = false;
+  bool drained = true;    // dead and empty
+  bool aged = false;      // dead since before the last round
+  bool stranded = false;  // its thread did not survive a fork: never touched again
+
+  static ThreadHeap* create() noexcept;  // null: no memory
+
+  BlockCache& cache(size_t offset) noexcept {
+    return *reinterpret_cast<BlockCache*>(reinterpret_cast<char*>(caches.data()) + offset);
+  }
+
+  // The cache of c is empty: fills it and pops one.  Null: no memory.
+  void* refill(ClassIndex c) noexcept;
+  // The cache of the block's class is full.
+  void overflow(void* block, Superblock& sb, BlockState& state) noexcept;
+  // Called from slow operations; acts once in a while.
+  void tick() noexcept;
+
+  // Everything that nobody needs goes back to chunks and pool: caches, current and retired superblocks.
+  void drain() noexcept;
+  bool is_valid() noexcept;  // the user of the heap
+
+ private:
+  Superblock* next_superblock(ClassIndex c) noexcept;
+  void retire(ClassIndex c, Superblock& sb) noexcept;
+  void flush(ClassIndex c, size_t blocks) noexcept;
+  bool grow(ClassIndex c) noexcept;
+  void set_limit(ClassIndex c, size_t entries) noexcept;
+  void release_idle(ClassIndex c) noexcept;
+};
+
+// What a thread without a heap points to: all caches empty and full at once.  Read-only.
+extern ThreadHeap* const no_heap;
+extern constinit thread_local ThreadHeap* my_heap;
+
+// The block an address belongs to in a superblock of any kind; the caller knows that it is a block's start.
+struct BlockRef {
+  Superblock& sb;
+  BlockState& state;
+};
+BlockRef find_block(void* block) noexcept;
+
+}  // namespace hm

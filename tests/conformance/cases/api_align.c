@@ -1,0 +1,93 @@
+/* memalign, posix_memalign, aligned_alloc, valloc and pvalloc: every alignment, and the bad ones. */
+#include <malloc.h>
+
+#include "case.h"
+
+static void use_aligned(void* block, size_t alignment, size_t size) {
+  REQUIRE(block != NULL && (uintptr_t)block % alignment == 0);
+  REQUIRE(malloc_usable_size(block) >= size);
+  mark(block, size, 7);
+  REQUIRE(is_marked(block, size, 7));
+}
+
+static void memalign_all(void) {
+  const size_t sizes[] = {1, 24, 1000, 5000, 100000, 3 * MIB};
+  for (size_t alignment = 8; alignment <= 64 * MIB; alignment *= 2) {
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+      size_t size = sizes[i];
+      void* plain = memalign(alignment, size);
+      void* posix = NULL;
+      REQUIRE(posix_memalign(&posix, alignment, size) == 0);
+      use_aligned(plain, alignment, size);
+      use_aligned(posix, alignment, size);
+      REQUIRE(is_marked(plain, size, 7));
+      plain = realloc(plain, size * 2);
+      REQUIRE(plain != NULL && ((unsigned char*)plain)[0] == 8);
+      posix = realloc(posix, size / 2 + 1);
+      REQUIRE(posix != NULL && ((unsigned char*)posix)[0] == 8);
+      free(plain);
+      free(posix);
+      void* c11 = aligned_alloc(alignment, alignment);
+      use_aligned(c11, alignment, alignment);
+      free(c11);
+    }
+  }
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+    void* whole = valloc(sizes[i]);
+    void* rounded = pvalloc(sizes[i]);
+    use_aligned(whole, page, sizes[i]);
+    use_aligned(rounded, page, (sizes[i] + page - 1) / page * page);
+    free(whole);
+    free(rounded);
+  }
+}
+
+/* Many aligned blocks alive at once must not overlap: alignment by over-allocation goes wrong here first. */
+static void memalign_many(void) {
+  enum { kBlocks = 600 };
+  static void* blocks[kBlocks];
+  for (size_t alignment = 8; alignment <= 16384; alignment *= 2) {
+    for (size_t i = 0; i < kBlocks; i++) {
+      size_t size = 1 + i * 7;
+      REQUIRE((blocks[i] = memalign(alignment, size)) != NULL);
+      REQUIRE((uintptr_t)blocks[i] % alignment == 0);
+      mark(blocks[i], size, (unsigned)i);
+    }
+    for (size_t i = 0; i < kBlocks; i++) {
+      REQUIRE(is_marked(blocks[i], 1 + i * 7, (unsigned)i));
+      free(blocks[i]);
+    }
+  }
+}
+
+static void memalign_errors(void) {
+  const size_t bad[] = {0, 1, 2, 3, 4, 5, 7, 12, 24, 4097, SIZE_MAX, SIZE_MAX / 2, (size_t)1 << 63 | 8};
+  for (size_t i = 0; i < COUNT_OF(bad); i++) {
+    void* sentinel = &sentinel;
+    void* block = sentinel;
+    errno = 4242;
+    REQUIRE(posix_memalign(&block, hidden_size(bad[i]), 100) == EINVAL);
+    REQUIRE(block == sentinel && errno == 4242);
+  }
+  /* Of errno POSIX says nothing when memory runs out, and glibc does set it. */
+  void* block = &block;
+  REQUIRE(posix_memalign(&block, 64, hidden_size(SIZE_MAX - 100)) == ENOMEM && block == &block);
+}
+
+static void aligned_alloc_bad(void) {
+  const size_t bad[] = {0, 3, 5, 12, 24, 4097, SIZE_MAX};
+  for (size_t i = 0; i < COUNT_OF(bad); i++) {
+    errno = 0;
+    REQUIRE(aligned_alloc(hidden_size(bad[i]), 96) == NULL);
+    REQUIRE(errno == EINVAL);
+  }
+}
+
+static const Case cases[] = {
+    {"memalign_all", memalign_all},
+    {"memalign_many", memalign_many},
+    {"memalign_errors", memalign_errors},
+    {"aligned_alloc_bad", aligned_alloc_bad},
+};
+CASE_MAIN(cases)

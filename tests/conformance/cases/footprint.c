@@ -1,0 +1,149 @@
+/* How much memory the same work needs the second time: freed blocks must serve whoever comes next. */
+#include <stdatomic.h>
+
+#include "case.h"
+
+static void* take(size_t size) {
+  void* block = malloc(size);
+  REQUIRE(block != NULL);
+  memset(block, 1, size);
+  return block;
+}
+
+enum { kDrained = 200000 };
+static void* drained[kDrained];
+static pthread_barrier_t filled;
+static pthread_barrier_t emptied;
+
+static void* free_each_round(void* rounds) {
+  for (uintptr_t round = 0; round < (uintptr_t)rounds; round++) {
+    pthread_barrier_wait(&filled);
+    for (size_t i = 0; i < kDrained; i++) free(drained[i]);
+    pthread_barrier_wait(&emptied);
+  }
+  return NULL;
+}
+
+static void remote_drain_reuse(void) {
+  enum { kRounds = 10 };
+  REQUIRE(pthread_barrier_init(&filled, NULL, 2) == 0 && pthread_barrier_init(&emptied, NULL, 2) == 0);
+  pthread_t thread = start_thread(free_each_round, (void*)(uintptr_t)kRounds);
+  size_t first = 0;
+  size_t last = 0;
+  for (int round = 0; round < kRounds; round++) {
+    for (size_t i = 0; i < kDrained; i++) drained[i] = take(500);
+    last = resident_bytes();
+    if (round == 0) first = last;
+    pthread_barrier_wait(&filled);
+    pthread_barrier_wait(&emptied);
+  }
+  join_thread(thread);
+  REQUIRE_BELOW(last, first * 5 / 4);
+}
+
+static void* peak_of_30_mib(void* size_argument) {
+  size_t size = (size_t)(uintptr_t)size_argument;
+  size_t count = 30 * MIB / size;
+  void** blocks = (void**)take(count * sizeof(void*));
+  for (size_t i = 0; i < count; i++) blocks[i] = take(size);
+  for (size_t i = 0; i < count; i++) free(blocks[i]);
+  free(blocks);
+  return NULL;
+}
+
+static void phase_shift(void) {
+  size_t before = resident_bytes();
+  size_t most = 0;
+  for (uintptr_t i = 0; i < 12; i++) {
+    join_thread(start_thread(peak_of_30_mib, (void*)((uintptr_t)64 << i % 6)));
+    size_t now = resident_bytes();
+    most = now > most ? now : most;
+  }
+  REQUIRE_BELOW(growth(most, before), 2 * 34 * MIB);
+}
+
+enum { kPinned = 1000000, kPinEvery = 10000, kPinSize = 100 };
+static void* pinned[kPinned];
+
+static void pin_and_refill(size_t refill_size, double most) {
+  size_t before = resident_bytes();
+  for (size_t i = 0; i < kPinned; i++) pinned[i] = take(kPinSize);
+  size_t first = growth(resident_bytes(), before);
+  for (size_t i = 0; i < kPinned; i++)
+    if (i % kPinEvery != 0) free(pinned[i]);
+  size_t left = (size_t)kPinned / kPinEvery * (kPinEvery - 1) * kPinSize / refill_size;
+  for (size_t i = 0; left > 0; i++) {
+    if (i % kPinEvery == 0) continue;
+    pinned[i] = take(refill_size);
+    left--;
+  }
+  REQUIRE_BELOW(growth(resident_bytes(), before), most * (double)first);
+}
+
+static void sparse_pin(void) { pin_and_refill(kPinSize, 1.25); }
+static void sparse_pin_resize(void) { pin_and_refill(200, 2.25); }
+
+static void* free_all_given(void* blocks) {
+  for (void** block = (void**)blocks; *block != NULL; block++) free(*block);
+  return NULL;
+}
+
+/* One block of each batch lives for ever, each time another one: the rest must not be lost with it. */
+static void index_starve(void) {
+  enum { kBatch = 2000, kRounds = 600 };
+  static void* blocks[kBatch + 1];
+  static void* immortal[kRounds];
+  size_t before = resident_bytes();
+  for (size_t round = 0; round < kRounds; round++) {
+    for (size_t i = 0; i < kBatch; i++) blocks[i] = take(64);
+    size_t keep = round * 37 % kBatch;
+    immortal[round] = blocks[keep];
+    blocks[keep] = blocks[kBatch - 1];
+    blocks[kBatch - 1] = NULL;
+    if (round % 8 == 7) join_thread(start_thread(free_all_given, blocks));
+    else free_all_given(blocks);
+  }
+  REQUIRE_BELOW(growth(resident_bytes(), before), 8 * MIB);
+  for (size_t round = 0; round < kRounds; round++) free(immortal[round]);
+}
+
+enum { kLive = 20000, kWorkers = 4, kReplacements = 600000 };
+static _Atomic(void*) live[kLive];
+
+static size_t random_live_size(uint64_t* state) { return 16 + random_next(state) % 1000; }
+
+static void* replace_randomly(void* seed) {
+  uint64_t state = (uint64_t)(uintptr_t)seed * 0x9E3779B97F4A7C15u;
+  for (int i = 0; i < kReplacements; i++) {
+    size_t size = random_live_size(&state);
+    size_t* block = (size_t*)take(size);
+    *block = size;
+    free(atomic_exchange_explicit(&live[random_next(&state) % kLive], block, memory_order_acq_rel));
+  }
+  return NULL;
+}
+
+static void larson_random(void) {
+  uint64_t state = 42;
+  pthread_t threads[kWorkers];
+  size_t before = resident_bytes();
+  for (size_t i = 0; i < kLive; i++) {
+    size_t size = random_live_size(&state);
+    size_t* block = (size_t*)take(size);
+    *block = size;
+    atomic_store(&live[i], block);
+  }
+  for (uintptr_t i = 0; i < kWorkers; i++) threads[i] = start_thread(replace_randomly, (void*)(i + 1));
+  for (int i = 0; i < kWorkers; i++) join_thread(threads[i]);
+  size_t in_use = 0;
+  for (size_t i = 0; i < kLive; i++) in_use += *(size_t*)atomic_load(&live[i]);
+  REQUIRE_BELOW((double)growth(resident_bytes(), before) / (double)in_use, 1.5);
+}
+
+static const Case cases[] = {{"remote_drain_reuse", remote_drain_reuse},
+                             {"phase_shift", phase_shift},
+                             {"sparse_pin", sparse_pin},
+                             {"sparse_pin_resize", sparse_pin_resize},
+                             {"index_starve", index_starve},
+                             {"larson_random", larson_random}};
+CASE_MAIN(cases)

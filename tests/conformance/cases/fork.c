@@ -1,0 +1,217 @@
+/* fork at any moment, from any thread, with handlers that allocate, deep, and from a signal handler. */
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include "case.h"
+
+extern char** environ;
+static atomic_int stopping;
+
+/* Every child must end with status 0 in 10 seconds; one that hangs dies by its own alarm. */
+static void require_good_end(pid_t child) {
+  int status;
+  pid_t ended;
+  do ended = waitpid(child, &status, 0);
+  while (ended < 0 && errno == EINTR);
+  REQUIRE(ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void allocate_much(void) {
+  enum { kBlocks = 2000 };
+  static void* blocks[kBlocks];
+  for (size_t i = 0; i < kBlocks; i++) {
+    REQUIRE((blocks[i] = malloc(1 + i * 7 % 5000)) != NULL);
+    mark(blocks[i], 1 + i * 7 % 5000, (unsigned)i);
+  }
+  void* large = malloc(3 * MIB);
+  REQUIRE(large != NULL);
+  memset(large, 1, 3 * MIB);
+  for (size_t i = 0; i < kBlocks; i++) {
+    REQUIRE(is_marked(blocks[i], 1 + i * 7 % 5000, (unsigned)i));
+    free(blocks[i]);
+  }
+  free(large);
+}
+
+static void* allocate_until_stopped(void* seed) {
+  uint64_t state = (uint64_t)(uintptr_t)seed * 77 + 5;
+  void* held[64] = {NULL};
+  while (!atomic_load_explicit(&stopping, memory_order_relaxed)) {
+    size_t slot = random_next(&state) % COUNT_OF(held);
+    free(held[slot]);
+    held[slot] = malloc(1 + random_next(&state) % (slot == 0 ? 300000 : 2000));
+  }
+  for (size_t i = 0; i < COUNT_OF(held); i++) free(held[i]);
+  return NULL;
+}
+
+static void start_four(pthread_t threads[4]) {
+  for (uintptr_t i = 0; i < 4; i++) threads[i] = start_thread(allocate_until_stopped, (void*)i);
+}
+static void stop_four(pthread_t threads[4]) {
+  atomic_store(&stopping, 1);
+  for (int i = 0; i < 4; i++) join_thread(threads[i]);
+}
+
+static void fork_often(int times) {
+  pthread_t threads[4];
+  start_four(threads);
+  for (int i = 0; i < times; i++) {
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      alarm(10);
+      allocate_much();
+      _exit(0);
+    }
+    require_good_end(child);
+  }
+  stop_four(threads);
+}
+
+static void fork_mt(void) { fork_often(300); }
+
+enum { kLeft = 3000 };
+static void* left[kLeft];
+
+static void* fill_left_and_stay(void* filled) {
+  for (unsigned i = 0; i < kLeft; i++) {
+    REQUIRE((left[i] = malloc(20 + i % 900)) != NULL);
+    mark(left[i], 20 + i % 900, i);
+  }
+  pthread_barrier_wait((pthread_barrier_t*)filled);
+  return allocate_until_stopped(NULL);
+}
+
+/* In the child the thread that filled `left` has vanished; its blocks have not. */
+static void child_goes_on(void) {
+  alarm(10);
+  pthread_t threads[3];
+  for (uintptr_t i = 0; i < COUNT_OF(threads); i++) threads[i] = start_thread(allocate_until_stopped, (void*)i);
+  for (unsigned i = 0; i < kLeft; i++) {
+    REQUIRE(is_marked(left[i], 20 + i % 900, i));
+    left[i] = realloc(left[i], 1000 + i);
+    REQUIRE(left[i] != NULL);
+  }
+  for (unsigned i = 0; i < kLeft; i++) free(left[i]);
+  allocate_much();
+  atomic_store(&stopping, 1);
+  for (size_t i = 0; i < COUNT_OF(threads); i++) join_thread(threads[i]);
+  exit(0);
+}
+
+static void* fork_here(void* unused) {
+  (void)unused;
+  free(malloc(100));
+  for (int i = 0; i < 20; i++) {
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) child_goes_on();
+    require_good_end(child);
+  }
+  return NULL;
+}
+
+static void fork_from_thread(void) {
+  pthread_barrier_t filled;
+  REQUIRE(pthread_barrier_init(&filled, NULL, 2) == 0);
+  pthread_t filler = start_thread(fill_left_and_stay, &filled);
+  pthread_barrier_wait(&filled);
+  join_thread(start_thread(fork_here, NULL));
+  atomic_store(&stopping, 1);
+  join_thread(filler);
+  for (int i = 0; i < kLeft; i++) free(left[i]);
+}
+
+static void* kept_by_handler;
+static void allocate_in_handler(void) {
+  free(kept_by_handler);
+  for (size_t size = 10; size < 200000; size *= 3) free(malloc(size));
+  REQUIRE((kept_by_handler = malloc(3000)) != NULL);
+}
+
+static void atfork_alloc(void) {
+  REQUIRE(pthread_atfork(allocate_in_handler, allocate_in_handler, allocate_in_handler) == 0);
+  fork_often(100);
+}
+
+static void fork_chain(void) {
+  void* block = malloc(1000);
+  mark(block, 1000, 3);
+  for (int depth = 0; depth < 25; depth++) {
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child != 0) {
+      require_good_end(child);
+      _exit(0);
+    }
+    allocate_much();
+    REQUIRE(is_marked(block, 1000, 3));
+  }
+  free(block);
+  _exit(0);
+}
+
+static void spawn_ok(void) {
+  pthread_t threads[4];
+  char* arguments[] = {(char*)"true", NULL};
+  start_four(threads);
+  for (int i = 0; i < 20; i++) {
+    pid_t child;
+    REQUIRE(posix_spawnp(&child, "true", NULL, NULL, arguments, environ) == 0);
+    require_good_end(child);
+    REQUIRE(system("exit 3") == 3 << 8);
+  }
+  stop_four(threads);
+}
+
+static pid_t (*fork_in_signal)(void);
+static atomic_int forks;
+
+static void fork_and_wait(int number) {
+  (void)number;
+  int error = errno;
+  pid_t child = fork_in_signal();
+  if (child == 0) _exit(0);
+  if (child > 0) {
+    require_good_end(child);
+    atomic_fetch_add(&forks, 1);
+  }
+  errno = error;
+}
+
+static void fork_by_timer(pid_t (*call)(void)) {
+  fork_in_signal = call;
+  struct sigaction action = {.sa_handler = fork_and_wait, .sa_flags = SA_RESTART};
+  REQUIRE(sigaction(SIGALRM, &action, NULL) == 0);
+  double end = seconds_now() + case_seconds();
+  for (size_t i = 1; seconds_now() < end; i = i * 5 % 400009) {
+    /* One shot at a time: on a slow machine a periodic timer would leave no time between two forks. */
+    struct itimerval timer = {{0, 0}, {0, 500 + (long)i % 3000}};
+    int so_far = atomic_load(&forks);
+    REQUIRE(setitimer(ITIMER_REAL, &timer, NULL) == 0);
+    for (size_t j = i; atomic_load(&forks) == so_far; j = j * 5 % 400009) free(malloc(j));
+  }
+  REQUIRE(atomic_load(&forks) > 3);
+}
+
+/* With one thread even fork, which takes the allocator's locks, must come through a handler that interrupts malloc. */
+static void fork_in_handler(void) { fork_by_timer(fork); }
+
+/* With several, POSIX leaves only _Fork, which calls no handlers. */
+static void fork_in_handler_mt(void) {
+  pthread_t threads[2];
+  for (uintptr_t i = 0; i < 2; i++) threads[i] = start_thread(allocate_until_stopped, (void*)i);
+  fork_by_timer(_Fork);
+  atomic_store(&stopping, 1);
+  for (size_t i = 0; i < 2; i++) join_thread(threads[i]);
+}
+
+static const Case cases[] = {{"fork_mt", fork_mt},           {"fork_from_thread", fork_from_thread},
+                             {"atfork_alloc", atfork_alloc}, {"fork_chain", fork_chain},
+                             {"spawn_ok", spawn_ok},         {"fork_in_handler", fork_in_handler},
+                             {"fork_in_handler_mt", fork_in_handler_mt}};
+CASE_MAIN(cases)

@@ -1,0 +1,134 @@
+/* Ends and interruptions: exit while others allocate, main leaving first, late atexit, signals and cancellation. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include "case.h"
+
+static atomic_int stopping;
+
+static void* allocate_until_stopped(void* seed) {
+  uint64_t state = (uint64_t)(uintptr_t)seed * 77 + 5;
+  void* held[64] = {NULL};
+  while (!atomic_load_explicit(&stopping, memory_order_relaxed)) {
+    size_t slot = random_next(&state) % COUNT_OF(held);
+    size_t size = 1 + random_next(&state) % (slot == 0 ? 400000 : 2000);
+    free(held[slot]);
+    REQUIRE((held[slot] = malloc(size)) != NULL);
+    mark(held[slot], size, 1);
+  }
+  for (size_t i = 0; i < COUNT_OF(held); i++) free(held[i]);
+  return NULL;
+}
+
+static void exit_while_alloc(void) {
+  for (long round = 0; round < 40; round++) {
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      for (uintptr_t i = 0; i < 4; i++) start_thread(allocate_until_stopped, (void*)i);
+      sleep_ms(round % 8);
+      exit(0);
+    }
+    int status;
+    REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+}
+
+static void* allocate_a_while(void* seed) {
+  sleep_ms(20);
+  uint64_t state = (uint64_t)(uintptr_t)seed + 1;
+  for (int i = 0; i < 50000; i++) free(malloc(random_next(&state) % 3000));
+  return NULL;
+}
+
+/* The process ends, with status 0, when the last of these does. */
+static void main_pthread_exit(void) {
+  void* block = malloc(5000);
+  for (uintptr_t i = 0; i < 4; i++) pthread_detach(start_thread(allocate_a_while, (void*)i));
+  free(block);
+  pthread_exit(NULL);
+}
+
+static void* left_for_exit;
+static void allocate_at_exit(void) {
+  free(left_for_exit);
+  for (size_t size = 1; size < 2 * MIB; size = size * 2 + 1) {
+    void* block = malloc(size);
+    REQUIRE(block != NULL);
+    mark(block, size, 2);
+    if (size % 4 == 1) free(block);
+  }
+}
+
+static void atexit_alloc(void) {
+  left_for_exit = malloc(12345);
+  REQUIRE(atexit(allocate_at_exit) == 0);
+  pthread_detach(start_thread(allocate_until_stopped, NULL));
+}
+__attribute__((destructor)) static void allocate_in_destructor(void) { free(malloc(999)); }
+
+static atomic_int signals;
+static void count_signal(int number) {
+  (void)number;
+  atomic_fetch_add_explicit(&signals, 1, memory_order_relaxed);
+}
+
+static void signal_storm(void) {
+  struct sigaction action = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
+  REQUIRE(sigaction(SIGPROF, &action, NULL) == 0);
+  struct itimerval timer = {{0, 200}, {0, 200}};
+  REQUIRE(setitimer(ITIMER_PROF, &timer, NULL) == 0);
+  pthread_t threads[4];
+  for (uintptr_t i = 0; i < COUNT_OF(threads); i++) threads[i] = start_thread(allocate_until_stopped, (void*)i);
+  double end = seconds_now() + case_seconds();
+  while (seconds_now() < end) sleep_ms(10);
+  atomic_store(&stopping, 1);
+  for (size_t i = 0; i < COUNT_OF(threads); i++) join_thread(threads[i]);
+  timer = (struct itimerval){{0, 0}, {0, 0}};
+  setitimer(ITIMER_PROF, &timer, NULL);
+  REQUIRE(atomic_load(&signals) > 50);
+}
+
+static void free_held(void* held) {
+  void** blocks = (void**)held;
+  for (int i = 0; i < 16; i++) free(blocks[i]);
+}
+
+static void replace_until_cancelled(void** held, uint64_t state) {
+  for (;;) {
+    size_t slot = random_next(&state) % 16;
+    free(held[slot]);
+    held[slot] = malloc(1 + random_next(&state) % 40000);
+    pthread_testcancel();
+  }
+}
+
+/* Deferred cancellation, as POSIX asks of code that calls malloc: it may strike at the test, with blocks held. */
+static void* allocate_until_cancelled(void* seed) {
+  void* held[16] = {NULL};
+  pthread_cleanup_push(free_held, held);
+  replace_until_cancelled(held, (uint64_t)(uintptr_t)seed + 1);
+  pthread_cleanup_pop(1);
+  return NULL;
+}
+
+static void cancel_storm(void) {
+  enum { kAtOnce = 5 };
+  pthread_t threads[kAtOnce];
+  for (int round = 0; round < 1500 / kAtOnce; round++) {
+    for (uintptr_t i = 0; i < kAtOnce; i++) threads[i] = start_thread(allocate_until_cancelled, (void*)i);
+    if (round % 3 == 0) sleep_ms(1);
+    for (int i = 0; i < kAtOnce; i++) REQUIRE(pthread_cancel(threads[i]) == 0);
+    for (int i = 0; i < kAtOnce; i++) REQUIRE(join_thread(threads[i]) == PTHREAD_CANCELED);
+  }
+  allocate_a_while(NULL);
+}
+
+static const Case cases[] = {{"exit_while_alloc", exit_while_alloc},
+                             {"main_pthread_exit", main_pthread_exit},
+                             {"atexit_alloc", atexit_alloc},
+                             {"signal_storm", signal_storm},
+                             {"cancel_storm", cancel_storm}};
+CASE_MAIN(cases)

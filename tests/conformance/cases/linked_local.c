@@ -1,0 +1,93 @@
+/* Local blocks in the wrong hands.  Linked with libhmalloc, for the fast paths are inline in its header. */
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "case.h"
+#include "hmalloc/hmalloc.h"
+
+enum { kSlots = 4000 };
+static _Atomic(unsigned char*) handed[kSlots];
+static atomic_int stopping;
+
+static size_t size_of(size_t slot) { return 1 + slot * 13 % 4000; }
+
+static void* free_what_is_handed(void* unused) {
+  (void)unused;
+  for (size_t slot = 0; !atomic_load(&stopping); slot = (slot + 1) % kSlots) {
+    unsigned char* block = atomic_exchange(&handed[slot], NULL);
+    if (block == NULL) continue;
+    REQUIRE(is_marked(block, size_of(slot), (unsigned)slot));
+    hm_local_free(block);
+  }
+  return NULL;
+}
+
+/* Half of the blocks come back to their owner, half are freed by others at the same time. */
+static void local_foreign_free(void) {
+  pthread_t threads[2];
+  for (int i = 0; i < 2; i++) threads[i] = start_thread(free_what_is_handed, NULL);
+  size_t resident = 0;
+  double end = seconds_now() + case_seconds();
+  for (size_t i = 0; seconds_now() < end; i++) {
+    size_t slot = i * 7 % kSlots;
+    unsigned char* block = (unsigned char*)hm_local_alloc(size_of(slot));
+    REQUIRE(block != NULL);
+    mark(block, size_of(slot), (unsigned)slot);
+    block = atomic_exchange(&handed[slot], block);
+    if (block != NULL) {
+      REQUIRE(is_marked(block, size_of(slot), (unsigned)slot));
+      hm_local_free(block);
+    }
+    if (i == 200000) resident = resident_bytes();
+    if (i % 64 == 0) sched_yield();
+  }
+  size_t last = resident_bytes();
+  atomic_store(&stopping, 1);
+  for (int i = 0; i < 2; i++) join_thread(threads[i]);
+  if (resident != 0) REQUIRE_BELOW(growth(last, resident), 64 * MIB);
+}
+
+static void* fill_and_end(void* unused) {
+  (void)unused;
+  for (size_t slot = 0; slot < kSlots; slot++) {
+    unsigned char* block = (unsigned char*)hm_local_alloc(size_of(slot));
+    REQUIRE(block != NULL);
+    mark(block, size_of(slot), (unsigned)slot);
+    atomic_store(&handed[slot], block);
+  }
+  return NULL;
+}
+
+/* The owner is gone, perhaps its memory has an heir already. */
+static void local_outlives_owner(void) {
+  for (int round = 0; round < 50; round++) {
+    join_thread(start_thread(fill_and_end, NULL));
+    pthread_t next = start_thread(free_what_is_handed, NULL);
+    for (size_t slot = 0; slot < kSlots; slot++) {
+      unsigned char* block = atomic_exchange(&handed[slot], NULL);
+      if (block == NULL) continue;
+      REQUIRE(is_marked(block, size_of(slot), (unsigned)slot));
+      hm_local_free(block);
+    }
+    atomic_store(&stopping, 1);
+    join_thread(next);
+    atomic_store(&stopping, 0);
+  }
+}
+
+static void local_realloc(void) {
+  for (size_t size = 1; size < 20000; size += size / 7 + 1) {
+    unsigned char* block = (unsigned char*)hm_local_alloc(size);
+    REQUIRE(block != NULL && (uintptr_t)block % 16 == 0 && hm_local_usable_size(block) >= size);
+    memset(block, 0x33, size);
+    block = (unsigned char*)hm_local_realloc(block, size * 2);
+    REQUIRE(block != NULL && block[0] == 0x33 && block[size - 1] == 0x33);
+    hm_local_free(block);
+  }
+  hm_local_free(NULL);
+}
+
+static const Case cases[] = {{"local_foreign_free", local_foreign_free},
+                             {"local_outlives_owner", local_outlives_owner},
+                             {"local_realloc", local_realloc}};
+CASE_MAIN(cases)

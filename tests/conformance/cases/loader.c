@@ -1,0 +1,83 @@
+/* Plugins come and go, and an attempt to unload the allocator itself. */
+#include <dlfcn.h>
+
+#include "case.h"
+
+static void plugin_path(char* path, size_t size) {
+  ssize_t length = readlink("/proc/self/exe", path, size - 20);
+  REQUIRE(length > 0);
+  path[length] = '\0';
+  char* slash = strrchr(path, '/');
+  REQUIRE(slash != NULL);
+  strcpy(slash + 1, "libplugin.so");
+}
+
+static void* allocate_through(void* plugin) {
+  void* (*allocate)(size_t) = (void* (*)(size_t))dlsym(plugin, "plugin_allocate");
+  REQUIRE(allocate != NULL);
+  for (size_t size = 1; size < 5000; size += 97) free(allocate(size));
+  return allocate(1234);
+}
+
+static void dl_loop(void) {
+  char path[4096];
+  plugin_path(path, sizeof path);
+  for (int i = 0; i < 300; i++) {
+    void* plugin = dlopen(path, i % 2 ? RTLD_NOW : RTLD_LAZY | RTLD_GLOBAL);
+    REQUIRE(plugin != NULL);
+    void* from_main = allocate_through(plugin);
+    void* from_thread = join_thread(start_thread(allocate_through, plugin));
+    REQUIRE(dlclose(plugin) == 0);
+    mark(from_main, 1234, 1);
+    free(from_main);
+    free(from_thread);
+  }
+}
+
+static pthread_barrier_t closed;
+
+static void* live_across_dlclose(void* unused) {
+  (void)unused;
+  void* block = malloc(300);
+  mark(block, 300, 4);
+  pthread_barrier_wait(&closed);
+  pthread_barrier_wait(&closed);
+  REQUIRE(is_marked(block, 300, 4));
+  free(block);
+  free(malloc(5000));
+  return NULL;
+}
+
+/* CONFORMANCE_LIBRARY names the allocator's file.  Not preloaded: its thread-local storage must fit what the loader
+ * keeps in reserve, and dlclose must leave it in place, for threads still point into it. */
+static void dlopen_self(void) {
+  const char* path = getenv("CONFORMANCE_LIBRARY");
+  REQUIRE(path != NULL);
+  pthread_t thread;
+  REQUIRE(pthread_barrier_init(&closed, NULL, 2) == 0);
+  thread = start_thread(live_across_dlclose, NULL);
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) require_failed(__FILE__, __LINE__, dlerror(), errno);
+  void* (*other_malloc)(size_t) = (void* (*)(size_t))dlsym(library, "malloc");
+  void (*other_free)(void*) = (void (*)(void*))dlsym(library, "free");
+  REQUIRE(other_malloc != NULL && other_free != NULL);
+  void* block = other_malloc(1000);
+  REQUIRE(block != NULL);
+  mark(block, 1000, 6);
+  pthread_barrier_wait(&closed);
+  for (int i = 0; i < 5; i++) {
+    dlclose(library);
+    Dl_info info;
+    void* again = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    REQUIRE(again != NULL && dladdr((void*)(uintptr_t)other_malloc, &info) != 0);
+    library = again;
+  }
+  dlclose(library);
+  REQUIRE(is_marked(block, 1000, 6));
+  other_free(block);
+  pthread_barrier_wait(&closed);
+  join_thread(thread);
+}
+
+static const Case cases[] = {{"dl_loop", dl_loop}, {"dlopen_self", dlopen_self}};
+CASE_MAIN(cases)

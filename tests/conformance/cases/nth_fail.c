@@ -1,0 +1,75 @@
+/* One OS call of the allocator fails, whichever HM_FAIL_NTH names: every function may say NULL, none may crash, no
+ * content may change, and what was half made must not be lost again and again. */
+#include <malloc.h>
+
+#include "exhaust.h"
+
+enum { kSlots = 400, kThreads = 3 };
+
+typedef struct {
+  unsigned char* block;
+  size_t size;
+  unsigned seed;
+} Slot;
+
+static void replace(Slot* slot, size_t size, unsigned seed, uint32_t how) {
+  if (slot->block != NULL) {
+    REQUIRE(is_marked(slot->block, slot->size, slot->seed));
+    if (how % 4 == 0) {
+      unsigned char* moved = (unsigned char*)realloc(slot->block, size);
+      if (moved == NULL) {
+        REQUIRE(errno == ENOMEM && is_marked(slot->block, slot->size, slot->seed));
+        return;
+      }
+      slot->block = moved;
+    } else {
+      free(slot->block);
+      slot->block = (unsigned char*)(how % 4 == 1 ? calloc(1, size) : malloc(size));
+    }
+  } else {
+    slot->block = (unsigned char*)(how % 4 == 2 ? memalign(512, size) : malloc(size));
+  }
+  if (slot->block == NULL) {
+    REQUIRE(errno == ENOMEM);
+    return;
+  }
+  slot->size = size;
+  slot->seed = seed;
+  mark(slot->block, size, seed);
+}
+
+static void* stress(void* seed) {
+  uint64_t state = (uint64_t)(uintptr_t)seed * 0x9E3779B97F4A7C15u;
+  Slot slots[kSlots] = {{NULL, 0, 0}};
+  for (unsigned i = 0; i < 6000; i++) {
+    uint32_t dice = random_next(&state) % 1000;
+    size_t most = dice < 900 ? 2000 : dice < 990 ? 60000 : 5000000;
+    errno = 0;
+    replace(&slots[random_next(&state) % kSlots], 16 + random_next(&state) % most, i, random_next(&state));
+    if (i % 2000 == 1999) malloc_trim(0);
+  }
+  for (size_t i = 0; i < kSlots; i++) {
+    if (slots[i].block == NULL) continue;
+    REQUIRE(is_marked(slots[i].block, slots[i].size, slots[i].seed));
+    free(slots[i].block);
+  }
+  return NULL;
+}
+
+static void nth_os_call_fails(void) {
+  size_t first_round = 0;
+  for (int round = 0; round < 4; round++) {
+    pthread_t threads[kThreads];
+    int started = 0;
+    /* The thread's stack is no business of the allocator, its thread-local storage is. */
+    while (started < kThreads && pthread_create(&threads[started], NULL, stress, (void*)(uintptr_t)(started + 1)) == 0)
+      started++;
+    stress((void*)(uintptr_t)77);
+    for (int i = 0; i < started; i++) join_thread(threads[i]);
+    if (round == 0) first_round = mapped_bytes();
+  }
+  REQUIRE_BELOW(growth(mapped_bytes(), first_round), 200 * MIB);
+}
+
+static const Case cases[] = {{"nth_os_call_fails", nth_os_call_fails}};
+CASE_MAIN(cases)

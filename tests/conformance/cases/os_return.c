@@ -1,0 +1,87 @@
+/* Memory back to the system: asked for, by itself, and from under an owner that sleeps. */
+#include <malloc.h>
+
+#include "stats.h"
+
+enum { kSize = 1000 };
+static const size_t kHeld = 250 * MIB / kSize;
+
+static void fill_blocks(void** blocks) {
+  for (size_t i = 0; i < kHeld; i++) {
+    REQUIRE((blocks[i] = malloc(kSize)) != NULL);
+    memset(blocks[i], 1, kSize);
+  }
+}
+
+/* The pointers lie outside the allocator under test, so that they do not count. */
+static void** pointers(void) {
+  static void* blocks[250 * MIB / kSize];
+  return blocks;
+}
+
+static void light_activity(void) {
+  for (int i = 0; i < 200; i++) free(malloc(16 + (size_t)i * 20));
+}
+
+static void require_return(size_t peak, double patience) {
+  double end = seconds_now() + patience;
+  while (resident_bytes() >= peak / 2 && seconds_now() < end) {
+    light_activity();
+    sleep_ms(20);
+  }
+  REQUIRE_BELOW(resident_bytes(), peak / 2);
+}
+
+static void return_to_os(void) {
+  void** blocks = pointers();
+  fill_blocks(blocks);
+  size_t peak = resident_bytes();
+  for (size_t i = 0; i < kHeld; i++) free(blocks[i]);
+  malloc_trim(0);
+  require_return(peak, 15);
+}
+
+static void return_by_decay(void) {
+  void** blocks = pointers();
+  fill_blocks(blocks);
+  size_t peak = resident_bytes();
+  for (size_t i = 0; i < kHeld; i++) free(blocks[i]);
+  require_return(peak, 15);
+}
+
+static pthread_barrier_t step;
+
+static void* own_and_sleep(void* blocks) {
+  fill_blocks((void**)blocks);
+  pthread_barrier_wait(&step);
+  pthread_barrier_wait(&step);
+  return NULL;
+}
+
+static void* free_half(void* blocks) {
+  for (size_t i = 0; i < kHeld / 2; i++) free(((void**)blocks)[i]);
+  return NULL;
+}
+
+static void idle_owner(void) {
+  void** blocks = pointers();
+  REQUIRE(pthread_barrier_init(&step, NULL, 2) == 0);
+  pthread_t owner = start_thread(own_and_sleep, blocks);
+  pthread_barrier_wait(&step);
+  size_t peak = resident_bytes();
+  pthread_t first = start_thread(free_half, blocks);
+  pthread_t second = start_thread(free_half, blocks + kHeld / 2);
+  join_thread(first);
+  join_thread(second);
+  int (*collect)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "hm_collect");
+  if (collect != NULL) collect();
+  else malloc_trim(0);
+  size_t after = resident_bytes();
+  pthread_barrier_wait(&step);
+  join_thread(owner);
+  REQUIRE_BELOW(after, peak / 2);
+}
+
+static const Case cases[] = {
+    {"return_to_os", return_to_os}, {"return_by_decay", return_by_decay}, {"idle_owner", idle_owner}};
+CASE_MAIN(cases)

@@ -1,0 +1,88 @@
+/* Writes outside a block.  Hardened: caught at free or at the access.  Otherwise the neighbour suffers, which is the
+ * program's own memory, but never the allocator: everything it does afterwards must be right. */
+#include <malloc.h>
+#include <signal.h>
+
+#include "case.h"
+
+static char* volatile access_begin;
+static char* volatile access_end;
+
+/* A fault at the bad access itself is the best answer there is; anywhere else it is the allocator's. */
+static void judge_fault(int number, siginfo_t* info, void* context) {
+  (void)number;
+  (void)context;
+  char* address = (char*)info->si_addr;
+  if (address >= access_begin && address < access_end) _exit(0);
+  require_failed(__FILE__, __LINE__, "fault outside the bad access", 0);
+}
+
+static void scribble(char* begin, char* end) {
+  struct sigaction action = {.sa_sigaction = judge_fault, .sa_flags = SA_SIGINFO};
+  REQUIRE(sigaction(SIGSEGV, &action, NULL) == 0 && sigaction(SIGBUS, &action, NULL) == 0);
+  access_begin = begin;
+  access_end = end;
+  for (char* at = (char*)hidden(begin); at < end; at++) *(volatile char*)at = 0x55;
+}
+
+static void require_sane_heap(void) {
+  enum { kBlocks = 20000 };
+  static void* blocks[kBlocks];
+  for (int round = 0; round < 3; round++) {
+    for (unsigned i = 0; i < kBlocks; i++) {
+      REQUIRE((blocks[i] = malloc(16 + i * 7 % 600)) != NULL);
+      mark(blocks[i], 16 + i * 7 % 600, i);
+    }
+    for (unsigned i = 0; i < kBlocks; i++) {
+      REQUIRE(is_marked(blocks[i], 16 + i * 7 % 600, i));
+      free(blocks[i]);
+    }
+  }
+}
+
+enum { kNeighbours = 64 };
+static char* neighbours[kNeighbours];
+
+static char* one_of_many(size_t size) {
+  for (size_t i = 0; i < kNeighbours; i++) REQUIRE((neighbours[i] = (char*)malloc(size)) != NULL);
+  return neighbours[kNeighbours / 2];
+}
+static void free_neighbours(void) {
+  for (size_t i = 0; i < kNeighbours; i++) free(neighbours[i]);
+  require_sane_heap();
+}
+
+static void write_behind(size_t size, size_t count) {
+  char* block = one_of_many(size);
+  scribble(block + size, block + malloc_usable_size(block) + count);
+  free_neighbours();
+}
+static void write_before(size_t size, size_t count) {
+  char* block = one_of_many(size);
+  scribble(block - count, block);
+  free_neighbours();
+}
+static void write_freed(size_t size) {
+  char* block = one_of_many(size);
+  neighbours[kNeighbours / 2] = NULL;
+  free(block);
+  block = (char*)hidden(block);
+  scribble(block, block + (size < 64 ? size : 64));
+  require_sane_heap();
+  free_neighbours();
+}
+
+static void ovf1_24(void) { write_behind(24, 1); }
+static void ovf8_56(void) { write_behind(56, 8); }
+static void ovf8_400(void) { write_behind(400, 8); }
+static void ovf64_120(void) { write_behind(120, 64); }
+static void ovf_large(void) { write_behind(MIB, 4096); }
+static void undf8_56(void) { write_before(56, 8); }
+static void undf8_large(void) { write_before(MIB, 8); }
+static void uaf_write(void) { write_freed(100); }
+static void uaf_large(void) { write_freed(MIB); }
+
+static const Case cases[] = {{"ovf1_24", ovf1_24},     {"ovf8_56", ovf8_56},         {"ovf8_400", ovf8_400},
+                             {"ovf64_120", ovf64_120}, {"ovf_large", ovf_large},     {"undf8_56", undf8_56},
+                             {"undf8_large", undf8_large}, {"uaf_write", uaf_write}, {"uaf_large", uaf_large}};
+CASE_MAIN(cases)

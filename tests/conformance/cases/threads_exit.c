@@ -1,0 +1,131 @@
+/* Threads that end while their blocks live on in the hands of others, and destructors that allocate late. */
+#include <stdatomic.h>
+
+#include "stats.h"
+
+enum { kHanded = 200, kProducers = 8 };
+
+typedef struct {
+  void* blocks[kHanded];
+  size_t sizes[kHanded];
+  unsigned generation;
+} Mailbox;
+
+static void* free_predecessors_then_fill(void* argument) {
+  Mailbox* box = (Mailbox*)argument;
+  uint64_t state = (uint64_t)box->generation * 2654435761u + 17;
+  for (unsigned i = 0; i < kHanded; i++) {
+    if (box->generation > 0) {
+      REQUIRE(is_marked(box->blocks[i], box->sizes[i], box->generation - 1 + i));
+      free(box->blocks[i]);
+    }
+    box->sizes[i] = 1 + random_next(&state) % 3000;
+    REQUIRE((box->blocks[i] = malloc(box->sizes[i])) != NULL);
+    mark(box->blocks[i], box->sizes[i], box->generation + i);
+  }
+  box->generation++;
+  return NULL;
+}
+
+static void exit_handoff(void) {
+  static Mailbox boxes[kProducers];
+  pthread_t threads[kProducers];
+  double end = seconds_now() + case_seconds();
+  while (seconds_now() < end) {
+    for (int i = 0; i < kProducers; i++) threads[i] = start_thread(free_predecessors_then_fill, &boxes[i]);
+    for (int i = 0; i < kProducers; i++) join_thread(threads[i]);
+  }
+  REQUIRE_BELOW(resident_bytes(), 300 * MIB);
+  for (int i = 0; i < kProducers; i++)
+    for (unsigned j = 0; j < kHanded; j++) {
+      REQUIRE(is_marked(boxes[i].blocks[j], boxes[i].sizes[j], boxes[i].generation - 1 + j));
+      free(boxes[i].blocks[j]);
+    }
+}
+
+enum { kOwned = 1200, kHeirs = 4 };
+static _Atomic(void*) owned[kOwned];
+
+static void* own_and_leave(void* unused) {
+  (void)unused;
+  for (unsigned i = 0; i < kOwned; i++) {
+    void* block = malloc(24 + i % 500);
+    REQUIRE(block != NULL);
+    mark(block, 24 + i % 500, i);
+    atomic_store_explicit(&owned[i], block, memory_order_release);
+  }
+  return NULL;
+}
+
+/* Starts anywhere in the owner's life: while it fills, while it ends, after it. */
+static void* free_and_allocate(void* first) {
+  void* mine[kOwned / kHeirs];
+  size_t count = 0;
+  for (unsigned i = (unsigned)(uintptr_t)first; i < kOwned; i += kHeirs) {
+    void* block;
+    while ((block = atomic_exchange_explicit(&owned[i], NULL, memory_order_acquire)) == NULL) sched_yield();
+    REQUIRE(is_marked(block, 24 + i % 500, i));
+    free(block);
+    REQUIRE((mine[count] = malloc(24 + i % 500)) != NULL);
+    mark(mine[count++], 24 + i % 500, i + 1);
+  }
+  for (unsigned i = (unsigned)(uintptr_t)first, j = 0; j < count; i += kHeirs, j++) {
+    REQUIRE(is_marked(mine[j], 24 + i % 500, i + 1));
+    free(mine[j]);
+  }
+  return NULL;
+}
+
+static void inherit_race(void) {
+  for (int round = 0; round < 400; round++) {
+    pthread_t heirs[kHeirs];
+    pthread_t owner = start_thread(own_and_leave, NULL);
+    for (uintptr_t i = 0; i < kHeirs; i++) heirs[i] = start_thread(free_and_allocate, (void*)i);
+    join_thread(owner);
+    for (int i = 0; i < kHeirs; i++) join_thread(heirs[i]);
+  }
+  struct hm_stats stats;
+  if (own_stats(&stats)) REQUIRE(stats.heaps <= 1 + 1 + kHeirs);
+}
+
+enum { kKeys = 40 };
+static pthread_key_t keys[kKeys];
+
+/* Values count down: the destructors of the last rounds run when the allocator's own may have run already. */
+static void allocate_and_set_again(void* value) {
+  unsigned char* block = (unsigned char*)value;
+  unsigned key = block[0];
+  unsigned left = block[1];
+  free(block);
+  free(malloc(2000));
+  if (left == 0) return;
+  block = (unsigned char*)malloc(700);
+  REQUIRE(block != NULL);
+  block[0] = (unsigned char)key;
+  block[1] = (unsigned char)(left - 1);
+  REQUIRE(pthread_setspecific(keys[key], block) == 0);
+}
+
+static void* set_all_keys(void* unused) {
+  (void)unused;
+  for (unsigned i = 0; i < kKeys; i++) {
+    unsigned char* block = (unsigned char*)malloc(300);
+    REQUIRE(block != NULL);
+    block[0] = (unsigned char)i;
+    block[1] = 2;
+    REQUIRE(pthread_setspecific(keys[i], block) == 0);
+  }
+  return NULL;
+}
+
+static void tls_dtor(void) {
+  for (int i = 0; i < kKeys; i++) REQUIRE(pthread_key_create(&keys[i], allocate_and_set_again) == 0);
+  for (int i = 0; i < 100; i++) join_thread(start_thread(set_all_keys, NULL));
+  size_t resident = resident_bytes();
+  for (int i = 0; i < 2200; i++) join_thread(start_thread(set_all_keys, NULL));
+  REQUIRE_BELOW(growth(resident_bytes(), resident), 30 * MIB);
+}
+
+static const Case cases[] = {
+    {"exit_handoff", exit_handoff}, {"inherit_race", inherit_race}, {"tls_dtor", tls_dtor}};
+CASE_MAIN(cases)

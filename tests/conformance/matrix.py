@@ -1,0 +1,149 @@
+"""The 62 cases: for each its number, its name, the programs that make it up and what each must do."""
+
+from dataclasses import dataclass, field
+
+from harness import ABORT, OK, OK_OR_ABORT
+
+
+@dataclass(frozen=True)
+class Case:
+    number: int
+    name: str
+    program: str
+    sub: str
+    expect: dict = field(hash=False)  # library kind -> outcome
+    differs: dict = field(hash=False)  # allocator -> why it is not held to this
+    kinds: tuple  # libraries it is run against by default
+
+
+NOT_OURS = ("glibc", "mimalloc", "jemalloc", "tcmalloc")
+
+
+def everywhere(outcome):
+    return {"default": outcome, "checked": outcome, "hardened": outcome}
+
+
+def case(number, program, *subs, name=None, expect=None, differs=None, kinds=("default",)):
+    """Several sub-cases of one row; the row is called after the first unless it has a name."""
+    return [Case(number, name or subs[0], program, sub, expect or everywhere(OK), differs or {}, kinds) for sub in subs]
+
+
+def only_ours(why):
+    return {name: why for name in NOT_OURS}
+
+
+def bad_input(number, name, program, default, *subs):
+    """Checked and hardened always see it; the default library does as far as `default` says."""
+    expect = {"default": default, "checked": ABORT, "hardened": ABORT}
+    differs = only_ours("the message is hmalloc's, and others crash or stay silent here")
+    return case(number, program, *subs, name=name, expect=expect, differs=differs, kinds=("default", "checked"))
+
+
+NO_SIZED = {"glibc": "glibc 2.36 has no free_sized", "tcmalloc": "has no free_sized", "jemalloc": "has no free_sized",
+            "mimalloc": "has no free_sized"}
+WRONG_SIZE = {"default": OK_OR_ABORT, "checked": ABORT, "hardened": ABORT}
+ALIGN_8 = "aligns small blocks to 8 bytes"
+KEEPS = "known from the matrix: it keeps the memory"
+
+API = [
+    *case(1, "api_basic", "zero_size"),
+    *case(2, "api_basic", "align_sizes"),
+    *case(3, "api_basic", "align16_strict", differs={n: ALIGN_8 for n in NOT_OURS[1:]}),
+    *case(4, "api_align", "memalign_all", "memalign_many"),
+    *case(5, "api_align", "memalign_errors"),
+    *case(6, "api_limits", "huge_sizes", "huge_alignments"),
+    *case(7, "api_limits", "mul_overflow"),
+    *case(8, "api_realloc", "realloc_matrix", "realloc_zero", "realloc_grow"),
+    *case(9, "api_basic", "usable_size"),
+    *case(10, "api_basic", "errno_free"),
+    *case(11, "api_basic", "calloc_zero", "calloc_zero_recycled"),
+    *case(12, "api_realloc", "uniq_overlap"),
+    *case(13, "cxx", "cxx_new"),
+    *case(14, "api_sized", "free_sized_right", name="free_sized", differs=NO_SIZED, kinds=("default", "checked")),
+    *case(14, "api_sized", "free_sized_wrong", "free_sized_wrong_large", "free_aligned_sized_wrong",
+          name="free_sized", expect=WRONG_SIZE, differs=NO_SIZED, kinds=("default", "checked")),
+    *case(15, "api_align", "aligned_alloc_bad",
+          differs={"glibc": "glibc before 2.38 rounds a bad alignment up", "tcmalloc": "as glibc"}),
+    *case(16, "!symbols", "symbols", "needed", differs=only_ours("hmalloc's own exports"),
+          kinds=("default", "checked")),
+]
+
+RESOURCES = [
+    *case(17, "resources", "oom_rlimit"),
+    *case(18, "resources", "oom_new_thread", differs={"jemalloc": "known from the matrix: SEGV"}),
+    *case(19, "resources", "oom_realloc"),
+    *case(20, "faults", "inject_mmap_fail"),
+    *case(21, "faults", "inject_munmap_fail", differs={"jemalloc": "known from the matrix: changes errno"}),
+    *case(22, "!nth", "nth_mmap_fails", differs=only_ours("needs hmalloc's fault switch"), kinds=("faults",)),
+    *case(23, "faults", "map_count"),
+    *case(24, "platform", "overcommit_charge", "overcommit_limit", name="overcommit2"),
+    *case(24, "!overcommit2", "overcommit_strict", name="overcommit2"),
+    *case(25, "platform", "thp_as_set", "no_thp", name="no_thp"),
+    *case(25, "!page_size", "page_size_16k_64k", name="no_thp"),
+]
+
+THREADS = [
+    *case(26, "threads_many", "thread_10k"),
+    *case(27, "threads_many", "thread_10k_kept"),
+    *case(28, "threads_many", "threads_1000_alive"),
+    *case(29, "threads_exit", "exit_handoff"),
+    *case(30, "threads_exit", "inherit_race"),
+    *case(31, "prodcons", "prodcons1"),
+    *case(32, "prodcons", "prodcons8"),
+    *case(33, "prodcons", "consumer_never_allocs", "consumer_no_heap"),
+    *case(34, "prodcons", "drift_ring"),
+    *case(35, "footprint", "remote_drain_reuse", differs={"mimalloc": KEEPS, "jemalloc": KEEPS}),
+    *case(36, "footprint", "phase_shift"),
+    *case(37, "footprint", "sparse_pin"),
+    *case(38, "footprint", "sparse_pin_resize"),
+    *case(39, "footprint", "index_starve"),
+    *case(40, "footprint", "larson_random", differs={"glibc": "measured: 2.6 times live"}),
+    *case(41, "os_return", "return_to_os", "return_by_decay", differs={n: KEEPS for n in NOT_OURS[1:]}),
+    *case(42, "os_return", "idle_owner", differs={n: KEEPS for n in NOT_OURS[1:]}),
+    *case(43, "threads_exit", "tls_dtor", differs={"mimalloc": "known from the matrix: grows by 160 MB"}),
+    *case(44, "cxx", "cxx_thread_local"),
+    *case(45, "lifecycle", "exit_while_alloc"),
+    *case(46, "lifecycle", "main_pthread_exit", "atexit_alloc"),
+    *case(47, "threads_many", "small_stack"),
+    *case(48, "lifecycle", "signal_storm", "cancel_storm"),
+    *case(49, "!local", "local_foreign_free", "local_outlives_owner", "local_realloc", name="local_misuse",
+          differs=only_ours("hmalloc's own API"), kinds=("default", "checked")),
+]
+
+FORK = [
+    *case(50, "fork", "fork_mt"),
+    *case(51, "fork", "fork_from_thread"),
+    *case(52, "fork", "atfork_alloc"),
+    *case(53, "fork", "fork_chain", "spawn_ok"),
+    *case(54, "fork", "fork_in_handler", "fork_in_handler_mt",
+          differs={"jemalloc": "known from the matrix: does not end"}),
+]
+
+LOADER = [
+    *case(55, "early_alloc", "early_alloc"),
+    *case(56, "loader", "dl_loop"),
+    *case(57, "!dlopen_self", "dlopen_self", differs=only_ours("not promised by others, and glibc cannot be unloaded")),
+    *case(58, "!static", "static", "static_pie", "static_lto", "static_cxx", "archive", "noplt",
+          differs=only_ours("needs hmalloc's archive and header")),
+    *case(58, "!setting", "aslr_off", "stack_unlimited", name="static"),
+    *case(59, "!programs", "real_programs", differs=only_ours("the comparison is with glibc")),
+]
+
+HARDENED = {"default": OK, "checked": OK, "hardened": ABORT}
+BAD_INPUT = [
+    *bad_input(60, "double_free", "double_free", ABORT, "df_small", "df_medium", "df_large", "df_huge", "df_far",
+               "df_cross"),
+    *bad_input(60, "double_free", "double_free", OK_OR_ABORT, "df_delayed", "df_medium_delayed", "df_cross2"),
+    *case(60, "double_free", "df_reused", name="double_free", expect=everywhere(OK_OR_ABORT),
+          differs=only_ours("the message is hmalloc's"), kinds=("default", "checked", "hardened")),
+    *bad_input(61, "invalid", "invalid", ABORT, "free_stack", "free_global", "free_text", "free_wild", "free_noncanon",
+               "free_kernel", "free_low", "free_foreign_mmap", "free_foreign_zero", "free_unmapped", "free_unalloc",
+               "free_interior", "free_unaligned", "free_off8", "free_medium_interior", "free_large_interior",
+               "free_large_4m", "usable_wild", "realloc_stack", "realloc_interior", "realloc_freed"),
+    *case(62, "overflow", "ovf1_24", "ovf8_56", "ovf8_400", "ovf64_120", "ovf_large", "undf8_56", "undf8_large",
+          "uaf_write", "uaf_large", name="overflow", expect=HARDENED,
+          differs=only_ours("metadata lies beside the blocks"), kinds=("default", "hardened")),
+]
+
+CASES = API + RESOURCES + THREADS + FORK + LOADER + BAD_INPUT
+assert sorted({c.number for c in CASES}) == list(range(1, 63))
