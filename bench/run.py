@@ -59,7 +59,7 @@ def parse_arguments():
     parser.add_argument("--workloads", default="", metavar="W,W:CASE", help="default: all")
     parser.add_argument("--rounds", type=int, help="default: 10; with --quick 3")
     parser.add_argument("--quick", action="store_true", help="fewer cells, shorter: a look, not a result")
-    parser.add_argument("--pin", action="store_true", help="ring and exchange: each worker on a CPU of its own")
+    parser.add_argument("--no-pin", action="store_true", help="ring and exchange: let the workers share a CPU")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench" / "results.json", metavar="FILE")
     parser.add_argument("--lib", action="append", default=[], metavar="NAME=PATH", help="one more library to preload")
     parser.add_argument("--hmalloc", type=Path, default=ROOT / "build" / "release" / "libhmalloc.so", metavar="PATH")
@@ -77,7 +77,7 @@ def main():
         everybody = [who.glibc(), *who.peers(), *who.hmallocs(args.hmalloc, args.executables),
                      *map(who.named, args.lib)]
         allocators = who.chosen(everybody, args.allocators)
-        cells = chosen_cells(all_cells(args.quick, args.pin), args.workloads)
+        cells = chosen_cells(all_cells(args.quick, not args.no_pin), args.workloads)
     except ValueError as error:
         parser.error(str(error))
     if args.list:
@@ -90,6 +90,7 @@ def main():
     environment = describe_environment(args, allocators, rounds)
     runs = measure(cells, allocators, args.executables, rounds, args.seed)
     environment["load at the end"] = first_line("/proc/loadavg")
+    environment["runs repeated because others had the CPUs"] = runs.repeated
 
     args.out.parent.mkdir(parents=True, exist_ok=True)
     known = [{"name": a.name, "version": a.version, "sha256": a.sha256(), "environment": a.environment}

@@ -14,12 +14,12 @@ class Allocator:
     name: str
     version: str
     library: Path | None = None     # preloaded; for an explicit API: what the program is linked with
-    api: str = ""                   # local or shared: another executable, nothing preloaded
+    api: str = ""                   # local, shared or floor: another executable, nothing preloaded
     environment: dict = field(default_factory=dict, hash=False, compare=False)
 
     @property
     def is_peer(self):
-        return not self.name.startswith("hmalloc")
+        return not self.name.startswith(("hmalloc", "floor"))
 
     @property
     def preload(self):
@@ -49,6 +49,7 @@ def peers():
 def hmallocs(library, executables):
     if not library.exists():
         return []
+    floor = Allocator("floor", "no allocator: an array's blocks in turn", api="floor")
     header = (ROOT / "include" / "hmalloc" / "hmalloc.h").read_text()
     commit = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True,
                             check=False).stdout.strip()
@@ -57,7 +58,7 @@ def hmallocs(library, executables):
     for api in ("local", "shared"):
         if any(executables.glob(f"*-{api}")):
             found.append(Allocator(f"hmalloc-{api}", version, library, api))
-    return found
+    return [*found, floor]
 
 
 def named(text):

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,6 +41,19 @@ inline constexpr const char* kApi = "shared";
 inline void* allocate(std::size_t size) { return hm_shared_alloc(size); }
 // Whoever handles a message knows its type, and so its size.
 inline void release(void* block, std::size_t size) { hm_shared_free_sized(block, size); }
+#elif defined(HM_BENCH_FLOOR)
+inline constexpr const char* kApi = "floor";
+// No allocator: one thread takes the blocks of an array in turn.  What is left is what no allocator can avoid.
+inline void* allocate(std::size_t size) {
+  constexpr std::size_t kBlocks = 8192;  // more than the queue and its batches hold
+  alignas(4096) static char memory[kBlocks * 256];
+  static std::size_t next = 0;
+  char* block = memory + next;
+  next += size;
+  if (next == kBlocks * size) next = 0;
+  return block;
+}
+inline void release(void*, std::size_t) {}
 #else
 inline constexpr const char* kApi = "malloc";
 inline void* allocate(std::size_t size) { return std::malloc(size); }
@@ -68,6 +82,12 @@ inline double now() {  // seconds
   return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
+inline double thread_cpu_time() {  // seconds
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
 // xorshift64*: about a nanosecond, the same sequence for every allocator.
 class Random {
  public:
@@ -94,6 +114,15 @@ inline void relax(unsigned& spins) {  // waits, and lets others run on a machine
 struct Stamp {
   double start = 0;
   double end = 0;
+  double cpu = 0;
+  void begin() {
+    cpu = -thread_cpu_time();
+    start = now();
+  }
+  void finish() {
+    end = now();
+    cpu += thread_cpu_time();
+  }
 };
 
 inline void pin_to_cpu(unsigned index) {
@@ -105,7 +134,7 @@ inline void pin_to_cpu(unsigned index) {
 
 struct Span {
   double elapsed = 0;      // first start to last end
-  double thread_time = 0;  // sum over the workers
+  double cpu_share = 0;    // how much of a CPU each worker had: below one when others took the machine
 };
 
 // Runs work(index) on that many threads at once.
@@ -120,20 +149,24 @@ Span run_workers(unsigned threads, bool pin, Work work) {
       arrived.fetch_add(1);
       for (unsigned spins = 0; arrived.load() < threads;) relax(spins);
       Stamp stamp;
-      stamp.start = now();
+      stamp.begin();
       work(index);
-      stamp.end = now();
+      stamp.finish();
       stamps[index] = stamp;
     });
   }
   for (auto& worker : workers) worker.join();
   Stamp all = stamps[0];
   Span span;
+  double cpu = 0;
+  double wall = 0;
   for (const Stamp& stamp : stamps) {
     all.start = std::min(all.start, stamp.start);
     all.end = std::max(all.end, stamp.end);
-    span.thread_time += stamp.end - stamp.start;
+    cpu += stamp.cpu;
+    wall += stamp.end - stamp.start;
   }
+  span.cpu_share = cpu / wall;
   span.elapsed = all.end - all.start;
   return span;
 }

@@ -19,7 +19,8 @@ namespace {
 using namespace bench;
 
 constexpr std::size_t kLive = 1024;
-using Queue = SpscQueue<1024>;
+constexpr std::size_t kBatch = 32;
+using Queue = SpscQueue<1024, kBatch>;
 
 template <std::size_t Size>
 class Side {
@@ -67,7 +68,7 @@ class Side {
     } else {
       send(old);
     }
-    if (made_ % Queue::kBatch == 0) drain();
+    if (made_ % kBatch == 0) drain();
   }
 
   void send(void* message) {
@@ -99,7 +100,7 @@ void measure(const Arguments& arguments) {
   std::vector<std::unique_ptr<Side<Size>>> sides(threads);
   for (unsigned i = 0; i < threads; ++i) queues.push_back(std::make_unique<Queue>());
   std::atomic<unsigned> running{threads};
-  run_workers(threads, arguments.count("pin", 0) != 0, [&](unsigned index) {
+  Span span = run_workers(threads, arguments.count("pin", 0) != 0, [&](unsigned index) {
     sides[index] = std::make_unique<Side<Size>>(*queues[index], *queues[(index + 1) % threads], index + 1);
     sides[index]->run(seconds, running);
   });
@@ -110,7 +111,8 @@ void measure(const Arguments& arguments) {
     busy += side->busy;
     side->finish();
   }
-  report({"exchange", std::to_string(Size), threads, steps, busy / steps * 1e9});
+  report({"exchange", std::to_string(Size), threads, steps, busy / steps * 1e9,
+          field("cpu_share", span.cpu_share)});
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 // Only the first byte of a block is written, the size is a constant as in `new T`, and everything fits the caches.
 // How it misleads: a program that does nothing but malloc and free keeps the allocator's code, data and branches hot;
 // it says nothing about the misses that an allocator causes in real code, nor about locality of what it hands out.
-// `once` rewards a one-entry cache.  The loops themselves cost up to a nanosecond (reading the order), the same for all.
+// `once` rewards a one-entry cache.  The loops themselves cost up to a nanosecond (reading the order).
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -100,18 +100,21 @@ void measure(const Arguments& arguments) {
     if (pattern.keeps_live) fill<Size>();
     for (int i = 0; i < 100; ++i) pattern.batch();
     double seconds = arguments.number("seconds", 0.12);
-    double start = now();
-    double end = start;
     double batches = 0;
-    for (; end - start < seconds; end = now()) {
+    Stamp stamp;
+    stamp.begin();
+    while (now() - stamp.start < seconds) {
       for (int i = 0; i < 20; ++i) pattern.batch();
       batches += 20;
     }
+    stamp.finish();
+    double elapsed = stamp.end - stamp.start;
     if (pattern.keeps_live) {
       for (void* block : state.blocks) release(block, Size);
     }
     double ops = batches * kLive;
-    report({"pairs", pattern.name + ("/" + std::to_string(Size)), 1, ops, (end - start) / ops * 1e9});
+    report({"pairs", pattern.name + ("/" + std::to_string(Size)), 1, ops, elapsed / ops * 1e9,
+            field("cpu_share", stamp.cpu / elapsed)});
   }
 }
 

@@ -59,5 +59,6 @@ int main(int count, char** values) {
     for (unsigned pass = 0; pass < passes; ++pass) one_pass(live, sizes, steps, random);
   });
   double ops = static_cast<double>(threads) * passes * steps;
-  report({"shbench", "1-1000", threads, ops, span.elapsed / ops * 1e9});
+  report({"shbench", "1-1000", threads, ops, span.elapsed / ops * 1e9,
+          field("cpu_share", span.cpu_share)});
 }

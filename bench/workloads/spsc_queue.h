@@ -1,7 +1,7 @@
 // A bounded queue from one producer to one consumer, made to cost little beside the allocator: each side keeps a copy
-// of the other's index and publishes its own once per kBatch entries, so that the index lines move rarely.
+// of the other's index and publishes its own once per Batch entries, so that the index lines move rarely.
 //
-// 1. published_tail_ - published_head_ <= Capacity; both are multiples of kBatch, except after flush().
+// 1. published_tail_ - published_head_ <= Capacity; both are multiples of Batch, except after flush().
 // 2. A full queue has published every entry and an empty one has given back every slot: neither side waits for ever.
 #pragma once
 
@@ -9,11 +9,10 @@
 #include <atomic>
 #include <cstddef>
 
-template <std::size_t Capacity>
+template <std::size_t Capacity, std::size_t Batch>
 class SpscQueue {
  public:
-  static constexpr std::size_t kBatch = 32;
-  static_assert(Capacity % kBatch == 0 && (Capacity & (Capacity - 1)) == 0);
+  static_assert(Capacity % Batch == 0 && (Capacity & (Capacity - 1)) == 0);
 
   // Producer only.  False when full.
   bool push(void* item) {
@@ -22,7 +21,7 @@ class SpscQueue {
       if (tail_ - known_head_ == Capacity) return false;
     }
     slots_[tail_ % Capacity] = item;
-    if (++tail_ % kBatch == 0) flush();
+    if (++tail_ % Batch == 0) flush();
     return true;
   }
   // Producer only.  Shows the consumer every entry pushed so far.
@@ -35,7 +34,7 @@ class SpscQueue {
       if (head_ == known_tail_) return false;
     }
     item = slots_[head_ % Capacity];
-    if (++head_ % kBatch == 0) published_head_.store(head_, std::memory_order_release);
+    if (++head_ % Batch == 0) published_head_.store(head_, std::memory_order_release);
     return true;
   }
 

@@ -25,5 +25,6 @@ int main(int count, char** values) {
     }
   });
   double ops = static_cast<double>(share) * threads * rounds;
-  report({"threadtest", std::to_string(size), threads, ops, span.elapsed / ops * 1e9});
+  report({"threadtest", std::to_string(size), threads, ops, span.elapsed / ops * 1e9,
+          field("cpu_share", span.cpu_share)});
 }

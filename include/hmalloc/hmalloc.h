@@ -101,6 +101,7 @@ HM_API void hm_stats_print(int fd, int json) HM_NOEXCEPT;
 
 #define HM_LOCAL_MAX 4032u       /* largest local block: 252 granules of 16 bytes */
 #define HM_LOCAL_CHUNK_ 0x400000 /* one chunk of local memory, aligned to its size */
+#define HM_LOCAL_UNIT_ 0x10000   /* a coalescing unit: one bump region, two counts */
 #define HM_LOCAL_COUNTS_ 0x1000  /* in a chunk: struct hm_local_unit_ of each 64 KB unit */
 #define HM_LOCAL_SIZES_ 0x2000   /* in a chunk: one byte per granule, the size of the live block that starts there */
 
@@ -146,7 +147,11 @@ static inline __attribute__((always_inline)) void hm_local_free(void* block) HM_
   if (__builtin_expect((uint8_t)(*size - 1) >= HM_LOCAL_MAX / 16, 0)) { hm_local_free_slow_(block); return; }
   *size = 0;
   struct hm_local_unit_* unit = (struct hm_local_unit_*)(chunk + HM_LOCAL_COUNTS_) + granule / 4096;
-  if (__builtin_expect(++unit->freed == unit->allocated, 0)) hm_local_coalesce_(block);
+  if (++unit->freed != unit->allocated) return;
+  if (unit != hm_local_tls_.unit) { hm_local_coalesce_(block); return; }
+  unit->allocated = unit->freed = 0;  /* coalescence free: the whole unit is one piece again */
+  hm_local_tls_.cursor = (uintptr_t)block & ~(uintptr_t)(HM_LOCAL_UNIT_ - 1);
+  hm_local_tls_.end = hm_local_tls_.cursor + HM_LOCAL_UNIT_;
 }
 
 #ifdef __cplusplus

@@ -95,4 +95,6 @@ def ask(hmalloc: Path) -> Answer | None:
     remarks = [
         line for line in said.splitlines()
         if line.startswith("hmalloc") and not _ACTIVE.match(line) and not _OPTIONS.match(line)]
-    return Answer(active["version"], options["options"] if options else "", remarks)
+    # VERBOSE is our own doing.
+    words = [word for word in options["options"].split() if not word.startswith("VERBOSE=")] if options else []
+    return Answer(active["version"], " ".join(words), remarks)

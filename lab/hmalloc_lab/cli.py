@@ -19,7 +19,19 @@ from .programs import resolve
 from .progress import Progress
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=False)
+_HELP = Path(__file__).resolve().parent.parent / "help"
 _COMMAND_LINE = {"ignore_unknown_options": False, "allow_interspersed_args": False, "help_option_names": []}
+
+
+def _show_help(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        print((_HELP / f"{context.info_name}.txt").read_text(), end="")
+        raise typer.Exit()
+
+
+# The launcher shows the same texts, without Python.
+Help = Annotated[bool, typer.Option("-h", "--help", is_eager=True, callback=_show_help)]
+Command = Annotated[list[str] | None, typer.Argument()]
 
 
 class Built:
@@ -37,7 +49,8 @@ def start(library: Annotated[Path | None, typer.Option(hidden=True)] = None,
 
 @app.command("compare", context_settings=_COMMAND_LINE)
 def compare_command(
-        command: Annotated[list[str] | None, typer.Argument()] = None,
+        command: Command = None,
+        wants_help: Help = False,
         rounds: Annotated[int, typer.Option("-n", "--runs", min=1, max=100_000)] = 10,
         stop_after: Annotated[str, typer.Option("--for")] = "",
         allocator: Annotated[str, typer.Option("--allocator")] = "hmalloc",
@@ -61,7 +74,7 @@ def compare_command(
 
 
 @app.command("doctor", context_settings=_COMMAND_LINE)
-def doctor_command(command: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+def doctor_command(command: Command = None, wants_help: Help = False) -> None:
     command = _program_line(command, "doctor")
     if command[0].isdecimal() and len(command) == 1:
         found = examine_process(int(command[0]))

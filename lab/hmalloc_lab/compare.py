@@ -33,19 +33,21 @@ class Plan:
 
 
 Progress = Callable[[str], None]
+Rehearsal = tuple[Sample, Output]
 Side = tuple[Allocator, list[Sample]]
 
 
 def compare(plan: Plan, progress: Progress) -> Comparison:
     _require_reachable(plan)
     progress(f"warming up on {plan.baseline.name}")
-    baseline, baseline_output = plan.job.rehearse(plan.baseline)
-    _require_running(plan, baseline, baseline_output, "")
+    baseline = plan.job.rehearse(plan.baseline)
+    _require_running(plan, plan.baseline, baseline)
     progress(f"warming up on {plan.candidate.name}")
-    candidate, candidate_output = plan.job.rehearse(plan.candidate)
-    _require_same_exit(plan, baseline, candidate, candidate_output)
-    proof = _proof(plan, candidate, candidate_output)
-    warnings, same = _behaviour(plan, baseline, baseline_output, candidate_output)
+    candidate = plan.job.rehearse(plan.candidate)
+    warnings = _require_same_exit(plan, baseline, candidate)
+    _require_running(plan, plan.candidate, candidate)
+    proof = _proof(plan, candidate)
+    differing = _differing_output(plan, baseline, candidate)
 
     baselines, candidates = [], []
     for number, order in enumerate(_orders(plan.rounds, (plan.baseline, baselines),
@@ -55,8 +57,8 @@ def compare(plan: Plan, progress: Progress) -> Comparison:
             samples.append(plan.job.run(allocator))
 
     exits = _exit_warnings(plan, baselines, candidates)
-    return Comparison(plan.baseline, plan.candidate, baselines, candidates, proof, warnings + exits,
-                      same and not exits)
+    return Comparison(plan.baseline, plan.candidate, baselines, candidates, proof, warnings + differing + exits,
+                      same_behaviour=not differing and not exits)
 
 
 def _orders(rounds: int, one: Side, other: Side) -> list[list[Side]]:
@@ -77,9 +79,9 @@ def _require_reachable(plan: Plan) -> None:
         raise Failure(f"{name} is linked with hmalloc: there is no run without it to compare with", 1)
 
 
-def _proof(plan: Plan, sample: Sample, output: Output) -> str:
+def _proof(plan: Plan, rehearsal: Rehearsal) -> str:
     """How we know that the candidate was really in use; a Failure if we do not."""
-    name, evidence = plan.candidate.name, []
+    (sample, output), name, evidence = rehearsal, plan.candidate.name, []
     if plan.candidate.library is None:
         return ""
     if plan.candidate.is_hmalloc and active_pids(output.errors):
@@ -93,18 +95,23 @@ def _proof(plan: Plan, sample: Sample, output: Output) -> str:
     return f"{name} was in use: {', '.join(evidence)}."
 
 
-def _require_running(plan: Plan, sample: Sample, output: Output, where: str) -> None:
+def _require_running(plan: Plan, allocator: Allocator, rehearsal: Rehearsal) -> None:
+    sample, output = rehearsal
     if sample.ended_early:
-        raise Failure(f"{plan.job.command[0]} ended by itself after {sample.wall_s:.1f} s ({sample.exit}), before "
-                      f"--for was over{where}{_quote(output)}", 1)
+        raise Failure(f"{plan.job.command[0]} ended by itself on {allocator.name} after {sample.wall_s:.1f} s "
+                      f"({sample.exit}), before --for was over{_quote(output)}", 1)
 
 
-def _require_same_exit(plan: Plan, baseline: Sample, candidate: Sample, output: Output) -> None:
-    if baseline.exit != candidate.exit:
-        raise Failure(
-            f"{plan.job.command[0]} behaves differently: {baseline.exit} on {plan.baseline.name}, {candidate.exit} on "
-            f"{plan.candidate.name}{_quote(output)}", 1)
-    _require_running(plan, candidate, output, f" on {plan.candidate.name}")
+def _require_same_exit(plan: Plan, baseline: Rehearsal, candidate: Rehearsal) -> list[str]:
+    """A program that fails on one allocator only is not worth measuring; warnings about any other odd end."""
+    exits = baseline[0].exit, candidate[0].exit
+    if exits[0] == exits[1]:
+        return [] if exits[0] == "exit code 0" else [f"The program ends with {exits[0]} on both."]
+    again, _ = plan.job.rehearse(plan.baseline)
+    if again.exit != exits[0]:
+        return ["The program's exit varies from run to run on the same allocator."]
+    raise Failure(f"{plan.job.command[0]} behaves differently: {exits[0]} on {plan.baseline.name}, {exits[1]} on "
+                  f"{plan.candidate.name}{_quote(candidate[1])}", 1)
 
 
 def _quote(output: Output) -> str:
@@ -112,17 +119,15 @@ def _quote(output: Output) -> str:
     return "".join(f"\n  {line}" for line in lines[-5:])
 
 
-def _behaviour(plan: Plan, baseline: Sample, baseline_output: Output, output: Output) -> tuple[list[str], bool]:
-    warnings = []
-    if baseline.exit != "exit code 0":
-        warnings.append(f"The program ends with {baseline.exit} on both.")
-    if baseline_output.digest == output.digest or plan.job.stop_after_s:
-        return warnings, True
-    # Times, addresses, thread order: many programs never print the same twice.
+def _differing_output(plan: Plan, baseline: Rehearsal, candidate: Rehearsal) -> list[str]:
+    expected, found = baseline[1].digest, candidate[1].digest
+    if expected == found or plan.job.stop_after_s:
+        return []
+    # Times, addresses, the order of threads: many programs never print the same twice.
     _, again = plan.job.rehearse(plan.baseline)
-    if again.digest != baseline_output.digest:
-        return [*warnings, "The program's output varies from run to run, so it was not compared."], True
-    return [*warnings, f"The program's output on {plan.candidate.name} differs from that on {plan.baseline.name}."], False
+    if again.digest != expected:
+        return []
+    return [f"What the program prints on {plan.candidate.name} differs from what it prints on {plan.baseline.name}."]
 
 
 def _exit_warnings(plan: Plan, baselines: list[Sample], candidates: list[Sample]) -> list[str]:

@@ -42,11 +42,11 @@ def _same_machine(facts: ElfFacts) -> bool:
 
 
 def _obstacle(facts: ElfFacts) -> str | None:
+    if not _same_machine(facts):
+        return f"the program is for another architecture ({facts.bits}-bit {facts.machine})"
     if facts.static:
         kind = "a Go program with its own heap" if facts.is_go else "it loads no libraries"
         return f"the program is statically linked: {kind}"
-    if not _same_machine(facts):
-        return f"the program is for another architecture ({facts.bits}-bit {facts.machine})"
     if facts.musl:
         return "the program uses musl, hmalloc needs glibc"
     if facts.privileged:

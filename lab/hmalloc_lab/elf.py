@@ -85,9 +85,10 @@ def _read(elf: ELFFile, path: Path) -> ElfFacts:
     needed = [tag.needed for section in elf.iter_sections() if isinstance(section, DynamicSection)
               for tag in section.iter_tags("DT_NEEDED")]
     loader = next((s.get_interp_name() for s in elf.iter_segments("PT_INTERP")), None)
+    machine = elf.get_machine_arch()
     exported, marks = _symbols(elf)
     return ElfFacts(
-        bits=elf.elfclass, machine=_MACHINES.get(elf.get_machine_arch(), elf.get_machine_arch()), loader=loader, needed=needed,
+        bits=elf.elfclass, machine=_MACHINES.get(machine, machine), loader=loader, needed=needed,
         sanitizer=_sanitizer(needed, marks),
         own_allocators=sorted({name for mark, name in _ALLOCATOR_MARKS.items() if mark in marks}),
         exports_malloc="malloc" in exported,

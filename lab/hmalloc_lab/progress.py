@@ -1,7 +1,8 @@
 """What compare shows while it works: a bar on a terminal, one line otherwise."""
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 
 
 class Progress:
@@ -16,7 +17,7 @@ class Progress:
                             TextColumn("left"), TimeRemainingColumn(), console=self._console, transient=True)
             self._task = self._bar.add_task("", total=self._steps)
         else:
-            self._console.print(f"comparing: {rounds} rounds")
+            self._console.print(f"comparing: {rounds} round{'s' if rounds > 1 else ''}")
 
     def __enter__(self) -> "Progress":
         if self._bar:

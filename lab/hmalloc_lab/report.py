@@ -16,7 +16,7 @@ from .measure import Sample
 from .ratios import FEWEST_PAIRS, Ratio, paired, spread
 
 # Below this, starting the process is most of what is measured.
-_SHORT_S = 0.05
+_SHORT_S = 0.02
 
 
 def _seconds(value: float) -> str:
@@ -24,11 +24,15 @@ def _seconds(value: float) -> str:
 
 
 def _memory(kib: float) -> str:
-    return f"{kib / 1024:.4g} MiB"
+    return f"{kib / 1024:,.4g} MiB" if kib >= 1024 else f"{kib:.0f} KiB"
 
 
 def _count(value: float) -> str:
     return f"{value:,.0f}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.3f}" if value < 10 else f"{value:,.1f}"
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ METRICS = [
     Metric("cpu", "CPU time", lambda sample: sample.cpu_s, _seconds),
     Metric("peak", "peak memory", lambda sample: sample.peak_kib, _memory),
     Metric("faults", "page faults", lambda sample: sample.faults, _count),
-    Metric("switches", "context switches", lambda sample: sample.switches, _count),
+    Metric("switches", "switches", lambda sample: sample.switches, _count),
 ]
 
 
@@ -62,10 +66,10 @@ def show_comparison(console: Console, comparison: Comparison, timed: bool, hints
     console.print(table)
     console.print()
     for line in _legend(comparison):
-        console.print(line, style="dim", highlight=False)
+        _print(console, Text(line, style="dim"))
     _notes(console, hints + _remarks(comparison, timed))
     for line in comparison.warnings:
-        console.print(Text(f"warning: {line}", style="yellow"))
+        _print(console, Text(f"warning: {line}", style="yellow"))
 
 
 def _row(metric: Metric, comparison: Comparison) -> list[str | Text]:
@@ -77,8 +81,8 @@ def _row(metric: Metric, comparison: Comparison) -> list[str | Text]:
     ratio = paired(candidates, baselines)
     if ratio is None:
         return [*cells, "-", "-"]
-    interval = f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.low is not None else ""
-    return [*cells, f"{ratio.median:.2f}{interval}", Text(ratio.verdict, style=_style(ratio))]
+    interval = f" [{_ratio(ratio.low)}, {_ratio(ratio.high)}]" if ratio.low is not None else ""
+    return [*cells, Text(_ratio(ratio.median) + interval), Text(ratio.verdict, style=_style(ratio))]
 
 
 def _values(metric: Metric, comparison: Comparison) -> tuple[list[float], list[float]]:
@@ -94,19 +98,19 @@ def _style(ratio: Ratio) -> str:
 
 def _legend(comparison: Comparison) -> list[str]:
     runs = len(comparison.baseline_samples)
-    names = f"{comparison.candidate.name} / {comparison.baseline.name}"
-    lines = [f"{runs} runs of each in turn; medians, ± half the distance between the quartiles."]
+    each = f"{runs} run{'s' if runs > 1 else ''} of each in turn; medians, ± half the distance between the quartiles."
+    ratio = f"ratio: {comparison.candidate.name} / {comparison.baseline.name}, median of the pairs"
     if runs < FEWEST_PAIRS:
-        return [*lines, f"ratio: {names}, median of the pairs. Fewer than {FEWEST_PAIRS} runs prove no difference."]
-    return [*lines, f"ratio: {names}, median of the pairs and its 95 % interval; where that includes 1,",
-            "no difference can be told from chance."]
+        return [each, f"{ratio}. Fewer than {FEWEST_PAIRS} runs prove no difference."]
+    return [each, f"{ratio} [its 95 % interval]; where that includes 1, the difference may be chance.",
+            "switches: context switches."]
 
 
 def _remarks(comparison: Comparison, timed: bool) -> list[str]:
     lines = [comparison.proof] if comparison.proof else []
     middle = statistics.median(sample.wall_s for sample in comparison.baseline_samples)
     if not timed and middle < _SHORT_S:
-        lines.append(f"The program runs for {_seconds(middle)} only: most of that is starting up and loading libraries.")
+        lines.append(f"The program runs for {_seconds(middle)} only: much of that is starting and loading libraries.")
     return lines
 
 
@@ -142,4 +146,9 @@ def show_doctor(console: Console, report: Report) -> None:
 
 def _notes(console: Console, lines: list[str]) -> None:
     for line in lines:
-        console.print(Text(f"note: {line}"), soft_wrap=not console.is_terminal)
+        _print(console, Text(f"note: {line}"))
+
+
+def _print(console: Console, line: Text) -> None:
+    # Broken at words for a person; in a file, one line stays one line.
+    console.print(line, soft_wrap=not console.is_terminal)

@@ -1,5 +1,7 @@
 # Part of the launcher: fetches and builds what is missing.
-# shellcheck shell=sh disable=SC2154  # reads here, lab, state, venv, logs, library, from_source; calls have, die
+# shellcheck shell=sh disable=SC2154  # reads here, lab, state, venv, library, from_source; calls have, die
+
+logs=$state/logs
 
 # Runs a command silently.  Its output is kept in a log, and the end of it shown if the command fails.
 step() { # WHAT LOG COMMAND...
@@ -86,14 +88,15 @@ make_venv() {
 # Everything: also the tests and the benchmarks, or only what the commands need.
 build() { # everything | tools
   install_tools
-  cd "$here"
+  cd "$here" || exit 2
   case $1 in
     everything) tests=ON targets=all ;;
-    tools) tests=OFF targets='hmalloc hmalloc-checked hmalloc_static hmalloc-measure' ;;
+    tools) tests=OFF targets='hmalloc hmalloc-checked hmalloc_static hmalloc-tools' ;;
   esac
   # Once the tests are configured they stay so: switching back and forth would build everything anew.
-  if [ ! -f build/release/build.ninja ] || { [ $tests = ON ] && ! grep -q '^HM_TESTS:BOOL=ON' build/release/CMakeCache.txt; }
-  then step "configuring" configure.log cmake --preset release "-DHM_TESTS=$tests"; fi
+  if [ ! -f build/release/build.ninja ] ||
+    { [ "$tests" = ON ] && ! grep -q '^HM_TESTS:BOOL=ON' build/release/CMakeCache.txt; }
+  then step configuring configure.log cmake --preset release "-DHM_TESTS=$tests"; fi
   # shellcheck disable=SC2086
   ninja -C build/release -n $targets 2>/dev/null | grep -q 'no work to do' ||
     step "building hmalloc" build.log cmake --build --preset release --target $targets

@@ -15,7 +15,7 @@ run_tests() { # fast|all CTEST-ARGUMENTS...
   # shellcheck disable=SC2086
   install_missing $packages
   need_everything
-  cd "$here"
+  cd "$here" || exit 2
   failed=
   if [ "$suite" = fast ]; then
     test_preset release -LE slow "$@"

@@ -130,10 +130,12 @@ void* allocate_slow(size_t size) noexcept {
   return got.block != nullptr ? got.block : out_of_memory();
 }
 
-// The cache refused: it is full, or this block was freed last, or the thread has no heap.
+// The cache refused: it is full, or this block was freed last, or the thread has no heap.  Batches end up here block by
+// block, so the usual case is a leaf.
 void free_full(void* block, Superblock& sb, BlockState& state, const char* function) noexcept {
   ThreadHeap* heap = my_heap;
   if (HM_UNLIKELY(heap->cache(sb.cache_offset).newest() == block)) misuse(function, block, "double free");
+  if (HM_LIKELY(heap->give_back_own(sb, state))) return;  // no_heap owns nothing
   // A thread that only frees gets no heap: its blocks become FREE one by one.
   if (HM_UNLIKELY(heap == no_heap)) return state.give_back();
   heap->overflow(block, sb, state);

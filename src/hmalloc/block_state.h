@@ -38,6 +38,7 @@ class StateGroup {
 
   explicit StateGroup(BlockState* first) noexcept : first_(first) {}
 
+  static size_t count(uint64_t mask) noexcept { return mask * kOnes >> 56; }
   // Acquire: pairs with give_back, so what the last holder did to the blocks happened before we hand them out.
   uint64_t free_mask() const noexcept {
     uint64_t word = __atomic_load_n(word_address(), __ATOMIC_ACQUIRE);

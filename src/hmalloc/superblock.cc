@@ -46,7 +46,7 @@ void Superblock::clear() noexcept {
 size_t Superblock::free_blocks() const noexcept {
   size_t busy = 0;
   for (size_t i = 0; i < blocks; i += StateGroup::kBlocks)
-    busy += StateGroup::kBlocks - static_cast<size_t>(std::popcount(StateGroup(states + i).free_mask()));
+    busy += StateGroup::kBlocks - StateGroup::count(StateGroup(states + i).free_mask());
   return blocks - busy;  // states behind the last block are FREE (S3)
 }
 
@@ -79,10 +79,14 @@ size_t Superblock::harvest(void** to, size_t want) noexcept {
       uint64_t mask = group.free_mask();
       if (at + StateGroup::kBlocks > blocks) mask &= (uint64_t{1} << (blocks - at) * 8) - 1;
       group.take(mask);
-      while (mask != 0) {
-        size_t k = (63 - static_cast<size_t>(std::countl_zero(mask))) / 8;
-        to[taken++] = first + (at + k) * block_size;
-        mask &= ~(uint64_t{1} << k * 8);
+      char* block = first + (at + StateGroup::kBlocks) * block_size;
+      if (mask == StateGroup::kOnes) {  // the common case, without a branch for each block
+        for (size_t k = 0; k < StateGroup::kBlocks; ++k) to[taken++] = block -= block_size;
+        continue;
+      }
+      for (; mask != 0; mask <<= 8) {
+        block -= block_size;
+        if (mask >> 56 != 0) to[taken++] = block;
       }
     }
     cursor = static_cast<uint32_t>(low + kHarvestGroup);

@@ -87,7 +87,7 @@ void ThreadHeap::set_limit(ClassIndex c, size_t entries) noexcept {
 // A cache that runs empty and then full again is too small for the program's swings.
 bool ThreadHeap::grow(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
-  state.refilled = false;
+  refilled[raw(c)] = false;
   size_t entries = std::min<size_t>(state.most, size_t{state.limit} * 2 + 1);
   size_t more = (entries - state.limit) * size_of(c);
   if (more == 0 || limit_bytes + more > options.cache_bytes) return false;
@@ -110,7 +110,7 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
     size_t got = state.current->harvest(cache.top() + 1, want);
     if (got > 0) {
       refills.add(1);
-      state.refilled = state.used = true;
+      state.used = refilled[raw(c)] = true;
       cache.set_top(cache.top() + got);
       return cache.pop();
     }
@@ -133,24 +133,17 @@ void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {
     if (Superblock* oldest = retired.pop()) superblock_pool.push(*oldest);
 }
 
-// An own block goes straight to FREE: its state byte is warm here.  Of foreign ones the older half goes back in one
-// burst, so that a line of states travels between two threads once for many blocks.
+// Of foreign blocks the older half goes back in one burst, so that a line of states travels between two threads once for
+// many blocks.
 void ThreadHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcept {
   ClassIndex c = sb.class_index();
-  ClassState& mine = classes[raw(c)];
-  if (mine.refilled && grow(c)) {
-    if constexpr (kChecked) state.mark_cached();
-    caches[raw(c)].push(block);
-    return;
+  if (operations_to_tick == 0) tick();
+  if (!(refilled[raw(c)] && grow(c))) {
+    if (sb.owner() == this) return state.give_back();
+    flush(c, caches[raw(c)].room_used(classes[raw(c)].floor) / 2 + 1);
   }
-  if (sb.owner() == this) {
-    state.give_back();
-  } else {
-    flush(c, caches[raw(c)].room_used(mine.floor) / 2 + 1);
-    if constexpr (kChecked) state.mark_cached();
-    caches[raw(c)].push(block);
-  }
-  if (--operations_to_tick == 0) tick();
+  if constexpr (kChecked) state.mark_cached();
+  caches[raw(c)].push(block);
 }
 
 // The oldest `blocks` of a cache become FREE.

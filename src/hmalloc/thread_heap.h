@@ -32,11 +32,11 @@ struct ThreadHeap {
     void** floor = nullptr;     // the null slot of the cache
     uint16_t limit = 0;         // entries after which a push is refused
     uint16_t most = 0;          // as far as the limit may grow
-    bool refilled = false;      // since the limit last grew: an overflow now means that the cache is too small
     bool used = false;          // refilled since the last tick
     SuperblockQueue retired;    // exhausted superblocks, oldest first
   };
   std::array<ClassState, kClasses> classes;
+  std::array<bool, kClasses> refilled{};  // since the limit last grew: an overflow now means that the cache is small
   LocalHeap local{this};
   size_t limit_bytes = 0;          // sum of limit * size
   uint32_t operations_to_tick = 0; // slow operations until the clock is read
@@ -60,8 +60,14 @@ struct ThreadHeap {
 
   // The cache of c is empty: fills it and pops one.  Null: no memory.
   void* refill(ClassIndex c) noexcept;
-  // The cache of the block's class is full.
-  void overflow(void* block, Superblock& sb, BlockState& state) noexcept;
+  // The cache of the block's class is full.  An own block goes straight to FREE: its state byte is warm here.
+  bool give_back_own(Superblock& sb, BlockState& state) noexcept {
+    if (HM_UNLIKELY(sb.owner() != this) || HM_UNLIKELY(refilled[raw(sb.class_index())])) return false;
+    if (HM_UNLIKELY(--operations_to_tick == 0)) return false;
+    state.give_back();
+    return true;
+  }
+  void overflow(void* block, Superblock& sb, BlockState& state) noexcept;  // the other cases
   // Called from slow operations; acts once in a while.
   void tick() noexcept;
 

@@ -51,8 +51,8 @@ class Run:
     def good(self, ending):
         if harness.meets(self.expected, ending):
             return True
-        # Hardened: a write outside may be stopped at the access itself, which the program reports by exit 0.
-        return self.kind == "hardened" and self.case.number == 62 and harness.ended_ok(ending)
+        # A write outside a block may be stopped at the access itself: better than an abort later.
+        return harness.ended_ok(ending) and ending.stdout == "caught at the access\n"
 
 
 def perform(run):

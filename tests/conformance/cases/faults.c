@@ -79,7 +79,7 @@ static void inject_munmap_fail(void) {
     malloc_trim(0);
     if (round == 3) after_warm_up = mapped_bytes();
   }
-  REQUIRE_BELOW(growth(mapped_bytes(), after_warm_up), 400 * MIB);
+  REQUIRE_BELOW(growth(mapped_bytes(), after_warm_up), 128 * MIB);
 }
 
 /* Every second page of a reservation with other rights: two mappings a page. */

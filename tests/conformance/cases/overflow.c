@@ -13,7 +13,10 @@ static void judge_fault(int number, siginfo_t* info, void* context) {
   (void)number;
   (void)context;
   char* address = (char*)info->si_addr;
-  if (address >= access_begin && address < access_end) _exit(0);
+  if (address >= access_begin && address < access_end) {
+    static const char caught[] = "caught at the access\n";
+    _exit(write(STDOUT_FILENO, caught, sizeof caught - 1) < 0);
+  }
   require_failed(__FILE__, __LINE__, "fault outside the bad access", 0);
 }
 

@@ -1,0 +1,2 @@
+/* The smallest program: what any measurement finds beyond it is the measurer's. */
+int main(void) { return 0; }

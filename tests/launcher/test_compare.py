@@ -1,0 +1,119 @@
+"""hmalloc compare: numbers that can be believed, and no verdict where there is none."""
+
+import json
+import time
+
+import pytest
+
+
+@pytest.fixture
+def compare(hmalloc, tmp_path):
+    def call(*arguments, **environment):
+        file = tmp_path / "result.json"
+        shown = hmalloc("compare", "--json", file, *arguments, **environment)
+        assert shown.returncode == 0, shown.stderr
+        return shown.stdout, json.loads(file.read_text())
+
+    return call
+
+
+def values(side, key):
+    return [sample[key] for sample in side["samples"]]
+
+
+def test_a_tiny_program_is_reported_tiny(compare, build):
+    _, result = compare("-n", "2", "--", build("nothing.c", "nothing"))
+    assert max(values(result["baseline"], "peak_kib")) < 2500
+    assert max(values(result["baseline"], "wall_s")) < 0.5
+
+
+def test_the_measurer_adds_no_memory_to_a_static_program(compare, build):
+    _, result = compare("-n", "2", "--allocator", "system", "--", build("nothing.c", "static", "-static"))
+    assert max(values(result["baseline"], "peak_kib")) < 1000
+
+
+def test_peak_memory_and_page_faults_are_those_of_the_program(compare, build):
+    _, result = compare("-n", "2", "--", build("touch.c", "touch"))
+    for side in (result["baseline"], result["candidate"]):
+        assert min(values(side, "peak_kib")) >= 32 * 1024
+    assert max(values(result["baseline"], "peak_kib")) < 40 * 1024
+    assert min(values(result["baseline"], "faults")) > 8000
+
+
+def test_both_allocators_are_run_and_told_apart(compare, build):
+    shown, result = compare("-n", "3", "--", build("touch.c", "touch"))
+    assert result["baseline"]["library"] is None
+    assert result["candidate"]["library"].rpartition("/")[2].startswith("libhmalloc.so")
+    assert len(result["baseline"]["samples"]) == len(result["candidate"]["samples"]) == 3
+    assert "hmalloc was in use: it reported itself" in shown
+
+
+def test_few_runs_prove_nothing(compare):
+    shown, result = compare("-n", "5", "--", "true")
+    assert {ratio["verdict"] for ratio in result["ratios"].values() if ratio} == {"too few runs"}
+    assert "Fewer than 6 runs" in shown
+
+
+def test_a_real_difference_is_found(compare, build):
+    _, result = compare("-n", "6", "--baseline", "system", "--", "sh", "-c",
+                        'case $LD_PRELOAD in *libhmalloc*) exec "$0";; esac', build("touch.c", "touch"))
+    assert result["ratios"]["peak"]["low"] > 5
+
+
+def test_wall_and_cpu_time_are_told_apart(compare):
+    _, result = compare("-n", "1", "--", "sleep", "0.3")
+    assert 0.3 <= values(result["baseline"], "wall_s")[0] < 0.6
+    assert values(result["baseline"], "cpu_s")[0] < 0.1
+
+
+def test_a_server_is_stopped_after_its_time(compare):
+    began = time.monotonic()
+    shown, result = compare("-n", "1", "--for", "300ms", "--", "sleep", "60")
+    assert time.monotonic() - began < 20
+    assert 0.3 <= values(result["baseline"], "wall_s")[0] < 0.6
+    assert "wall time" not in shown
+
+
+def test_a_server_that_does_not_stay_is_an_error(hmalloc):
+    failed = hmalloc("compare", "--for", "5s", "--", "sh", "-c", "echo port taken >&2; exit 3")
+    assert failed.returncode == 1
+    assert "ended by itself on system" in failed.stderr and "exit code 3" in failed.stderr
+    assert "port taken" in failed.stderr
+
+
+def test_the_same_failure_on_both_is_reported(compare):
+    shown, _ = compare("-n", "1", "--", "sh", "-c", "exit 3")
+    assert "warning: The program ends with exit code 3 on both." in shown
+
+
+def test_a_crash_on_one_side_is_an_error(hmalloc):
+    failed = hmalloc("compare", "--", "sh", "-c", 'echo dying >&2; [ -z "$LD_PRELOAD" ] || kill -SEGV $$')
+    assert failed.returncode == 1
+    assert "exit code 0 on system, killed by SIGSEGV on hmalloc" in failed.stderr and "dying" in failed.stderr
+
+
+def test_different_output_is_a_warning(hmalloc):
+    shown = hmalloc("compare", "-n", "1", "--", "sh", "-c", "echo ${LD_PRELOAD:-none}")
+    assert shown.returncode == 1
+    assert "warning: What the program prints on hmalloc differs" in shown.stdout.replace("\n", " ")
+
+
+def test_output_that_always_varies_is_not(compare):
+    shown, _ = compare("-n", "1", "--", "sh", "-c", "echo $$; date +%N")
+    assert "warning" not in shown
+
+
+def test_a_program_out_of_reach_is_not_measured(hmalloc, build):
+    failed = hmalloc("compare", "--", build("nothing.c", "static", "-static"))
+    assert failed.returncode == 1 and "statically linked" in failed.stderr
+
+
+def test_input_is_the_same_for_every_run(compare, script):
+    text = script("one\ntwo\n", mode=0o644)
+    shown, _ = compare("-n", "1", "--show-output", "--input", text, "--", "sh", "-c", "wc -l")
+    assert shown.startswith("2\n2\n")
+
+
+def test_variables_for_python_reach_the_program_alone(compare):
+    shown, _ = compare("-n", "1", "--show-output", "--", "sh", "-c", "echo $PYTHONPATH", PYTHONPATH="/no/such")
+    assert shown.startswith("/no/such\n")

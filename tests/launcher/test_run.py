@@ -1,0 +1,41 @@
+"""hmalloc run: the program as it is, on hmalloc."""
+
+import pytest
+
+
+def test_the_program_runs_on_hmalloc(hmalloc):
+    shown = hmalloc("run", "--", "cat", "/proc/self/maps")
+    assert "/libhmalloc.so" in shown.stdout and shown.stderr == ""
+
+
+def test_on_the_system_malloc_when_asked(hmalloc):
+    assert "libhmalloc" not in hmalloc("run", "--allocator", "system", "cat", "/proc/self/maps").stdout
+
+
+def test_on_the_checked_library_when_asked(hmalloc):
+    assert "/libhmalloc-checked.so" in hmalloc("run", "--checked", "cat", "/proc/self/maps").stdout
+
+
+@pytest.mark.parametrize("code", [0, 1, 77])
+def test_the_exit_code_is_the_programs(hmalloc, code):
+    assert hmalloc("run", "--", "sh", "-c", f"exit {code}").returncode == code
+
+
+def test_a_signal_that_ends_the_program_is_passed_on(hmalloc):
+    assert hmalloc("run", "--", "sh", "-c", "kill -TERM $$").returncode == -15
+
+
+def test_arguments_arrive_unchanged(hmalloc):
+    arguments = ["a b", "", "*", "$HOME", "--stats", "'"]
+    assert hmalloc("run", "printf", "<%s>", *arguments).stdout == "".join(f"<{text}>" for text in arguments)
+
+
+def test_what_is_preloaded_already_stays(hmalloc):
+    shown = hmalloc("run", "--", "sh", "-c", "echo $LD_PRELOAD", LD_PRELOAD="libm.so.6")
+    assert shown.stdout.strip().endswith("libhmalloc.so:libm.so.6")
+
+
+@pytest.mark.parametrize("option, value", [("--stats", "1"), ("--stats=json", "json")])
+def test_statistics(hmalloc, option, value):
+    assert hmalloc("run", option, "--", "sh", "-c", "echo $HMALLOC_SHOW_STATS").stdout == f"{value}\n"
+    assert hmalloc("run", option, "--", "true").stderr != ""

@@ -1,0 +1,9 @@
+// expect: hmalloc: free(0xPOINTER): (double free, or never a block|not a block of hmalloc)
+// A mapping of its own, cached or given back by then.
+#include <stdlib.h>
+
+int main(void) {
+  char* volatile block = malloc(64 << 20);
+  free(block);
+  free(block);
+}
