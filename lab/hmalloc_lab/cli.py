@@ -53,6 +53,7 @@ def compare_command(
         wants_help: Help = False,
         rounds: Annotated[int, typer.Option("-n", "--runs", min=1, max=100_000)] = 10,
         stop_after: Annotated[str, typer.Option("--for")] = "",
+        load: Annotated[str, typer.Option("--load")] = "",
         allocator: Annotated[str, typer.Option("--allocator")] = "hmalloc",
         baseline: Annotated[str, typer.Option("--baseline")] = "system",
         input_file: Annotated[Path | None, typer.Option("--input")] = None,
@@ -63,11 +64,13 @@ def compare_command(
         raise Failure(f"{input_file}: cannot be read")
     candidate, base = choose(allocator, Built.library), choose(baseline, Built.library)
     diagnosis = diagnose(resolve(command[0]), candidate)
-    job = Job(command, Built.measurer, _duration(stop_after), input_file, show_output)
+    if stop_after and load:
+        raise Failure("--for and --load exclude each other: the server is stopped when the load is done")
+    job = Job(command, Built.measurer, _duration(stop_after), load, input_file, show_output)
     plan = Plan(job, base, candidate, rounds, diagnosis)
     with Progress(rounds, quiet=show_output) as progress:
         comparison = compare(plan, progress)
-    report.show_comparison(Console(highlight=False), comparison, job.stop_after_s > 0, diagnosis.hints)
+    report.show_comparison(Console(highlight=False), comparison, job, diagnosis.hints)
     if json_file:
         report.write_json(json_file, comparison, command)
     raise typer.Exit(0 if comparison.same_behaviour else 1)

@@ -99,7 +99,7 @@ def _require_running(plan: Plan, allocator: Allocator, rehearsal: Rehearsal) -> 
     sample, output = rehearsal
     if sample.ended_early:
         raise Failure(f"{plan.job.command[0]} ended by itself on {allocator.name} after {sample.wall_s:.1f} s "
-                      f"({sample.exit}), before --for was over{_quote(output)}", 1)
+                      f"({sample.exit}), before it was told to{_quote(output)}", 1)
 
 
 def _require_same_exit(plan: Plan, baseline: Rehearsal, candidate: Rehearsal) -> list[str]:
@@ -121,7 +121,7 @@ def _quote(output: Output) -> str:
 
 def _differing_output(plan: Plan, baseline: Rehearsal, candidate: Rehearsal) -> list[str]:
     expected, found = baseline[1].digest, candidate[1].digest
-    if expected == found or plan.job.stop_after_s:
+    if expected == found or plan.job.is_server:
         return []
     # Times, addresses, the order of threads: many programs never print the same twice.
     _, again = plan.job.rehearse(plan.baseline)

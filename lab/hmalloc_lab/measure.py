@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import servers
 from .allocators import Allocator
 from .errors import NOT_EXECUTABLE, NOT_FOUND, Failure
 
@@ -24,6 +25,7 @@ class Sample:
     """One run.  Everything but the wall time includes the descendants that the program waited for."""
 
     wall_s: float
+    load_s: float
     cpu_s: float
     peak_kib: int
     faults: int
@@ -43,13 +45,18 @@ class Output:
 
 @dataclass(frozen=True)
 class Job:
-    """What to run, however often."""
+    """What to run, however often; a server for a time, or until a load has been put on it."""
 
     command: list[str]
     measurer: Path
     stop_after_s: float = 0.0
+    load: str = ""
     input: Path | None = None
     show_output: bool = False
+
+    @property
+    def is_server(self) -> bool:
+        return self.stop_after_s > 0 or self.load != ""
 
     def run(self, allocator: Allocator) -> Sample:
         """A measured run: nobody reads along."""
@@ -82,11 +89,30 @@ class Job:
                 started(process)
                 pid = int(lines.readline().split()[1])
                 seen = _look_for(allocator, pid)
+                load_s = self._put_load(process, pid) if self.load else 0.0
                 report = lines.readline().split()
+            except BaseException:
+                process.terminate()
+                raise
             finally:
-                # On Ctrl-C the measurer has had the signal too, and ends the program.
+                # On SIGTERM, and on Ctrl-C, the measurer ends the program first.
                 process.wait()
-        return _sample(report, seen, self)
+        return _sample(report, load_s, seen, self)
+
+    def _put_load(self, process: subprocess.Popen, pid: int) -> float:
+        """Runs the load command on the server, then ends the server; returns how long the load took."""
+        servers.wait_until_listening(pid)
+        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        began = time.monotonic()
+        load = subprocess.run(
+            ["/bin/sh", "-c", self.load], env=environment, stdin=subprocess.DEVNULL,
+            stdout=None if self.show_output else subprocess.DEVNULL, stderr=None if self.show_output else subprocess.PIPE)
+        took = time.monotonic() - began
+        process.terminate()
+        if load.returncode != 0:
+            said = (load.stderr or b"").decode(errors="replace").strip().splitlines()[-3:]
+            raise Failure(f"--load ended with exit code {load.returncode}" + "".join(f"\n  {line}" for line in said), 1)
+        return took
 
 
 def _look_for(allocator: Allocator, pid: int) -> bool:
@@ -105,7 +131,7 @@ def _look_for(allocator: Allocator, pid: int) -> bool:
     return False
 
 
-def _sample(report: list[str], seen: bool, job: Job) -> Sample:
+def _sample(report: list[str], load_s: float, seen: bool, job: Job) -> Sample:
     program = job.command[0]
     if report[:1] == ["failed"]:
         number = int(report[1])
@@ -115,9 +141,9 @@ def _sample(report: list[str], seen: bool, job: Job) -> Sample:
         raise Failure(f"{program}: could not be measured")
     status, told, wall_ns, user_us, system_us, peak, minor, major, voluntary, involuntary = map(int, report[1:])
     return Sample(
-        wall_s=wall_ns / 1e9, cpu_s=(user_us + system_us) / 1e6, peak_kib=peak, faults=minor + major,
+        wall_s=wall_ns / 1e9, load_s=load_s, cpu_s=(user_us + system_us) / 1e6, peak_kib=peak, faults=minor + major,
         switches=voluntary + involuntary, exit=_exit_name(status, bool(told)),
-        ended_early=job.stop_after_s > 0 and not told, seen_in_maps=seen)
+        ended_early=job.is_server and not told, seen_in_maps=seen)
 
 
 def _exit_name(wait_status: int, told: bool) -> str:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from .compare import Comparison
 from .doctor import Report
-from .measure import Sample
+from .measure import Job, Sample
 from .ratios import FEWEST_PAIRS, Ratio, paired, spread
 
 # Below this, starting the process is most of what is measured.
@@ -45,6 +45,7 @@ class Metric:
 
 METRICS = [
     Metric("wall", "wall time", lambda sample: sample.wall_s, _seconds),
+    Metric("load", "load time", lambda sample: sample.load_s, _seconds),
     Metric("cpu", "CPU time", lambda sample: sample.cpu_s, _seconds),
     Metric("peak", "peak memory", lambda sample: sample.peak_kib, _memory),
     Metric("faults", "page faults", lambda sample: sample.faults, _count),
@@ -52,7 +53,7 @@ METRICS = [
 ]
 
 
-def show_comparison(console: Console, comparison: Comparison, timed: bool, hints: list[str]) -> None:
+def show_comparison(console: Console, comparison: Comparison, job: Job, hints: list[str]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
     table.add_column(comparison.baseline.name, justify="right")
@@ -60,16 +61,20 @@ def show_comparison(console: Console, comparison: Comparison, timed: bool, hints
     table.add_column("ratio", no_wrap=True)
     table.add_column("reading", no_wrap=True)
     for metric in METRICS:
-        if metric.key == "wall" and timed:
-            continue
-        table.add_row(*_row(metric, comparison))
+        if _says_something(metric, job):
+            table.add_row(*_row(metric, comparison))
     console.print(table)
     console.print()
     for line in _legend(comparison):
         _print(console, Text(line, style="dim"))
-    _notes(console, hints + _remarks(comparison, timed))
+    _notes(console, hints + _remarks(comparison, job))
     for line in comparison.warnings:
         _print(console, Text(f"warning: {line}", style="yellow"))
+
+
+def _says_something(metric: Metric, job: Job) -> bool:
+    # A server lives as long as it is let.
+    return {"wall": not job.is_server, "load": job.load != ""}.get(metric.key, True)
 
 
 def _row(metric: Metric, comparison: Comparison) -> list[str | Text]:
@@ -106,10 +111,10 @@ def _legend(comparison: Comparison) -> list[str]:
             "switches: context switches."]
 
 
-def _remarks(comparison: Comparison, timed: bool) -> list[str]:
+def _remarks(comparison: Comparison, job: Job) -> list[str]:
     lines = [comparison.proof] if comparison.proof else []
     middle = statistics.median(sample.wall_s for sample in comparison.baseline_samples)
-    if not timed and middle < _SHORT_S:
+    if not job.is_server and middle < _SHORT_S:
         lines.append(f"The program runs for {_seconds(middle)} only: much of that is starting and loading libraries.")
     return lines
 

@@ -16,7 +16,7 @@ step() { # WHAT LOG COMMAND...
   fi
   printf ' failed\n' >&2
   tail -n 30 "$log" | sed 's/^/  /' >&2
-  die 2 "$what failed; the whole log: $log"
+  die 2 "the whole log: $log"
 }
 
 # Two launchers at once must not build, or fill the environment, into each other.
@@ -85,21 +85,28 @@ make_venv() {
     cp "$lab/requirements.lock" "$venv/requirements.lock"
 }
 
-# Everything: also the tests and the benchmarks, or only what the commands need.
-build() { # everything | tools
+# What the commands need, the benchmarks as well, or everything with the tests.
+build() { # tools | bench | everything
   install_tools
   cd "$here" || exit 2
   case $1 in
-    everything) tests=ON targets=all ;;
     tools) tests=OFF targets='hmalloc hmalloc-checked hmalloc_static hmalloc-tools' ;;
+    bench) tests=ON targets='hmalloc hmalloc-checked hmalloc-tools bench/all' ;;
+    everything) tests=ON targets=all ;;
   esac
   # Once the tests are configured they stay so: switching back and forth would build everything anew.
   if [ ! -f build/release/build.ninja ] ||
     { [ "$tests" = ON ] && ! grep -q '^HM_TESTS:BOOL=ON' build/release/CMakeCache.txt; }
   then step configuring configure.log cmake --preset release "-DHM_TESTS=$tests"; fi
   # shellcheck disable=SC2086
-  ninja -C build/release -n $targets 2>/dev/null | grep -q 'no work to do' ||
-    step "building hmalloc" build.log cmake --build --preset release --target $targets
+  up_to_date $targets || step "building hmalloc" build.log cmake --build --preset release --target $targets
+}
+
+# Only to say nothing when there is nothing to build.  A dry run goes no further than to a check of globbed folders;
+# so that comes first, for real, and the dry run then gets the file by a name by which ninja cannot update it.
+up_to_date() { # TARGET...
+  ninja -C build/release build.ninja >/dev/null 2>&1 &&
+    ninja -C build/release -f "$here/build/release/build.ninja" -n "$@" 2>/dev/null | grep -q 'no work to do'
 }
 
 need_library() {
@@ -107,9 +114,10 @@ need_library() {
   [ -f "$library" ] || die 2 "libhmalloc.so is missing: it was expected in ${library%/*}"
 }
 
-need_everything() {
+# The build tree has benchmarks and tests in it or neither; the tests need GoogleTest.
+need_tests() { # bench | everything
   install_missing libgtest-dev
-  alone build everything
+  alone build "$1"
 }
 
 need_python() { alone fill_venv; }

@@ -14,7 +14,7 @@ run_tests() { # fast|all CTEST-ARGUMENTS...
   packages=$(test_packages) || die 2 "tests/programs/run.py --packages failed"
   # shellcheck disable=SC2086
   install_missing $packages
-  need_everything
+  need_tests everything
   cd "$here" || exit 2
   failed=
   if [ "$suite" = fast ]; then

@@ -9,8 +9,14 @@
 namespace hm {
 namespace {
 
-// The address of a thread-local variable names its thread, and still does in the child of a fork.
-thread_local char identity;
+constexpr uint32_t kWaiters = uint32_t{1} << 31;
+
+constinit thread_local uint32_t thread_id = 0;
+
+uint32_t my_id() noexcept {
+  if (thread_id == 0) thread_id = static_cast<uint32_t>(syscall(SYS_gettid));
+  return thread_id;
+}
 
 constexpr int kSpins = 64;  // a critical section is shorter than this, unless its thread lost the processor
 
@@ -30,34 +36,40 @@ void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) noexcept 
 
 }  // namespace
 
-bool Lock::held_by_me() const noexcept { return holder_.load(std::memory_order_relaxed) == address_of(&identity); }
+void forget_thread_id() noexcept { thread_id = 0; }
 
 // Acquire on success: the previous holder's writes happen before ours.
 bool Lock::lock() noexcept {
-  uint32_t free = 0;
-  if (!word_.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
-    if (held_by_me()) return false;
-    wait();
-  }
-  holder_.store(address_of(&identity), std::memory_order_relaxed);
+  uint32_t me = my_id(), seen = 0;
+  if (word_.compare_exchange_strong(seen, me, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+  if ((seen & ~kWaiters) == me) return false;
+  wait(me);
   return true;
 }
 
-void Lock::wait() noexcept {
+void Lock::wait(uint32_t me) noexcept {
   for (int spin = 0; spin < kSpins; ++spin) {
     uint32_t free = 0;
     if (word_.load(std::memory_order_relaxed) == 0 &&
-        word_.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed))
+        word_.compare_exchange_strong(free, me, std::memory_order_acquire, std::memory_order_relaxed))
       return;
     pause_briefly();
   }
-  while (word_.exchange(2, std::memory_order_acquire) != 0) futex(word_, FUTEX_WAIT, 2);
+  for (;;) {
+    uint32_t seen = word_.load(std::memory_order_relaxed);
+    // Who has waited cannot know whether others still do, so it takes the lock with the mark.
+    uint32_t next = seen == 0 ? me | kWaiters : seen | kWaiters;
+    if (seen != next &&
+        !word_.compare_exchange_strong(seen, next, std::memory_order_acquire, std::memory_order_relaxed))
+      continue;
+    if (seen == 0) return;
+    futex(word_, FUTEX_WAIT, next);
+  }
 }
 
 // Release: our writes happen before the next holder's.
 void Lock::unlock() noexcept {
-  holder_.store(0, std::memory_order_relaxed);
-  if (word_.exchange(0, std::memory_order_release) == 2) futex(word_, FUTEX_WAKE, 1);
+  if ((word_.exchange(0, std::memory_order_release) & kWaiters) != 0) futex(word_, FUTEX_WAKE, 1);
 }
 
 }  // namespace hm

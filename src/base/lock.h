@@ -16,13 +16,16 @@ class Lock {
   // False if this thread holds the lock already (only around fork): then it must not be unlocked either.
   bool lock() noexcept;
   void unlock() noexcept;
-  bool held_by_me() const noexcept;
 
  private:
-  void wait() noexcept;
-  std::atomic<uint32_t> word_{0};       // 0 free, 1 held, 2 held and somebody waits
-  std::atomic<uintptr_t> holder_{0};    // identity of the holding thread, for held_by_me alone
+  void wait(uint32_t me) noexcept;
+  // 0, or the holder's thread id, with the top bit if somebody may wait.  One word, so that a signal handler never sees
+  // a lock that is held by nobody it can name.
+  std::atomic<uint32_t> word_{0};
 };
+
+// In the child of a fork the calling thread has a new id.
+void forget_thread_id() noexcept;
 
 class [[nodiscard]] LockGuard {
  public:

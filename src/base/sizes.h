@@ -11,6 +11,15 @@
 
 namespace hm {
 
+// A hint to the register allocator: the value is about to be returned.
+template <class T>
+[[gnu::always_inline]] inline T in_return_register(T value) {
+#if defined(__x86_64__)
+  asm("" : "+a"(value));
+#endif
+  return value;
+}
+
 // The value, with its derivation hidden from the optimiser: keeps `shift, compare` from becoming two of each.
 template <class T>
 [[gnu::always_inline]] inline T opaque(T value) {

@@ -76,7 +76,7 @@ Found find(const void* block, const char* function) noexcept {
 
 // Large requests move the clock too: a program may make no others.
 void tick() noexcept {
-  if (my_heap != no_heap) my_heap->tick();
+  if (have_heap()) my_heap()->tick();
 }
 
 void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
@@ -87,9 +87,9 @@ void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
 }
 
 void* allocate_class(ClassIndex c) noexcept {
-  if (my_heap == no_heap && (thread_has_ended() || registry.attach() == nullptr))
+  if (!have_heap() && (thread_has_ended() || registry.attach() == nullptr))
     return registry.with_fallback([c](ThreadHeap& heap) { return allocate_from(heap, c); });
-  return allocate_from(*my_heap, c);
+  return allocate_from(*my_heap(), c);
 }
 
 LargeBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
@@ -133,11 +133,11 @@ void* allocate_slow(size_t size) noexcept {
 // The cache refused: it is full, or this block was freed last, or the thread has no heap.  Batches end up here block by
 // block, so the usual case is a leaf.
 void free_full(void* block, Superblock& sb, BlockState& state, const char* function) noexcept {
-  ThreadHeap* heap = my_heap;
+  ThreadHeap* heap = my_heap();
   if (HM_UNLIKELY(heap->cache(sb.cache_offset).newest() == block)) misuse(function, block, "double free");
   if (HM_LIKELY(heap->give_back_own(sb, state))) return;  // no_heap owns nothing
   // A thread that only frees gets no heap: its blocks become FREE one by one.
-  if (HM_UNLIKELY(heap == no_heap)) return state.give_back();
+  if (HM_UNLIKELY(!have_heap())) return state.give_back();
   heap->overflow(block, sb, state);
 }
 
@@ -147,7 +147,7 @@ void free_slow(void* block, const char* function) noexcept {
   switch (found.kind) {
     case Found::kSmall:
       if constexpr (kChecked) found.state->mark_cached();
-      if (!my_heap->cache(found.sb->cache_offset).push(block)) free_full(block, *found.sb, *found.state, function);
+      if (!my_heap()->cache(found.sb->cache_offset).push(block)) free_full(block, *found.sb, *found.state, function);
       return;
     case Found::kLarge:
       free_large(*found.sb);

@@ -14,8 +14,8 @@ HM_NOINLINE void free_full(void* block, Superblock& sb, BlockState& state, const
 
 inline void* allocate(size_t size) noexcept {
   size_t index = opaque((size - 1) / kGranule);  // size 0 wraps, and leaves
-  if (HM_UNLIKELY(index >= kCacheOffset.size())) return allocate_slow(size);
-  void* block = my_heap->cache(kCacheOffset[index]).pop();
+  if (HM_UNLIKELY(index >= no_heap.cache_offset.size())) return allocate_slow(size);
+  void* block = my_heap()->cache(no_heap.cache_offset[index]).pop();
   if (HM_UNLIKELY(block == nullptr)) return allocate_slow(size);
   if constexpr (kChecked) find_block(block).state.mark_taken();
   return block;
@@ -32,7 +32,7 @@ inline void deallocate(void* block, const char* function) noexcept {
   BlockState& state = sb.states[product >> 32];
   if (HM_UNLIKELY(state.is_free() || (kChecked && state.is_cached()))) return free_slow(block, function);
   if constexpr (kChecked) state.mark_cached();
-  if (HM_UNLIKELY(!my_heap->cache(sb.cache_offset).push(block))) free_full(block, sb, state, function);
+  if (HM_UNLIKELY(!my_heap()->cache(sb.cache_offset).push(block))) free_full(block, sb, state, function);
 }
 
 // Null and ENOMEM: no memory.

@@ -31,7 +31,7 @@ void* hm_aligned_alloc(size_t alignment, size_t size) noexcept {
 void* hm_shared_alloc(size_t size) noexcept {
   size_t index = opaque((size - 1) / kLine);  // size 0 wraps, and leaves
   if (HM_UNLIKELY(index >= kSharedCacheOffset.size())) return allocate(size == 0 ? kLine : size);
-  void* block = my_heap->cache(kSharedCacheOffset[index]).pop();
+  void* block = my_heap()->cache(kSharedCacheOffset[index]).pop();
   if (HM_UNLIKELY(block == nullptr)) return allocate_slow(shared_size(size));
   if constexpr (kChecked) find_block(block).state.mark_taken();
   return block;
@@ -43,7 +43,7 @@ void hm_shared_free(void* block) noexcept { deallocate(block, "hm_shared_free");
 void hm_shared_free_sized(void* block, size_t size) noexcept {
   size_t index = opaque((size - 1) / kLine);
   if (kChecked || HM_UNLIKELY(index >= kSharedCacheOffset.size() || block == nullptr) ||
-      HM_UNLIKELY(!my_heap->cache(kSharedCacheOffset[index]).push(block))) {
+      HM_UNLIKELY(!my_heap()->cache(kSharedCacheOffset[index]).push(block))) {
     if (kChecked && size > 0) check_size(block, size, kLine, "hm_shared_free_sized");
     deallocate(block, "hm_shared_free_sized");
   }
@@ -51,8 +51,8 @@ void hm_shared_free_sized(void* block, size_t size) noexcept {
 
 void* hm_local_alloc_slow_(size_t size) noexcept {
   if (size > HM_LOCAL_MAX) return allocate(size);
-  if (my_heap == no_heap && (thread_has_ended() || registry.attach() == nullptr)) return allocate(size);
-  void* block = my_heap->local.allocate_slow(size);
+  if (!have_heap() && (thread_has_ended() || registry.attach() == nullptr)) return allocate(size);
+  void* block = my_heap()->local.allocate_slow(size);
   return block != nullptr ? block : out_of_memory();
 }
 
@@ -63,7 +63,7 @@ void hm_local_free_slow_(void* block) noexcept {
 
 void hm_local_coalesce_(void* block) noexcept {
   uintptr_t address = address_of(block);
-  my_heap->local.coalesce(LocalChunk::of(address), address % kChunk / kSlice);
+  my_heap()->local.coalesce(LocalChunk::of(address), address % kChunk / kSlice);
 }
 
 void* hm_local_realloc(void* block, size_t size) noexcept {

@@ -17,7 +17,7 @@ class BlockCache {
 
   void* pop() noexcept {  // null: empty
     void** top = this->top();
-    void* block = *top;
+    void* block = in_return_register(*top);
     if (HM_LIKELY(block != nullptr)) set_top(top - 1);
     return block;
   }

@@ -36,7 +36,7 @@ void decay(uint64_t now_ms) noexcept {
 }
 
 bool collect() noexcept {
-  if (my_heap != no_heap) my_heap->drain();
+  if (have_heap()) my_heap()->drain();
   registry.drain_dead(true);
   registry.release_retired();
   superblock_pool.release_free(SIZE_MAX);

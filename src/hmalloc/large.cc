@@ -47,7 +47,8 @@ HugeHeader* take_kept(size_t bytes) noexcept {
   LockGuard guard(store.lock);
   for (HugeHeader** link = &store.kept; *link != nullptr; link = &(*link)->next) {
     HugeHeader* header = *link;
-    if (header->mapped < bytes || header->mapped > bytes + bytes / 4) continue;
+    // A quarter may be wasted; more only if the system refuses to take mappings back.
+    if (header->mapped < bytes || (header->mapped > bytes + bytes / 4 && store.kept_bytes <= kKeepMost)) continue;
     *link = header->next;
     store.kept_bytes -= header->mapped;
     store.active_bytes += header->mapped;

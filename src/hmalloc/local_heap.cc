@@ -177,7 +177,7 @@ void free_local(void* block, const char* function) noexcept {
         misuse(function, block, "points into a block, not to its start");
     misuse(function, block, "double free, or never a block");
   }
-  if (chunk.owner.load(std::memory_order_relaxed) != my_heap) {
+  if (chunk.owner.load(std::memory_order_relaxed) != my_heap()) {
     // Release: our accesses to the block come before the owner's reuse of it.
     chunk.sizes[granule].store(kRemoteFreed, std::memory_order_release);
     chunk.remote[unit].store(1, std::memory_order_release);
@@ -185,7 +185,7 @@ void free_local(void* block, const char* function) noexcept {
   }
   hm_local_tls_.free_chunk = address_of(&chunk);
   set_size(chunk, granule, 0);
-  if (++chunk.units[unit].freed == chunk.units[unit].allocated) my_heap->local.coalesce(chunk, unit);
+  if (++chunk.units[unit].freed == chunk.units[unit].allocated) my_heap()->local.coalesce(chunk, unit);
 }
 
 }  // namespace hm

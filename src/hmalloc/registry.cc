@@ -34,7 +34,7 @@ void detach(void* pointer) noexcept {
   auto* heap = static_cast<ThreadHeap*>(pointer);
   heap->local.park();
   ended = true;
-  my_heap = no_heap;  // R2: before the heap is published
+  set_my_heap(nullptr);  // R2: before the heap is published
   registry.publish(*heap);
 }
 
@@ -73,7 +73,7 @@ ThreadHeap* Registry::attach() noexcept {
   ThreadHeap* heap = pop_dead();
   if (heap == nullptr) heap = create();
   if (heap == nullptr) return nullptr;
-  my_heap = heap;  // before pthread_setspecific, which may call malloc
+  set_my_heap(heap);  // before pthread_setspecific, which may call malloc
   heap->local.resume();
   if (exit_key_made) pthread_setspecific(exit_key, heap);
   return heap;
@@ -152,8 +152,9 @@ void Registry::after_fork_in_parent() noexcept {
 // Other threads' heaps may have been copied in the middle of a change: they stay readable, so that their blocks can be
 // freed, and are never used again.
 void Registry::after_fork_in_child() noexcept {
+  forget_thread_id();
   for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next)
-    if (heap->live && heap != my_heap && heap != fallback_) heap->stranded = true;
+    if (heap->live && heap != my_heap() && heap != fallback_) heap->stranded = true;
   after_fork_in_parent();
 }
 

@@ -15,8 +15,9 @@ namespace {
 
 constexpr size_t kMostEntries = 1023;
 constexpr size_t kFirstEntries = 127;          // limits start here, and grow when they prove too small
-constexpr size_t kFirstBytes = 32 * kKiB;      // of one cache, at first
+constexpr size_t kFirstBytes = 16 * kKiB;      // of one cache, at first
 constexpr size_t kMostBytes = 256 * kKiB;      // of one cache, when grown
+constexpr uint16_t kSwing = 4 * kHarvestGroup; // blocks allocated in a row that speak of batches
 constexpr size_t kMostRetired = 32;            // superblocks of a class that a heap keeps to itself
 constexpr size_t kOwnLooks = 4;
 constexpr uint32_t kOperationsPerTick = 512;
@@ -35,23 +36,17 @@ consteval size_t all_slots() {
 }
 constexpr size_t kHeapBytes = sizeof(ThreadHeap) + all_slots() * sizeof(void*);
 
-// The heap of threads that have none: every pop finds the null slot, every push finds the cache full.
-alignas(kLine) constinit void* null_slot[1] = {nullptr};
+constinit void* null_slot[1] = {nullptr};
 
 template <size_t... I>
 consteval std::array<BlockCache, kClasses> empty_caches(std::index_sequence<I...>) {
   return {((void)I, BlockCache(null_slot))...};
 }
-struct NoHeap {
-  std::array<BlockCache, kClasses> caches = empty_caches(std::make_index_sequence<kClasses>{});
-};
-constinit NoHeap no_heap_caches;
 
 }  // namespace
 
-// Only its caches are ever reached: the fast paths touch nothing else, the slow ones ask whether they have a heap.
-ThreadHeap* const no_heap = reinterpret_cast<ThreadHeap*>(&no_heap_caches);
-constinit thread_local ThreadHeap* my_heap = reinterpret_cast<ThreadHeap*>(&no_heap_caches);
+alignas(kLine) constinit NoHeap no_heap = {empty_caches(std::make_index_sequence<kClasses>{}), kCacheOffset};
+constinit thread_local ptrdiff_t heap_offset = 0;
 
 ThreadHeap* ThreadHeap::create() noexcept {
   void* memory = os::map(kHeapBytes, os::page_size());
@@ -67,7 +62,7 @@ ThreadHeap* ThreadHeap::create() noexcept {
     slot += slots(c);
   }
   heap->operations_to_tick = kOperationsPerTick;
-  heap->ticked_ms = os::now_ms();
+  heap->round_ms = os::now_ms();
   return heap;
 }
 
@@ -84,21 +79,24 @@ void ThreadHeap::set_limit(ClassIndex c, size_t entries) noexcept {
   caches[raw(c)].set_limit(state.floor + entries);
 }
 
-// A cache that runs empty and then full again is too small for the program's swings.
-bool ThreadHeap::grow(ClassIndex c) noexcept {
+// The first overflow after refills.  Several refills in a row mean that the program allocates and frees in batches
+// larger than the cache; one or two happen by chance when frees and allocations balance, and tell nothing.
+void ThreadHeap::adapt(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   refilled[raw(c)] = false;
-  size_t entries = std::min<size_t>(state.most, size_t{state.limit} * 2 + 1);
-  size_t more = (entries - state.limit) * size_of(c);
-  if (more == 0 || limit_bytes + more > options.cache_bytes) return false;
+  size_t entries = std::min<size_t>(state.most, state.swing);
+  bool batches = state.swing >= kSwing && entries > state.limit;
+  state.swing = 0;
+  if (!batches || limit_bytes + (entries - state.limit) * size_of(c) > options.cache_bytes) return;
   set_limit(c, entries);
-  return true;
+  state.grown = true;
 }
 
 void* ThreadHeap::refill(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   BlockCache& cache = caches[raw(c)];
   tick();
+  if (state.limit == 0) set_limit(c, std::min<size_t>(first_entries(raw(c)), state.most));
   size_t want = std::min<size_t>(kHarvestGroup, state.limit / 2 + 1u);
   for (;;) {
     if (state.current == nullptr) {
@@ -111,6 +109,7 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
     if (got > 0) {
       refills.add(1);
       state.used = refilled[raw(c)] = true;
+      state.swing = static_cast<uint16_t>(std::min<size_t>(state.swing + got, UINT16_MAX));
       cache.set_top(cache.top() + got);
       return cache.pop();
     }
@@ -137,13 +136,11 @@ void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {
 // many blocks.
 void ThreadHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcept {
   ClassIndex c = sb.class_index();
-  if (operations_to_tick == 0) tick();
-  if (!(refilled[raw(c)] && grow(c))) {
-    if (sb.owner() == this) return state.give_back();
-    flush(c, caches[raw(c)].room_used(classes[raw(c)].floor) / 2 + 1);
-  }
+  if (refilled[raw(c)]) adapt(c);
+  if (sb.owner() != this) flush(c, caches[raw(c)].room_used(classes[raw(c)].floor) / 2 + 1);
   if constexpr (kChecked) state.mark_cached();
-  caches[raw(c)].push(block);
+  if (!caches[raw(c)].push(block)) state.give_back();
+  tick();
 }
 
 // The oldest `blocks` of a cache become FREE.
@@ -165,28 +162,32 @@ void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
   cross_thread_frees.add(foreign);
 }
 
-void ThreadHeap::tick() noexcept {
-  if (operations_to_tick > 1) {
-    --operations_to_tick;
-    return;
-  }
+// A class that has not been refilled lately is idle, or its blocks are being freed for good: nothing of it stays here.
+// The rest is the clock's business.
+void ThreadHeap::act_on_tick() noexcept {
   operations_to_tick = kOperationsPerTick;
-  uint64_t now = os::now_ms();
-  if (now - ticked_ms < options.decay_ms / 4) return;
-  ticked_ms = now;
   for (size_t c = 0; c < kClasses; ++c) {
     if (!classes[c].used) release_idle(ClassIndex(c));
     classes[c].used = false;
-    release_free(classes[c].retired, kMostRetired);
+  }
+  uint64_t now = os::now_ms();
+  if (now - round_ms < options.decay_ms / 4) return;
+  round_ms = now;
+  for (size_t c = 0; c < kClasses; ++c) {
+    ClassState& state = classes[c];
+    size_t first = std::min<size_t>(first_entries(c), state.most);
+    if (!state.grown && state.limit > first) set_limit(ClassIndex(c), std::max<size_t>(first, state.limit / 2));
+    state.grown = false;
+    release_free(state.retired, kMostRetired);
   }
   decay(now);
 }
 
-// A class without a refill since the last tick: nothing of it needs to stay here.
+// With a limit of zero every free goes straight to FREE, until the next refill: an idle cache pins no superblock.
 void ThreadHeap::release_idle(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   flush(c, SIZE_MAX);
-  set_limit(c, std::min<size_t>(first_entries(raw(c)), state.most));
+  set_limit(c, 0);
   if (state.current == nullptr) return;
   if (state.current->wholly_free()) release(*state.current);
   else state.retired.push(*state.current);

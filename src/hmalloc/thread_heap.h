@@ -23,7 +23,7 @@ class Counter {
 };
 
 struct ThreadHeap {
-  // ---- fast path
+  // ---- fast path; first, where NoHeap has them too
   std::array<BlockCache, kClasses> caches;
 
   // ---- slow path
@@ -32,15 +32,17 @@ struct ThreadHeap {
     void** floor = nullptr;     // the null slot of the cache
     uint16_t limit = 0;         // entries after which a push is refused
     uint16_t most = 0;          // as far as the limit may grow
+    uint16_t swing = 0;         // blocks refilled since the last overflow
     bool used = false;          // refilled since the last tick
+    bool grown = false;         // the limit grew since the last round
     SuperblockQueue retired;    // exhausted superblocks, oldest first
   };
   std::array<ClassState, kClasses> classes;
-  std::array<bool, kClasses> refilled{};  // since the limit last grew: an overflow now means that the cache is small
+  std::array<bool, kClasses> refilled{};  // since the last overflow
   LocalHeap local{this};
   size_t limit_bytes = 0;          // sum of limit * size
   uint32_t operations_to_tick = 0; // slow operations until the clock is read
-  uint64_t ticked_ms = 0;
+  uint64_t round_ms = 0;           // when the clock last said so
   Counter refills, flushes, cross_thread_frees;
 
   // ---- registry, under its lock
@@ -55,7 +57,7 @@ struct ThreadHeap {
   static ThreadHeap* create() noexcept;  // null: no memory
 
   BlockCache& cache(size_t offset) noexcept {
-    return *reinterpret_cast<BlockCache*>(reinterpret_cast<char*>(caches.data()) + offset);
+    return *reinterpret_cast<BlockCache*>(reinterpret_cast<char*>(this) + offset);
   }
 
   // The cache of c is empty: fills it and pops one.  Null: no memory.
@@ -69,7 +71,9 @@ struct ThreadHeap {
   }
   void overflow(void* block, Superblock& sb, BlockState& state) noexcept;  // the other cases
   // Called from slow operations; acts once in a while.
-  void tick() noexcept;
+  void tick() noexcept {
+    if (HM_UNLIKELY(--operations_to_tick == 0)) act_on_tick();
+  }
 
   // Everything that nobody needs goes back to chunks and pool: caches, current and retired superblocks.
   void drain() noexcept;
@@ -79,14 +83,31 @@ struct ThreadHeap {
   Superblock* next_superblock(ClassIndex c) noexcept;
   void retire(ClassIndex c, Superblock& sb) noexcept;
   void flush(ClassIndex c, size_t blocks) noexcept;
-  bool grow(ClassIndex c) noexcept;
+  void adapt(ClassIndex c) noexcept;
+  void act_on_tick() noexcept;
   void set_limit(ClassIndex c, size_t entries) noexcept;
   void release_idle(ClassIndex c) noexcept;
 };
 
-// What a thread without a heap points to: all caches empty and full at once.  Read-only.
-extern ThreadHeap* const no_heap;
-extern constinit thread_local ThreadHeap* my_heap;
+// What stands in for the heap of a thread that has none: caches that are empty and full at once.  Never written.  The
+// table of classes lies beside it, so that the fast path needs one base address for both.
+struct NoHeap {
+  std::array<BlockCache, kClasses> caches;
+  std::array<uint16_t, kSmallMax / kGranule> cache_offset;  // by (size - 1) / 16
+};
+extern constinit NoHeap no_heap;
+
+// Where the thread's heap is, from no_heap on: zero means none.  A pointer would have to be initialised, and malloc can
+// be called before the first thread's variables are (by an IFUNC resolver, while the program is being relocated).
+extern constinit thread_local ptrdiff_t heap_offset;
+
+inline ThreadHeap* my_heap() noexcept {
+  return reinterpret_cast<ThreadHeap*>(reinterpret_cast<char*>(&no_heap) + heap_offset);
+}
+inline bool have_heap() noexcept { return heap_offset != 0; }
+inline void set_my_heap(ThreadHeap* heap) noexcept {  // null: none
+  heap_offset = heap == nullptr ? 0 : reinterpret_cast<char*>(heap) - reinterpret_cast<char*>(&no_heap);
+}
 
 // The block an address belongs to in a superblock of any kind; the caller knows that it is a block's start.
 struct BlockRef {

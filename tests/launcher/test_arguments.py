@@ -20,6 +20,8 @@ import pytest
     (2, "compare: which program? (hmalloc compare --help)", ["compare"]),
     (2, "compare: which program? (hmalloc compare --help)", ["compare", "-n", "3"]),
     (2, "--for soon: not a length of time (10s, 500ms, 2m)", ["compare", "--for", "soon", "ls"]),
+    (2, "--for and --load exclude each other: the server is stopped when the load is done",
+     ["compare", "--for", "1s", "--load", "true", "ls"]),
     (2, "/no/such: cannot be read", ["compare", "--input", "/no/such", "ls"]),
     (2, "/etc/passwd: unusable library: invalid ELF header", ["compare", "--allocator", "/etc/passwd", "ls"]),
     (127, "no-such-program: program not found", ["compare", "--", "no-such-program"]),

@@ -1,0 +1,46 @@
+# What `cmake --install` puts where: flat, as GNUInstallDirs has it.  The prefix may still be chosen then
+# (cmake --install DIR --prefix PREFIX): nothing that is installed knows it.
+#
+#   lib/      libhmalloc.so -> libhmalloc.so.0 -> libhmalloc.so.VERSION · libhmalloc-checked.so · libhmalloc.a
+#             cmake/hmalloc/hmalloc-config.cmake · pkgconfig/hmalloc.pc
+#   include/  hmalloc/hmalloc.h · hmalloc/hmalloc.hpp
+#   bin/, libexec/hmalloc/, share/hmalloc/, share/man/   the launcher, its tools and the man pages (lab/CMakeLists.txt)
+find_package(Threads REQUIRED)
+
+# A program whose own objects never call malloc still gets it from the archive.
+target_link_options(hmalloc_static INTERFACE LINKER:--undefined=malloc)
+target_link_libraries(hmalloc_static INTERFACE Threads::Threads)
+set_target_properties(hmalloc_static PROPERTIES EXPORT_NAME hmalloc-static)
+
+install(TARGETS hmalloc hmalloc_static EXPORT hmalloc-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS hmalloc-checked LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hmalloc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+set(HM_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/hmalloc)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/hmalloc-config.cmake.in
+  ${CMAKE_BINARY_DIR}/hmalloc-config.cmake INSTALL_DESTINATION ${HM_CMAKE_DIR})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/hmalloc-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(EXPORT hmalloc-targets NAMESPACE hmalloc:: DESTINATION ${HM_CMAKE_DIR})
+install(FILES ${CMAKE_BINARY_DIR}/hmalloc-config.cmake ${CMAKE_BINARY_DIR}/hmalloc-config-version.cmake
+  DESTINATION ${HM_CMAKE_DIR})
+
+# From where hmalloc.pc lies up to the prefix, however deep the library folder is.
+file(RELATIVE_PATH HM_PC_UP ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+foreach(which LIBDIR INCLUDEDIR)
+  if(IS_ABSOLUTE ${CMAKE_INSTALL_${which}})
+    set(HM_PC_${which} ${CMAKE_INSTALL_${which}})
+  else()
+    set(HM_PC_${which} \${prefix}/${CMAKE_INSTALL_${which}})
+  endif()
+endforeach()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/hmalloc.pc.in ${CMAKE_BINARY_DIR}/hmalloc.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/hmalloc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+  ${PROJECT_SOURCE_DIR}/SECURITY.md ${PROJECT_SOURCE_DIR}/docs/design.md ${PROJECT_SOURCE_DIR}/docs/deviations.md
+  ${PROJECT_SOURCE_DIR}/docs/tuning.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+if(NOT TARGET hmalloc-tools)
+  add_subdirectory(lab)
+endif()

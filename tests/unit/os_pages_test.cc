@@ -1,0 +1,72 @@
+#include "base/os_pages.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "support.h"
+
+using namespace hm;
+
+TEST(OsPages, PageSizeIsTheSystems) {
+  EXPECT_EQ(os::page_size(), static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+}
+
+TEST(OsPages, MapsAreAlignedZeroedAndWritable) {
+  for (size_t alignment = os::page_size(); alignment <= 64 * kMiB; alignment *= 4)
+    for (size_t bytes : {size_t{1}, os::page_size(), kChunk + 5}) {
+      auto* base = static_cast<char*>(os::map(bytes, alignment));
+      ASSERT_NE(base, nullptr);
+      EXPECT_EQ(address_of(base) % alignment, 0u);
+      EXPECT_TRUE(test::is_zero(base, bytes));
+      base[0] = base[bytes - 1] = 1;
+      EXPECT_TRUE(os::unmap(base, bytes));
+    }
+}
+
+TEST(OsPages, PurgedPagesReadAsZero) {
+  auto* base = static_cast<char*>(os::map(4 * os::page_size(), os::page_size()));
+  test::fill(base, 4 * os::page_size(), 7);
+  EXPECT_TRUE(os::purge(base + os::page_size(), os::page_size()));
+  EXPECT_TRUE(test::matches(base, os::page_size(), 7));
+  EXPECT_TRUE(test::is_zero(base + os::page_size(), os::page_size()));
+  EXPECT_NE(base[2 * os::page_size() + 1], 0);
+  EXPECT_TRUE(os::unmap(base, 4 * os::page_size()));
+}
+
+TEST(OsPages, MovedPagesKeepTheirContents) {
+  size_t old_bytes = 16 * os::page_size(), new_bytes = 2 * kChunk;
+  auto* from = static_cast<char*>(os::map(old_bytes, os::page_size()));
+  auto* to = static_cast<char*>(os::map(new_bytes, kChunk));
+  test::fill(from, old_bytes, 3);
+  ASSERT_TRUE(os::move(from, old_bytes, to, new_bytes));
+  EXPECT_TRUE(test::matches(to, old_bytes, 3));
+  EXPECT_TRUE(test::is_zero(to + old_bytes, new_bytes - old_bytes));
+  EXPECT_TRUE(os::unmap(to, new_bytes));
+}
+
+TEST(OsPages, FailureIsNullOrFalseAndLeavesErrno) {
+  errno = 4242;
+  EXPECT_EQ(os::map(size_t{1} << 60, os::page_size()), nullptr);
+  EXPECT_EQ(os::map(size_t{1} << 60, kChunk), nullptr);
+  EXPECT_FALSE(os::unmap(reinterpret_cast<void*>(1), 4096));
+  EXPECT_FALSE(os::purge(reinterpret_cast<void*>(1), 4096));
+  EXPECT_FALSE(os::resize(reinterpret_cast<void*>(os::page_size()), os::page_size(), 2 * os::page_size()));
+  os::prefer_huge_pages(reinterpret_cast<void*>(1), 4096);
+  EXPECT_EQ(errno, 4242);
+}
+
+TEST(OsPages, CallsAreCounted) {
+  uint64_t before = os::calls();
+  void* base = os::map(1, os::page_size());
+  os::unmap(base, 1);
+  EXPECT_EQ(os::calls(), before + 2);
+}
+
+TEST(OsPages, ClockDoesNotGoBack) {
+  uint64_t first = os::now_ms();
+  EXPECT_GE(os::now_ms(), first);
+  EXPECT_GT(first, 0u);
+}

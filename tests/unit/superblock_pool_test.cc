@@ -1,0 +1,82 @@
+#include "hmalloc/superblock_pool.h"
+
+#include "support.h"
+
+using namespace hm;
+
+namespace {
+
+const ClassIndex kClass = class_of(1024);  // 64 blocks
+
+// A superblock of which `free` blocks are FREE.
+Superblock& with_free(size_t free) {
+  Superblock& sb = test::fresh_superblock(kClass);
+  for (size_t i = free; i < sb.blocks; ++i) sb.states[i].mark_taken();
+  return sb;
+}
+void drop(Superblock& sb) {
+  for (size_t i = 0; i < sb.blocks; ++i) sb.states[i].give_back();
+  release(sb);
+}
+
+}  // namespace
+
+TEST(SuperblockPool, ClaimsTheFirstThatIsAQuarterEmpty) {
+  Superblock &full = with_free(0), &nearly = with_free(15), &quarter = with_free(16);
+  for (Superblock* sb : {&full, &nearly, &quarter}) superblock_pool.push(*sb);
+  EXPECT_EQ(superblock_pool.claim(kClass), &quarter);
+  EXPECT_EQ(superblock_pool.claim(kClass), nullptr);
+  EXPECT_EQ(superblock_pool.queue(kClass).count(), 2u) << "the others stay, for when they have room";
+  while (Superblock* sb = superblock_pool.queue(kClass).pop()) drop(*sb);
+  drop(quarter);
+}
+
+TEST(SuperblockPool, AClaimLooksAtAFewOnly) {
+  std::vector<Superblock*> full;
+  for (int i = 0; i < 20; ++i) superblock_pool.push(with_free(0));
+  superblock_pool.push(with_free(64));
+  EXPECT_EQ(superblock_pool.claim(kClass), nullptr);
+  Superblock* found = nullptr;
+  for (int i = 0; i < 20 && found == nullptr; ++i) found = superblock_pool.claim(kClass);
+  ASSERT_NE(found, nullptr) << "each claim goes on where the last one stopped";
+  drop(*found);
+  while (Superblock* sb = superblock_pool.queue(kClass).pop()) drop(*sb);
+}
+
+TEST(SuperblockPool, WhollyFreeOnesServeOtherClasses) {
+  Superblock& sb = with_free(64);
+  Superblock& busy = with_free(63);
+  superblock_pool.push(sb);
+  superblock_pool.push(busy);
+  EXPECT_EQ(superblock_pool.release_free(SIZE_MAX), 1u);
+  EXPECT_EQ(superblock_pool.queue(kClass).count(), 1u);
+  EXPECT_EQ(sb.kind(), SliceKind::kUnused);
+  Superblock& other = test::fresh_superblock(class_of(16));
+  EXPECT_EQ(&other, &sb) << "the warm slice is taken first";
+  EXPECT_TRUE(other.is_valid());
+  release(other);
+  drop(*superblock_pool.queue(kClass).pop());
+}
+
+TEST(SuperblockPool, LooksAreBounded) {
+  for (int i = 0; i < 10; ++i) superblock_pool.push(with_free(64));
+  EXPECT_EQ(superblock_pool.release_free(3), 3u);
+  EXPECT_EQ(superblock_pool.queue(kClass).count(), 7u);
+  EXPECT_EQ(superblock_pool.release_free(SIZE_MAX), 7u);
+}
+
+// Before the footprint grows, the whole pool is searched: a wanted superblock far back in the queue is found.
+TEST(SuperblockPool, SearchesBeforeItMaps) {
+  std::vector<Superblock*> held;
+  while (slice_pool.chunks() < 9) held.push_back(&with_free(0));
+  while (slice_pool.gauges().free_slices > 0) held.push_back(&with_free(0));
+  for (Superblock* sb : held) superblock_pool.push(*sb);
+  Superblock& roomy = *held.back();
+  for (size_t i = 0; i < 32; ++i) roomy.states[i].give_back();
+  size_t before = slice_pool.chunks();
+  EXPECT_EQ(superblock_pool.fresh(kClass), &roomy);
+  EXPECT_EQ(slice_pool.chunks(), before);
+  while (Superblock* sb = superblock_pool.queue(kClass).pop()) drop(*sb);
+  drop(roomy);
+  slice_pool.purge(true);
+}

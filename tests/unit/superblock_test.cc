@@ -1,0 +1,216 @@
+#include "hmalloc/superblock.h"
+
+#include <algorithm>
+
+#include "hmalloc/superblock_pool.h"
+#include "support.h"
+
+using namespace hm;
+using test::all_classes;
+using test::fresh_superblock;
+
+namespace {
+
+uintptr_t slice_start(const Superblock& sb) { return address_of(const_cast<Superblock&>(sb).base()); }
+
+// Gives every block that `to` holds back, so that the superblock may be released.
+void give_back(Superblock& sb, const std::vector<void*>& blocks) {
+  for (void* block : blocks) sb.states[place_of(sb, address_of(block)).index].give_back();
+}
+
+std::vector<void*> harvest_all(Superblock& sb, size_t want) {
+  std::vector<void*> all, burst(want + kHarvestGroup);
+  while (size_t got = sb.harvest(burst.data(), want)) {
+    EXPECT_LE(got, want + kHarvestGroup - 1);
+    all.insert(all.end(), burst.begin(), burst.begin() + static_cast<long>(got));
+  }
+  return all;
+}
+
+size_t slice_of(uintptr_t address) { return address / kSlice % kSlicesInChunk; }
+
+}  // namespace
+
+TEST(Superblock, FormatMakesAValidEmptyOne) {
+  for (ClassIndex c : all_classes()) {
+    Superblock& sb = fresh_superblock(c);
+    EXPECT_TRUE(sb.is_valid());
+    EXPECT_TRUE(sb.wholly_free());
+    EXPECT_EQ(sb.free_blocks(), blocks_of(c));
+    EXPECT_EQ(sb.class_index(), c);
+    EXPECT_EQ(sb.block_size, size_of(c));
+    release(sb);
+  }
+}
+
+TEST(Superblock, EveryAddressFindsItsDescriptor) {
+  for (ClassIndex c : all_classes()) {
+    Superblock& sb = fresh_superblock(c);
+    for (size_t slice = 0; slice < slices_of(c); ++slice)
+      for (size_t offset : {size_t{0}, size_t{1}, kSlice / 2, kSlice - 1}) {
+        Superblock& found = Superblock::of(slice_start(sb) + slice * kSlice + offset);
+        EXPECT_EQ(&found, &sb + slice);
+        EXPECT_EQ(found.tail, slice);
+        if (slice > 0) {
+          EXPECT_EQ(found.kind(), SliceKind::kMediumTail);
+        }
+      }
+    release(sb);
+  }
+}
+
+// The multiplication of the fast path must agree with the division, for every offset: quotient, and remainder zero.
+TEST(Superblock, InverseDividesExactly) {
+  for (ClassIndex c : all_classes()) {
+    if (slices_of(c) != 1) continue;
+    Superblock& sb = fresh_superblock(c);
+    for (uint64_t offset = 0; offset < kSlice; ++offset) {
+      uint64_t product = offset * sb.inverse;
+      bool exact = static_cast<uint32_t>(product) < sb.inverse;
+      ASSERT_EQ(exact, offset % sb.block_size == 0) << size_of(c) << " " << offset;
+      if (exact) {
+        ASSERT_EQ(product >> 32, offset / sb.block_size);
+      }
+    }
+    release(sb);
+  }
+}
+
+TEST(Superblock, HarvestFindsEveryBlockOnce) {
+  for (ClassIndex c : all_classes())
+    for (size_t want : {1, 7, 64, 200}) {
+      Superblock& sb = fresh_superblock(c);
+      std::vector<void*> all = harvest_all(sb, want);
+      EXPECT_EQ(std::set<void*>(all.begin(), all.end()).size(), blocks_of(c));
+      ASSERT_EQ(all.size(), blocks_of(c));
+      for (void* block : all) {
+        size_t offset = address_of(block) - slice_start(sb);
+        ASSERT_EQ(offset % size_of(c), 0u);
+        ASSERT_LT(offset / size_of(c), blocks_of(c));
+      }
+      EXPECT_EQ(sb.free_blocks(), 0u);
+      EXPECT_TRUE(sb.is_valid());
+      give_back(sb, all);
+      EXPECT_TRUE(sb.wholly_free());
+      release(sb);
+    }
+}
+
+// A stack that takes a group pops its lowest address first.
+TEST(Superblock, HarvestEndsEachGroupWithItsLowestAddress) {
+  for (ClassIndex c : all_classes()) {
+    Superblock& sb = fresh_superblock(c);
+    std::vector<void*> group(2 * kHarvestGroup), all;
+    for (size_t first = 0; first < blocks_of(c); first += kHarvestGroup) {
+      size_t got = sb.harvest(group.data(), 1);
+      ASSERT_EQ(got, std::min(kHarvestGroup, blocks_of(c) - first));
+      for (size_t i = 0; i < got; ++i)
+        ASSERT_EQ(address_of(group[i]), slice_start(sb) + (first + got - 1 - i) * size_of(c));
+      all.insert(all.end(), group.begin(), group.begin() + static_cast<long>(got));
+    }
+    give_back(sb, all);
+    release(sb);
+  }
+}
+
+TEST(Superblock, HarvestTakesFreeBlocksOnly) {
+  std::mt19937 random(test::kSeed);
+  for (ClassIndex c : all_classes())
+    for (unsigned sparse : {2u, 9u, 64u}) {
+      Superblock& sb = fresh_superblock(c);
+      std::vector<void*> all = harvest_all(sb, 64), freed;
+      for (void* block : all)
+        if (random() % sparse == 0) freed.push_back(block);
+      give_back(sb, freed);
+      EXPECT_EQ(sb.free_blocks(), freed.size());
+      EXPECT_EQ(sb.wholly_free(), freed.size() == all.size());
+      sb.cursor = 0;
+      std::vector<void*> again = harvest_all(sb, 13);
+      EXPECT_EQ(std::set<void*>(again.begin(), again.end()), std::set<void*>(freed.begin(), freed.end()));
+      EXPECT_EQ(again.size(), freed.size());
+      give_back(sb, all);
+      release(sb);
+    }
+}
+
+TEST(Superblock, AnExhaustedSweepStaysExhausted) {
+  Superblock& sb = fresh_superblock(ClassIndex{3});
+  std::vector<void*> all = harvest_all(sb, 64);
+  give_back(sb, all);
+  void* to[2 * kHarvestGroup];
+  EXPECT_EQ(sb.harvest(to, 64), 0u) << "only the next holder starts a new sweep";
+  EXPECT_TRUE(sb.is_valid());
+  release(sb);
+}
+
+// S3.  The fast path may look at the state of a block that would start in the unused end of a slice.
+TEST(Superblock, BlocksThatDoNotExistStayFree) {
+  for (ClassIndex c : all_classes()) {
+    Superblock& sb = fresh_superblock(c);
+    std::vector<void*> all = harvest_all(sb, 64);
+    for (size_t i = blocks_of(c); i * size_of(c) < slices_of(c) * kSlice; ++i) EXPECT_TRUE(sb.states[i].is_free());
+    for (size_t i = blocks_of(c); i < align_up(blocks_of(c), 8); ++i) EXPECT_TRUE(sb.states[i].is_free());
+    give_back(sb, all);
+    release(sb);
+  }
+}
+
+// The areas of any two slices of a chunk are disjoint, whatever classes they hold, and end before the first block.
+TEST(Superblock, StateAreasOfNeighboursDoNotOverlap) {
+  for (ClassIndex c : all_classes())
+    for (size_t round = 0; round < 2; ++round) {
+      std::vector<Superblock*> filled;
+      std::vector<std::pair<uintptr_t, uintptr_t>> areas;
+      for (size_t n = 0; n < 24; ++n) {
+        ClassIndex mixed = round == 0 ? c : ClassIndex((raw(c) + n * 7) % kClasses);
+        Superblock& sb = fresh_superblock(mixed);
+        uintptr_t begin = address_of(sb.states);
+        areas.emplace_back(begin, begin + align_up(slices_of(mixed) * kSlice / size_of(mixed) + 1, 8) * 1);
+        EXPECT_EQ(begin % 8, 0u);
+        EXPECT_GE(begin % kChunk, kNarrowStates);
+        EXPECT_LE((areas.back().second - 1) % kChunk, kMetaSlices * kSlice - 1);
+        filled.push_back(&sb);
+      }
+      std::sort(areas.begin(), areas.end());
+      for (size_t n = 1; n < areas.size(); ++n) {
+        // The last state of an exact fit does not exist, so a neighbour may begin there.
+        EXPECT_LE(areas[n - 1].second - 8, areas[n].first);
+      }
+      for (Superblock* sb : filled) release(*sb);
+    }
+}
+
+TEST(Superblock, IsValidSeesDamage) {
+  Superblock& sb = fresh_superblock(class_of(80));
+  auto damaged = [&](auto& field, auto value) {
+    auto kept = field;
+    field = value;
+    bool valid = sb.is_valid();
+    field = kept;
+    return !valid;
+  };
+  EXPECT_TRUE(damaged(sb.block_size, 96u));
+  EXPECT_TRUE(damaged(sb.blocks, sb.blocks + 1));
+  EXPECT_TRUE(damaged(sb.inverse, 0u));
+  EXPECT_TRUE(damaged(sb.cursor, 100000u));
+  EXPECT_TRUE(damaged(sb.states, sb.states + 64));
+  sb.states[sb.blocks].mark_taken();
+  EXPECT_FALSE(sb.is_valid());
+  sb.states[sb.blocks].give_back();
+  EXPECT_TRUE(sb.is_valid());
+  release(sb);
+  EXPECT_FALSE(sb.is_valid());
+}
+
+// A pointer into a chunk's metadata finds a slice without blocks: inverse zero keeps it off the fast path.
+TEST(Superblock, MetadataSlicesHoldNoBlocks) {
+  Superblock& sb = fresh_superblock(ClassIndex{0});
+  uintptr_t chunk = align_down(slice_start(sb), kChunk);
+  EXPECT_GE(slice_of(slice_start(sb)), kMetaSlices);
+  for (uintptr_t address = chunk; address < chunk + kMetaSlices * kSlice; address += 4096) {
+    Superblock& found = Superblock::of(address);
+    EXPECT_EQ(found.inverse, 0u);
+    EXPECT_EQ(found.kind(), SliceKind::kUnused);
+  }
+  release(sb);
+}

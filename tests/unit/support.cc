@@ -1,0 +1,47 @@
+#include "support.h"
+
+#include "hmalloc/registry.h"
+#include "hmalloc/superblock_pool.h"
+
+namespace hm::test {
+
+void fill(void* block, size_t size, unsigned seed) {
+  auto* bytes = static_cast<unsigned char*>(block);
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<unsigned char>(i * 131 + seed);
+}
+
+bool matches(const void* block, size_t size, unsigned seed) {
+  const auto* bytes = static_cast<const unsigned char*>(block);
+  for (size_t i = 0; i < size; ++i)
+    if (bytes[i] != static_cast<unsigned char>(i * 131 + seed)) return false;
+  return true;
+}
+
+bool is_zero(const void* block, size_t size) {
+  const auto* bytes = static_cast<const unsigned char*>(block);
+  for (size_t i = 0; i < size; ++i)
+    if (bytes[i] != 0) return false;
+  return true;
+}
+
+Superblock& fresh_superblock(ClassIndex c) {
+  Superblock* sb = superblock_pool.fresh(c);
+  EXPECT_NE(sb, nullptr);
+  sb->cursor = 0;
+  return *sb;
+}
+
+size_t allocated_after_collect() {
+  hm_collect();
+  hm_stats stats;
+  hm_stats_get(&stats);
+  return stats.allocated;
+}
+
+bool everything_is_valid() {
+  bool sound = registry.is_valid() && (my_heap == no_heap || my_heap->is_valid());
+  slice_pool.for_each([&](Superblock& sb) { sound = sound && (sb.kind() == SliceKind::kLarge || sb.is_valid()); });
+  return sound;
+}
+
+}  // namespace hm::test

@@ -1,0 +1,46 @@
+// What the unit tests share.
+#pragma once
+#include <gtest/gtest.h>
+#include <hmalloc/hmalloc.h>
+
+#include <cstring>
+#include <functional>
+#include <random>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "base/size_classes.h"
+#include "hmalloc/slice_pool.h"
+#include "hmalloc/superblock.h"
+#include "hmalloc/thread_heap.h"
+
+namespace hm::test {
+
+inline constexpr unsigned kSeed = 20240611;
+
+// Names of all classes as a loop: for (ClassIndex c : all_classes()).
+inline std::vector<ClassIndex> all_classes() {
+  std::vector<ClassIndex> classes;
+  for (size_t c = 0; c < kClasses; ++c) classes.push_back(ClassIndex(c));
+  return classes;
+}
+
+// Runs on a thread of its own, to its end: its heap is dead afterwards.
+inline void on_thread(const std::function<void()>& body) { std::thread(body).join(); }
+
+// A block filled with a pattern that depends on the seed; matches() says whether all of it is still there.
+void fill(void* block, size_t size, unsigned seed);
+bool matches(const void* block, size_t size, unsigned seed);
+bool is_zero(const void* block, size_t size);
+
+// A formatted superblock outside every heap and queue; the test is its holder.
+Superblock& fresh_superblock(ClassIndex c);
+
+// Bytes that the program holds, as the census sees them, after everything that may be given back has been.
+size_t allocated_after_collect();
+
+// Every superblock and every heap without a thread, and this thread's own.
+bool everything_is_valid();
+
+}  // namespace hm::test

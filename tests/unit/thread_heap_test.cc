@@ -1,0 +1,162 @@
+#include "hmalloc/thread_heap.h"
+
+#include <cstdlib>
+
+#include "base/options.h"
+#include "hmalloc/allocator.h"
+#include "support.h"
+
+using namespace hm;
+using test::all_classes;
+using test::on_thread;
+
+namespace {
+
+constexpr size_t kGroup = 64;
+
+std::vector<void*> allocate_many(ClassIndex c, size_t n) {
+  std::vector<void*> blocks;
+  for (size_t i = 0; i < n; ++i) blocks.push_back(allocate(size_of(c)));
+  return blocks;
+}
+void free_all(const std::vector<void*>& blocks) {
+  for (void* block : blocks) deallocate(block, "test");
+}
+size_t entries(ClassIndex c) { return my_heap->caches[raw(c)].room_used(my_heap->classes[raw(c)].floor); }
+size_t limit(ClassIndex c) { return my_heap->classes[raw(c)].limit; }
+size_t cached_bytes() {
+  size_t bytes = 0;
+  for (ClassIndex c : all_classes()) bytes += entries(c) * size_of(c);
+  return bytes;
+}
+
+}  // namespace
+
+TEST(ThreadHeap, AThreadThatOnlyFreesGetsNone) {
+  void* block = allocate(64);
+  on_thread([=] {
+    deallocate(block, "test");
+    EXPECT_EQ(my_heap, no_heap);
+  });
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+}
+
+TEST(ThreadHeap, ServesWhatWasFreedLast) {
+  for (ClassIndex c : all_classes()) {
+    auto blocks = allocate_many(c, 2);
+    free_all(blocks);
+    if (entries(c) < 2) continue;
+    EXPECT_EQ(allocate(size_of(c)), blocks[1]);
+    EXPECT_EQ(allocate(size_of(c)), blocks[0]);
+    free_all(blocks);
+  }
+}
+
+// One block of each class, freed again, and nothing is lost: the first refill may be larger than the first limit.
+TEST(ThreadHeap, AFreeNeverLosesABlock) {
+  for (ClassIndex c : all_classes()) {
+    for (size_t n : {1, 2, 3, 40}) free_all(allocate_many(c, n));
+    EXPECT_EQ(test::allocated_after_collect(), 0u) << size_of(c);
+  }
+}
+
+TEST(ThreadHeap, CachesAreBoundedInEntriesAndBytes) {
+  on_thread([] {
+    for (int round = 0; round < 6; ++round)
+      for (ClassIndex c : all_classes()) {
+        free_all(allocate_many(c, 3000 * 64 / (size_of(c) + 63)));
+        EXPECT_LE(limit(c), options.cache_blocks);
+        EXPECT_LE(entries(c), std::max(limit(c), 2 * kGroup));
+      }
+    EXPECT_LE(my_heap->limit_bytes, options.cache_bytes);
+    EXPECT_LE(cached_bytes(), options.cache_bytes + kClasses * kGroup * kKiB);
+    EXPECT_TRUE(my_heap->is_valid());
+  });
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+}
+
+TEST(ThreadHeap, LimitBytesIsTheSumOfTheLimits) {
+  on_thread([] {
+    for (ClassIndex c : all_classes()) free_all(allocate_many(c, 500));
+    size_t sum = 0;
+    for (ClassIndex c : all_classes()) sum += limit(c) * size_of(c);
+    EXPECT_EQ(my_heap->limit_bytes, sum);
+  });
+}
+
+TEST(ThreadHeap, ACacheThatProvesTooSmallGrows) {
+  on_thread([] {
+    ClassIndex c = class_of(64);
+    free_all(allocate_many(c, 1));
+    size_t before = limit(c);
+    for (int round = 0; round < 8; ++round) free_all(allocate_many(c, 1000));
+    EXPECT_GT(limit(c), before);
+    EXPECT_GE(entries(c), 1000u) << "batches of 1000 are served from the cache in the end";
+  });
+}
+
+TEST(ThreadHeap, OwnBlocksBeyondTheLimitAreFreeAtOnce) {
+  on_thread([] {
+    ClassIndex c = class_of(1024);
+    auto blocks = allocate_many(c, 4000);
+    free_all(blocks);
+    size_t taken = 0;
+    for (void* block : blocks) taken += !find_block(block).state.is_free();
+    EXPECT_EQ(taken, entries(c));
+  });
+}
+
+// Foreign blocks: half a full cache goes back in one burst, and is counted.
+TEST(ThreadHeap, ForeignBlocksAreFlushedAndCounted) {
+  ClassIndex c = class_of(64);
+  auto blocks = allocate_many(c, 4000);
+  on_thread([&] {
+    free_all(allocate_many(c, 1));
+    free_all(blocks);
+    EXPECT_GT(my_heap->flushes.get(), 0u);
+    EXPECT_GT(my_heap->cross_thread_frees.get(), 2000u);
+    EXPECT_LE(my_heap->cross_thread_frees.get(), 4000u);
+    EXPECT_LE(entries(c), std::max(limit(c), 2 * kGroup));
+    EXPECT_TRUE(my_heap->is_valid());
+  });
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+}
+
+TEST(ThreadHeap, FreedMemoryIsFoundAgainByAnotherThread) {
+  ClassIndex c = class_of(512);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<void*> blocks;
+    on_thread([&] { blocks = allocate_many(c, 4000); });
+    on_thread([&] { free_all(blocks); });
+  }
+  EXPECT_LE(slice_pool.chunks(), 4u) << "2 MB live at a time, twenty times";
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+}
+
+TEST(ThreadHeap, DrainLeavesNothing) {
+  on_thread([] {
+    for (ClassIndex c : all_classes()) free_all(allocate_many(c, 200));
+    my_heap->drain();
+    EXPECT_EQ(cached_bytes(), 0u);
+    for (ClassIndex c : all_classes()) {
+      EXPECT_EQ(my_heap->classes[raw(c)].current, nullptr);
+      EXPECT_EQ(my_heap->classes[raw(c)].retired.count(), 0u);
+    }
+    EXPECT_TRUE(my_heap->is_valid());
+    free_all(allocate_many(class_of(100), 300));  // and goes on after it
+    EXPECT_TRUE(my_heap->is_valid());
+  });
+}
+
+TEST(ThreadHeap, IsValidSeesDamage) {
+  on_thread([] {
+    ClassIndex c = class_of(64);
+    free_all(allocate_many(c, 10));
+    EXPECT_TRUE(my_heap->is_valid());
+    BlockState& state = find_block(my_heap->caches[raw(c)].newest()).state;
+    state.give_back();  // a cached block that somebody else believes free
+    EXPECT_FALSE(my_heap->is_valid());
+    kChecked ? state.mark_cached() : state.mark_taken();
+    EXPECT_TRUE(my_heap->is_valid());
+  });
+}
