@@ -27,6 +27,7 @@ install(FILES ${CMAKE_BINARY_DIR}/hmalloc-config.cmake ${CMAKE_BINARY_DIR}/hmall
 
 # From where hmalloc.pc lies up to the prefix, however deep the library folder is.
 file(RELATIVE_PATH HM_PC_UP ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" HM_PC_UP ${HM_PC_UP})
 foreach(which LIBDIR INCLUDEDIR)
   if(IS_ABSOLUTE ${CMAKE_INSTALL_${which}})
     set(HM_PC_${which} ${CMAKE_INSTALL_${which}})

@@ -89,7 +89,10 @@ class Job:
                 started(process)
                 pid = int(lines.readline().split()[1])
                 seen = _look_for(allocator, pid)
-                load_s = self._put_load(process, pid) if self.load else 0.0
+                load_s = 0.0
+                if self.load:
+                    load_s = servers.put_load(self.load, pid, process, self.show_output)
+                    process.terminate()
                 report = lines.readline().split()
             except BaseException:
                 process.terminate()
@@ -98,21 +101,6 @@ class Job:
                 # On SIGTERM, and on Ctrl-C, the measurer ends the program first.
                 process.wait()
         return _sample(report, load_s, seen, self)
-
-    def _put_load(self, process: subprocess.Popen, pid: int) -> float:
-        """Runs the load command on the server, then ends the server; returns how long the load took."""
-        servers.wait_until_listening(pid)
-        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-        began = time.monotonic()
-        load = subprocess.run(
-            ["/bin/sh", "-c", self.load], env=environment, stdin=subprocess.DEVNULL,
-            stdout=None if self.show_output else subprocess.DEVNULL, stderr=None if self.show_output else subprocess.PIPE)
-        took = time.monotonic() - began
-        process.terminate()
-        if load.returncode != 0:
-            said = (load.stderr or b"").decode(errors="replace").strip().splitlines()[-3:]
-            raise Failure(f"--load ended with exit code {load.returncode}" + "".join(f"\n  {line}" for line in said), 1)
-        return took
 
 
 def _look_for(allocator: Allocator, pid: int) -> bool:

@@ -110,11 +110,13 @@ void Registry::drain_dead(bool all) noexcept {
   }
 }
 
-void Registry::release_retired() noexcept {
-  for_each([](ThreadHeap& heap) {
+size_t Registry::release_retired() noexcept {
+  size_t released = 0;
+  for_each([&released](ThreadHeap& heap) {
     if (heap.stranded) return;
-    for (ThreadHeap::ClassState& state : heap.classes) release_free(state.retired, SIZE_MAX);
+    for (ThreadHeap::ClassState& state : heap.classes) released += release_free(state.retired, SIZE_MAX);
   });
+  return released;
 }
 
 bool Registry::is_valid() noexcept {

@@ -25,8 +25,8 @@ class Registry {
   // Of heaps without a thread: everything to pool and chunks; if not `all`, only of those that were dead at
   // the last call too: a successor may want the others as they are.
   void drain_dead(bool all) noexcept;
-  // Of all heaps: wholly free retired superblocks to their chunks.
-  void release_retired() noexcept;
+  // Of all heaps: wholly free retired superblocks to their chunks.  Returns how many.
+  size_t release_retired() noexcept;
 
   template <class Visit>
   void for_each(Visit visit) noexcept {

@@ -21,6 +21,7 @@ struct ClassGauges {
 struct Census {
   hm_stats total{};
   std::array<ClassGauges, kClasses> classes{};
+  uint64_t active_in_superblocks = 0;
   uint64_t large_blocks = 0, large_bytes = 0, huge_blocks = 0, local_bytes = 0;
 };
 std::atomic<uint64_t> peak_active{0};
@@ -36,7 +37,7 @@ void count_slices(Census& census) noexcept {
     size_t held = sb.blocks - sb.free_blocks();
     ++gauges.superblocks;
     gauges.held_blocks += held;
-    if (held > 0) census.total.active += slices_of(sb.class_index()) * kSlice;
+    if (held > 0) census.active_in_superblocks += slices_of(sb.class_index()) * kSlice;
   });
 }
 
@@ -90,12 +91,15 @@ Census take_census() noexcept {
   census.huge_blocks = huge.mappings;
   uint64_t held = 0;
   for (size_t c = 0; c < kClasses; ++c) held += census.classes[c].held_blocks * kClassSize[c];
-  total.active += census.large_bytes + huge.active_bytes;
+  total.active += census.active_in_superblocks + census.large_bytes + huge.active_bytes;
   total.allocated = (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active_bytes + census.local_bytes;
   total.mapped += slices.chunks * kChunk + huge.bytes;
   total.metadata += slices.chunks * (kNarrowStates - kDescriptors);
   for (size_t c = 0; c < kClasses; ++c) total.metadata += census.classes[c].superblocks * blocks_of(ClassIndex(c));
-  total.resident = total.active + total.metadata + slices.dirty_slices * kSlice + (huge.bytes - huge.active_bytes);
+  uint64_t superblocks = 0;
+  for (size_t c = 0; c < kClasses; ++c) superblocks += census.classes[c].superblocks * slices_of(ClassIndex(c)) * kSlice;
+  uint64_t local_active = total.active - census.active_in_superblocks - census.large_bytes - huge.active_bytes;
+  total.resident = superblocks + census.large_bytes + local_active + total.metadata + slices.dirty_slices * kSlice + huge.bytes;
   total.retained = total.mapped > total.active + total.metadata ? total.mapped - total.active - total.metadata : 0;
   total.purged = purged_bytes();
   total.os_calls = os::calls();

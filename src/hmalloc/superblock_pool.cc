@@ -1,5 +1,6 @@
 #include "hmalloc/superblock_pool.h"
 
+#include "hmalloc/registry.h"
 #include "hmalloc/slice_pool.h"
 
 namespace hm {
@@ -7,8 +8,8 @@ namespace hm {
 constinit SuperblockPool superblock_pool;
 
 namespace {
-constexpr size_t kLooks = 4;  // superblocks swept in vain before a fresh one is opened
-constexpr size_t least_free(ClassIndex c) { return blocks_of(c) / 4; }
+constexpr size_t kLooks = 8;  // superblocks swept in vain before a fresh one is opened
+constexpr size_t least_free(ClassIndex c) { return blocks_of(c) / 8; }
 }  // namespace
 
 void release(Superblock& sb) noexcept {
@@ -51,23 +52,28 @@ size_t SuperblockPool::release_free(size_t looks) noexcept {
 }
 
 // Every superblock once: the free ones to their chunks, of the wanted class those with room to the front.
-void SuperblockPool::search(ClassIndex wanted) noexcept {
-  release_free(SIZE_MAX);
+bool SuperblockPool::search(ClassIndex wanted) noexcept {
+  bool found = release_free(SIZE_MAX) + registry.release_retired() > 0;
   SuperblockQueue& queue = this->queue(wanted);
   for (size_t n = queue.count(); n > 0; --n) {
     Superblock* sb = queue.pop();
-    if (sb == nullptr) return;
-    sb->free_blocks() >= least_free(wanted) ? queue.push_front(*sb) : queue.push(*sb);
+    if (sb == nullptr) break;
+    bool roomy = sb->free_blocks() >= least_free(wanted);
+    roomy ? queue.push_front(*sb) : queue.push(*sb);
+    found = found || roomy;
   }
+  return found;
 }
 
 Superblock* SuperblockPool::fresh(ClassIndex c) noexcept {
   size_t slices = slices_of(c);
   SlicePool::Run run = slice_pool.allocate(slices, false);
   if (run.first == nullptr && slice_pool.chunks() >= search_at_chunks_.load(std::memory_order_relaxed)) {
-    search(c);
-    search_at_chunks_.store(slice_pool.chunks() + slice_pool.chunks() / 8 + 1, std::memory_order_relaxed);
-    if (Superblock* sb = claim(c)) return sb;
+    if (search(c)) {
+      if (Superblock* sb = claim(c)) return sb;
+    } else {
+      search_at_chunks_.store(slice_pool.chunks() + slice_pool.chunks() / 8 + 1, std::memory_order_relaxed);
+    }
   }
   if (run.first == nullptr) run = slice_pool.allocate(slices, true);
   if (run.first == nullptr) {

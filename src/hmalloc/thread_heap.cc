@@ -18,7 +18,7 @@ constexpr size_t kFirstEntries = 127;          // limits start here, and grow wh
 constexpr size_t kFirstBytes = 16 * kKiB;      // of one cache, at first
 constexpr size_t kMostBytes = 256 * kKiB;      // of one cache, when grown
 constexpr uint16_t kSwing = 4 * kHarvestGroup; // blocks allocated in a row that speak of batches
-constexpr size_t kMostRetired = 32;            // superblocks of a class that a heap keeps to itself
+constexpr size_t kMostRetired = 8;             // superblocks that a heap keeps to itself
 constexpr size_t kOwnLooks = 4;
 constexpr uint32_t kOperationsPerTick = 512;
 
@@ -106,6 +106,10 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
       state.current->set_owner(this);
     }
     size_t got = state.current->harvest(cache.top() + 1, want);
+    if (state.current->cursor >= state.current->blocks) {
+      retire(c, *state.current);
+      state.current = nullptr;
+    }
     if (got > 0) {
       refills.add(1);
       state.used = refilled[raw(c)] = true;
@@ -113,14 +117,15 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
       cache.set_top(cache.top() + got);
       return cache.pop();
     }
-    retire(c, *state.current);
-    state.current = nullptr;
   }
 }
 
 // Own ones first, for locality; then what nobody keeps; then new memory.
 Superblock* ThreadHeap::next_superblock(ClassIndex c) noexcept {
-  if (Superblock* sb = pop_with_room(classes[raw(c)].retired, kOwnLooks, blocks_of(c) / 8 + 1)) return sb;
+  if (Superblock* sb = pop_with_room(classes[raw(c)].retired, kOwnLooks, blocks_of(c) / 16 + 1)) {
+    if (retired_count > 0) --retired_count;
+    return sb;
+  }
   if (Superblock* sb = superblock_pool.claim(c)) return sb;
   return superblock_pool.fresh(c);
 }
@@ -128,8 +133,9 @@ Superblock* ThreadHeap::next_superblock(ClassIndex c) noexcept {
 void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {
   SuperblockQueue& retired = classes[raw(c)].retired;
   retired.push(sb);
-  if (retired.count() > kMostRetired)
-    if (Superblock* oldest = retired.pop()) superblock_pool.push(*oldest);
+  if (++retired_count <= kMostRetired) return;
+  if (Superblock* oldest = retired.pop()) superblock_pool.push(*oldest);
+  --retired_count;
 }
 
 // Of foreign blocks the older half goes back in one burst, so that a line of states travels between two threads once for
@@ -166,9 +172,11 @@ void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
 // The rest is the clock's business.
 void ThreadHeap::act_on_tick() noexcept {
   operations_to_tick = kOperationsPerTick;
+  retired_count = 0;
   for (size_t c = 0; c < kClasses; ++c) {
     if (!classes[c].used) release_idle(ClassIndex(c));
     classes[c].used = false;
+    retired_count += static_cast<uint32_t>(classes[c].retired.count());
   }
   uint64_t now = os::now_ms();
   if (now - round_ms < options.decay_ms / 4) return;
@@ -188,18 +196,13 @@ void ThreadHeap::release_idle(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   flush(c, SIZE_MAX);
   set_limit(c, 0);
-  if (state.current == nullptr) return;
-  if (state.current->wholly_free()) release(*state.current);
-  else state.retired.push(*state.current);
+  if (state.current != nullptr) state.retired.push(*state.current);
   state.current = nullptr;
+  while (Superblock* sb = state.retired.pop()) sb->wholly_free() ? release(*sb) : superblock_pool.push(*sb);
 }
 
 void ThreadHeap::drain() noexcept {
-  for (size_t c = 0; c < kClasses; ++c) {
-    release_idle(ClassIndex(c));
-    release_free(classes[c].retired, SIZE_MAX);
-    while (Superblock* sb = classes[c].retired.pop()) superblock_pool.push(*sb);
-  }
+  for (size_t c = 0; c < kClasses; ++c) release_idle(ClassIndex(c));
   local.release();
 }
 

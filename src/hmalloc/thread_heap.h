@@ -41,6 +41,7 @@ struct ThreadHeap {
   std::array<bool, kClasses> refilled{};  // since the last overflow
   LocalHeap local{this};
   size_t limit_bytes = 0;          // sum of limit * size
+  uint32_t retired_count = 0;      // in all retired queues, about: other threads may take from them
   uint32_t operations_to_tick = 0; // slow operations until the clock is read
   uint64_t round_ms = 0;           // when the clock last said so
   Counter refills, flushes, cross_thread_frees;

@@ -105,6 +105,8 @@ THREADS = [
     *case(48, "lifecycle", "signal_storm", "cancel_storm"),
     *case(49, "!local", "local_foreign_free", "local_outlives_owner", "local_realloc", name="local_misuse",
           differs=only_ours("hmalloc's own API"), kinds=("default", "checked")),
+    *case(49, "!local", "local_free_by_free", name="local_misuse", expect=everywhere(OK_OR_ABORT),
+          differs=only_ours("hmalloc's own API"), kinds=("default", "checked")),
 ]
 
 FORK = [

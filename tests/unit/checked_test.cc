@@ -1,5 +1,6 @@
 // The checked library only: the state of every block is exact, also while it lies in a cache.
 #include <csignal>
+#include <tuple>
 
 #include "hmalloc/allocator.h"
 #include "support.h"
@@ -27,8 +28,8 @@ TEST(Checked, EveryBlockThatWaitsIsCached) {
   for (int i = 0; i < 500; ++i) blocks.push_back(hm_malloc(48));
   for (void* block : blocks) hm_free(block);
   ClassIndex c = class_of(48);
-  void** floor = my_heap->classes[raw(c)].floor;
-  size_t used = my_heap->caches[raw(c)].room_used(floor);
+  void** floor = my_heap()->classes[raw(c)].floor;
+  size_t used = my_heap()->caches[raw(c)].room_used(floor);
   ASSERT_GT(used, 0u);
   for (size_t i = 1; i <= used; ++i) EXPECT_TRUE(find_block(floor[i]).state.is_cached()) << i;
 }
@@ -39,7 +40,7 @@ TEST(Checked, ADoubleFreeIsCaughtWhileTheBlockIsInACache) {
   hm_free(first);
   hm_free(second);
   EXPECT_EXIT(hm_free(first), aborted, "^hmalloc: hm_free\\(0x[0-9a-f]+\\): double free");
-  EXPECT_EXIT((void)hm_realloc(first, 10), aborted, "^hmalloc: hm_realloc\\(0x[0-9a-f]+\\): double free");
+  EXPECT_EXIT(std::ignore = hm_realloc(first, 10), aborted, "^hmalloc: hm_realloc\\(0x[0-9a-f]+\\): double free");
   EXPECT_EXIT((void)hm_usable_size(first), aborted, "double free");
 }
 

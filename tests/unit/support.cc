@@ -39,7 +39,7 @@ size_t allocated_after_collect() {
 }
 
 bool everything_is_valid() {
-  bool sound = registry.is_valid() && (my_heap == no_heap || my_heap->is_valid());
+  bool sound = registry.is_valid() && (!have_heap() || my_heap()->is_valid());
   slice_pool.for_each([&](Superblock& sb) { sound = sound && (sb.kind() == SliceKind::kLarge || sb.is_valid()); });
   return sound;
 }

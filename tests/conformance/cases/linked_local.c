@@ -87,7 +87,27 @@ static void local_realloc(void) {
   hm_local_free(NULL);
 }
 
+static void* free_by_free(void* block) {
+  free(block);
+  return NULL;
+}
+
+/* Not what the header says, yet no reason to corrupt anything: it is routed, or refused with a message. */
+static void local_free_by_free(void) {
+  void* blocks[3];
+  for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+    REQUIRE((blocks[i] = hm_local_alloc(100)) != NULL);
+    mark(blocks[i], 100, (unsigned)i);
+  }
+  join_thread(start_thread(free_by_free, blocks[1]));
+  for (unsigned i = 0; i < 10000; i++) mark(hm_local_alloc(100), 100, i);
+  REQUIRE(is_marked(blocks[0], 100, 0) && is_marked(blocks[2], 100, 2));
+  hm_local_free(blocks[0]);
+  free(blocks[2]);
+}
+
 static const Case cases[] = {{"local_foreign_free", local_foreign_free},
                              {"local_outlives_owner", local_outlives_owner},
-                             {"local_realloc", local_realloc}};
+                             {"local_realloc", local_realloc},
+                             {"local_free_by_free", local_free_by_free}};
 CASE_MAIN(cases)

@@ -2,7 +2,7 @@
 // C23: so must size and alignment.
 #include <stdlib.h>
 
-void free_aligned_sized(void* block, size_t alignment, size_t size);
+__attribute__((weak)) void free_aligned_sized(void* block, size_t alignment, size_t size);
 
 int main(void) {
   char* volatile block = aligned_alloc(64, 128);

@@ -2,7 +2,7 @@
 // C23: the size must be the one asked for.
 #include <stdlib.h>
 
-void free_sized(void* block, size_t size);
+__attribute__((weak)) void free_sized(void* block, size_t size);
 
 int main(void) {
   char* volatile block = malloc(100);

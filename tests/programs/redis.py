@@ -1,0 +1,75 @@
+"""redis-server with I/O threads under redis-benchmark: Debian links it with jemalloc, a preload wins all the same."""
+
+import contextlib
+import re
+import socket
+import subprocess
+import time
+from shutil import which
+
+from harness import environment, execute
+
+REQUESTS = "5000"
+
+
+def missing():
+    absent = [name for name in ("redis-server", "redis-benchmark", "redis-cli") if which(name) is None]
+    return f"not installed: {' '.join(absent)} (redis-server redis-tools)" if absent else ""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def ask(port, *command):
+    return execute(["redis-cli", "-h", "127.0.0.1", "-p", port, *command], environment(), 20).stdout.strip()
+
+
+def wait_until_up(port):
+    for _ in range(200):
+        if ask(port, "ping") == "PONG":
+            return
+        time.sleep(0.05)
+    raise RuntimeError("redis-server does not answer")
+
+
+def load(port):
+    """Numbers that depend on chance stay out; what the server stored does not."""
+    benchmark = ["redis-benchmark", "-h", "127.0.0.1", "-p", port, "-n", REQUESTS, "-P", "8", "-c", "40", "-q"]
+    ending = execute([*benchmark, "-r", "10000", "-d", "200", "-t", "set,get,lpush,lpop,hset,sadd,zadd"],
+                     environment(), 120)
+    ran = sorted(set(re.findall(r"^([A-Z]+): [\d.]+ requests", ending.stdout.replace("\r", "\n"), re.MULTILINE)))
+    lines = [f"benchmark exit {ending.status}", *ran, ask(port, "flushall")]
+    script = "for i = 1, 20000 do redis.call('set', 'k' .. i, string.rep('x', i % 700)) end return redis.call('dbsize')"
+    lines.append(ask(port, "eval", script, "0"))
+    script = "local n = 0 for i = 1, 20000 do n = n + redis.call('strlen', 'k' .. i) end return n"
+    lines.append(ask(port, "eval", script, "0"))
+    return lines
+
+
+def run(library, folder):
+    """(comparable lines, what the server said of its allocator, is the library in its address space)"""
+    port = free_port()
+    argv = ["redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no",
+            "--io-threads", "4", "--io-threads-do-reads", "yes", "--dir", str(folder)]
+    log = open(folder / "log", "w+")
+    server = subprocess.Popen(argv, env=environment(library, HMALLOC_VERBOSE=1), stdout=log, stderr=log,
+                              stdin=subprocess.DEVNULL)
+    try:
+        wait_until_up(port)
+        lines = load(port)
+        with open(f"/proc/{server.pid}/maps") as maps:
+            mapped = library is None or str(library.resolve()) in maps.read()
+        ask(port, "shutdown", "nosave")
+        lines.append(f"server exit {server.wait(20)}")
+    finally:
+        if server.poll() is None:
+            server.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                server.wait(5)
+    log.seek(0)
+    said = [line for line in log.read().splitlines() if line.startswith("hmalloc")]
+    log.close()
+    return lines, said, mapped

@@ -1,0 +1,69 @@
+// The explicit API of <hmalloc/hmalloc.h>, where it is more than a name for something tested elsewhere.
+#include <cerrno>
+
+#include "support.h"
+
+using namespace hm;
+using test::on_thread;
+
+TEST(Api, VersionIsTheHeaders) { EXPECT_STREQ(hm_version(), HM_VERSION_STRING); }
+
+TEST(Api, SharedBlocksAreWholeLines) {
+  std::vector<void*> blocks;
+  for (size_t size = 0; size <= 40000; size += size < 1000 ? 1 : 511) {
+    void* block = hm_shared_alloc(size);
+    ASSERT_EQ(address_of(block) % kLine, 0u) << size;
+    ASSERT_GE(hm_usable_size(block), std::max<size_t>(size, 1));
+    ASSERT_EQ(hm_usable_size(block) % kLine, 0u);
+    blocks.push_back(block);
+  }
+  for (void* block : blocks) hm_shared_free(block);
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+}
+
+TEST(Api, ASizedFreeFindsTheSameCache) {
+  for (size_t size = 0; size <= 40000; size += size < 1000 ? 1 : 511) {
+    void* block = hm_shared_alloc(size);
+    hm_shared_free_sized(block, size);
+  }
+  hm_shared_free_sized(nullptr, 0);
+  hm_shared_free_sized(nullptr, 64);
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+  EXPECT_TRUE(my_heap()->is_valid());
+}
+
+TEST(Api, ASizedFreeByAThreadWithoutAHeap) {
+  void* block = hm_shared_alloc(64);
+  on_thread([=] {
+    hm_shared_free_sized(block, 64);
+    EXPECT_FALSE(have_heap());
+  });
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+}
+
+TEST(Api, AlignedAllocRefusesNoPowers) {
+  for (size_t alignment : {0, 3, 12, 100}) {
+    errno = 0;
+    EXPECT_EQ(hm_aligned_alloc(alignment, 100), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+  }
+}
+
+TEST(Api, CollectSaysWhetherMemoryWentBack) {
+  void* block = hm_malloc(8 * kMiB);
+  memset(block, 1, 8 * kMiB);
+  hm_free(block);
+  EXPECT_EQ(hm_collect(), 1);
+  EXPECT_EQ(hm_collect(), 0);
+}
+
+TEST(Api, KindsMayBeFreedByAnyFree) {
+  hm_free(hm_shared_alloc(100));
+  hm_shared_free(hm_malloc(100));
+  hm_free(hm_local_alloc(100));
+  hm_local_free(hm_malloc(100));
+  hm_local_free(hm_shared_alloc(100000));
+  hm_local_free(nullptr);
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+  EXPECT_TRUE(my_heap()->is_valid());
+}

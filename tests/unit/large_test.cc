@@ -1,0 +1,209 @@
+#include "hmalloc/large.h"
+
+#include "base/os_pages.h"
+#include "hmalloc/allocator.h"
+#include "support.h"
+
+using namespace hm;
+
+namespace {
+
+Superblock& run_of(void* block) { return Superblock::of(address_of(block)); }
+ChunkKind kind_of(void* block) { return AddressMap::kind(address_of(block)); }
+void mark_ends(void* block, size_t size) {
+  static_cast<char*>(block)[0] = 'a';
+  static_cast<char*>(block)[size - 1] = 'z';
+}
+
+}  // namespace
+
+TEST(Large, RunsUpToOneMegabyte) {
+  std::vector<std::pair<void*, size_t>> blocks;
+  for (size_t size : {kSmallMax + 1, kSlice, kSlice + 1, 10 * kSlice, kLargeMax}) {
+    void* block = hm_malloc(size);
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(kind_of(block), ChunkKind::kSlices);
+    EXPECT_EQ(run_of(block).kind(), SliceKind::kLarge);
+    EXPECT_EQ(hm_usable_size(block), align_up(size, kSlice));
+    test::fill(block, hm_usable_size(block), 5);
+    blocks.emplace_back(block, size);
+  }
+  for (auto& [block, size] : blocks) EXPECT_TRUE(test::matches(block, hm_usable_size(block), 5)) << size;
+  for (auto& [block, size] : blocks) hm_free(block);
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+}
+
+TEST(Large, AFreedRunLeavesNoDescriptorBehind) {
+  void* block = hm_malloc(10 * kSlice);
+  Superblock& first = run_of(block);
+  hm_free(block);
+  for (size_t i = 0; i < 10; ++i) EXPECT_EQ((&first)[i].kind(), SliceKind::kUnused);
+}
+
+TEST(Large, RunsGrowAndShrinkInPlace) {
+  void* block = hm_malloc(4 * kSlice);
+  test::fill(block, 4 * kSlice, 9);
+  ASSERT_EQ(hm_realloc(block, 8 * kSlice - 5), block) << "nothing lies behind it";
+  EXPECT_EQ(hm_usable_size(block), 8 * kSlice);
+  EXPECT_TRUE(test::matches(block, 4 * kSlice, 9));
+  ASSERT_EQ(hm_realloc(block, kSlice), block);
+  EXPECT_EQ(hm_usable_size(block), kSlice);
+  EXPECT_EQ(run_of(static_cast<char*>(block) + kSlice).kind(), SliceKind::kUnused);
+  void* other = hm_malloc(kSlice);
+  void* moved = hm_realloc(block, 3 * kSlice);
+  EXPECT_TRUE(test::matches(moved, kSlice, 9));
+  hm_free(moved);
+  hm_free(other);
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+}
+
+TEST(Large, TheGrownPartHasDescriptors) {
+  void* block = hm_malloc(2 * kSlice);
+  ASSERT_EQ(hm_realloc(block, 6 * kSlice), block);
+  for (size_t i = 1; i < 6; ++i) {
+    Superblock& slice = (&run_of(block))[i];
+    EXPECT_EQ(slice.kind(), SliceKind::kLargeTail);
+    EXPECT_EQ(slice.tail, i);
+  }
+  hm_free(block);
+}
+
+TEST(Large, HugeBlocksHaveMappingsOfTheirOwn) {
+  HugeGauges before = huge_gauges();
+  void* block = hm_malloc(5 * kMiB);
+  EXPECT_EQ(kind_of(block), ChunkKind::kHuge);
+  EXPECT_GE(hm_usable_size(block), 5 * kMiB);
+  test::fill(block, hm_usable_size(block), 1);
+  HugeHeader* header = huge_header(block);
+  ASSERT_NE(header, nullptr);
+  EXPECT_TRUE(huge_is_live(*header));
+  EXPECT_EQ(huge_size(*header), 5 * kMiB);
+  EXPECT_EQ(huge_header(static_cast<char*>(block) + 16), nullptr);
+  EXPECT_EQ(huge_gauges().mappings, before.mappings + 1);
+  EXPECT_GT(huge_gauges().active_bytes, before.active_bytes + 5 * kMiB);
+  hm_free(block);
+  EXPECT_EQ(huge_gauges().active_bytes, before.active_bytes);
+}
+
+TEST(Large, AlignmentsUpTo64MegabytesWithEverySize) {
+  for (size_t alignment = 16; alignment <= 64 * kMiB; alignment *= 2)
+    for (size_t size : {size_t{2}, size_t{5000}, size_t{100000}, kMiB + 1, 3 * kMiB}) {
+      void* block = hm_aligned_alloc(alignment, size);
+      ASSERT_NE(block, nullptr);
+      ASSERT_EQ(address_of(block) % alignment, 0u);
+      ASSERT_GE(hm_usable_size(block), size);
+      mark_ends(block, size);
+      void* grown = hm_realloc(block, size + size / 2 + 1);
+      ASSERT_EQ(static_cast<char*>(grown)[0], 'a');
+      ASSERT_EQ(static_cast<char*>(grown)[size - 1], 'z');
+      hm_free(grown);
+    }
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+  EXPECT_EQ(huge_gauges().mappings, 0u);
+}
+
+TEST(Large, AFarBlockIsTheOnlyStartInItsGap) {
+  void* block = hm_aligned_alloc(8 * kMiB, 2 * kMiB);
+  EXPECT_EQ(kind_of(block), ChunkKind::kHugeAligned);
+  char* gap = static_cast<char*>(block) - kChunk;
+  EXPECT_EQ(kind_of(gap), ChunkKind::kHuge);
+  EXPECT_EQ(huge_header(gap + kSlice), nullptr);
+  EXPECT_EQ(huge_header(static_cast<char*>(block) + kSlice), nullptr);
+  hm_free(block);
+  hm_collect();
+  EXPECT_EQ(kind_of(block), ChunkKind::kForeign);
+  EXPECT_EQ(kind_of(gap), ChunkKind::kForeign);
+}
+
+TEST(Large, FreedMappingsAreKeptForTheNextRequest) {
+  hm_collect();
+  void* block = hm_malloc(3 * kMiB);
+  memset(block, 1, 3 * kMiB);
+  hm_free(block);
+  uint64_t calls = os::calls();
+  void* again = hm_malloc(3 * kMiB - 100000);
+  EXPECT_EQ(again, block);
+  EXPECT_EQ(os::calls(), calls);
+  hm_free(again);
+  hm_collect();
+  EXPECT_EQ(kind_of(block), ChunkKind::kForeign);
+  EXPECT_EQ(huge_gauges().bytes, 0u);
+}
+
+TEST(Large, AKeptMappingIsNoZeroedBlock) {
+  void* block = hm_malloc(3 * kMiB);
+  memset(block, 1, 3 * kMiB);
+  hm_free(block);
+  void* again = hm_calloc(3, kMiB);
+  EXPECT_EQ(again, block);
+  EXPECT_TRUE(test::is_zero(again, 3 * kMiB));
+  hm_free(again);
+}
+
+TEST(Large, AMuchSmallerRequestDoesNotTakeAKeptMapping) {
+  hm_collect();
+  void* block = hm_malloc(40 * kMiB);
+  hm_free(block);
+  void* small = hm_malloc(2 * kMiB);
+  EXPECT_LT(hm_usable_size(small), 3 * kMiB);
+  hm_free(small);
+  hm_collect();
+}
+
+TEST(Large, HugeBlocksGrowWithTheirContents) {
+  size_t size = 2 * kMiB;
+  void* block = hm_malloc(size);
+  test::fill(block, size, 77);
+  for (int i = 0; i < 6; ++i) {
+    void* blocker = hm_malloc(2 * kMiB);  // often behind the block, so that it must move
+    size_t bigger = size + size / 2;
+    block = hm_realloc(block, bigger);
+    ASSERT_NE(block, nullptr);
+    ASSERT_TRUE(test::matches(block, size, 77));
+    ASSERT_NE(huge_header(block), nullptr);
+    ASSERT_GE(hm_usable_size(block), bigger);
+    size = bigger;
+    test::fill(block, size, 77);
+    hm_free(blocker);
+  }
+  block = hm_realloc(block, 2 * kMiB);
+  EXPECT_TRUE(test::matches(block, 2 * kMiB, 77));
+  EXPECT_LE(hm_usable_size(block), 2 * kMiB + kSlice);
+  block = hm_realloc(block, 1000);
+  EXPECT_TRUE(test::matches(block, 1000, 77));
+  hm_free(block);
+  hm_collect();
+  EXPECT_EQ(huge_gauges().mappings, 0u);
+  EXPECT_EQ(huge_gauges().bytes, 0u);
+}
+
+TEST(Large, ImpossibleSizesAreRefused) {
+  for (size_t size : {SIZE_MAX, SIZE_MAX / 2, size_t{PTRDIFF_MAX}, size_t{1} << 60, SIZE_MAX - kSlice}) {
+    errno = 0;
+    EXPECT_EQ(hm_malloc(size), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+    EXPECT_EQ(hm_aligned_alloc(8 * kMiB, size), nullptr);
+  }
+  EXPECT_EQ(hm_aligned_alloc(size_t{1} << 62, 1), nullptr);
+}
+
+TEST(Large, ThreadsShareTheKeptMappings) {
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t)
+    threads.emplace_back([t] {
+      std::mt19937 random(test::kSeed + t);
+      for (int i = 0; i < 150; ++i) {
+        size_t size = kSmallMax + 1 + random() % (4 * kMiB);
+        void* block = hm_malloc(size);
+        mark_ends(block, size);
+        size_t other = kSmallMax + 1 + random() % (4 * kMiB);
+        block = hm_realloc(block, other);
+        ASSERT_EQ(static_cast<char*>(block)[0], 'a');
+        if (i % 50 == 0) hm_collect();
+        hm_free(block);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+  EXPECT_EQ(huge_gauges().mappings, 0u);
+}
