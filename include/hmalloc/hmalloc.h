@@ -100,7 +100,7 @@ HM_API void hm_stats_print(int fd, int json) HM_NOEXCEPT;
 /* ---- The local fast paths, inline.  Everything from here on is the implementation. --------------------------- */
 
 #define HM_LOCAL_MAX 4032u       /* largest local block: 252 granules of 16 bytes */
-#define HM_LOCAL_CHUNK_ 0x400000 /* one chunk of local memory, aligned to its size */
+#define HM_LOCAL_CHUNK_ 0x200000 /* one chunk of local memory, aligned to its size */
 #define HM_LOCAL_UNIT_ 0x10000   /* a coalescing unit: one bump region, two counts */
 #define HM_LOCAL_COUNTS_ 0x1000  /* in a chunk: struct hm_local_unit_ of each 64 KB unit */
 #define HM_LOCAL_SIZES_ 0x2000   /* in a chunk: one byte per granule, the size of the live block that starts there */

@@ -32,17 +32,28 @@ class Allocator:
 
 
 def choose(what: str, hmalloc: Path | None) -> Allocator:
-    """The allocator that the user means by `hmalloc`, `system` or a path."""
+    """The allocator that the user means by `hmalloc`, `system`, `glibc` or a path."""
     if what == "system":
         return Allocator("system", None)
+    if what == "glibc":
+        return Allocator("glibc", _own_libc())
     if what == "hmalloc":
         if hmalloc is None:
             raise Failure("libhmalloc.so has not been built")
         return Allocator("hmalloc", _usable(hmalloc.resolve()))
     if "/" not in what and not what.endswith(".so"):
-        raise Failure(f"{what}: no such allocator (hmalloc, system, or the path of a library)")
+        raise Failure(f"{what}: no such allocator (hmalloc, system, glibc, or the path of a library)")
     path = Path(what).resolve()
     return Allocator(path.name.removeprefix("lib").split(".so")[0], _usable(path))
+
+
+def _own_libc() -> Path:
+    """Preloaded, glibc comes before whatever allocator a program links."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        path = Path(line.split(maxsplit=5)[-1])
+        if path.name.startswith(("libc.so", "libc-")):
+            return path
+    raise Failure("these tools do not run on glibc")
 
 
 def _usable(library: Path) -> Path:

@@ -1,7 +1,7 @@
-// One byte for each 4 MB of address space: is it ours, and of which kind?  A pointer from anywhere can be asked about
+// One byte for each 2 MB of address space: is it ours, and of which kind?  A pointer from anywhere can be asked about
 // without touching the memory it points to, so a wild free ends in a message and not in a crash.
 //
-// 2^25 bytes of zero pages, of which one page answers for 16 GB.  A byte is written before any pointer into its 4 MB
+// 2^26 bytes of zero pages, of which one page answers for 8 GB.  A byte is written before any pointer into its 2 MB
 // leaves the allocator, and cleared before they go back to the system.
 #pragma once
 #include <array>
@@ -15,7 +15,7 @@ enum class ChunkKind : uint8_t {
   kSlices,         // superblocks and large runs
   kLocal,          // thread-local units
   kHuge,           // the start of a block with a mapping of its own
-  kHugeAligned,    // such a block aligned to 4 MB or more: its header lies in the 4 MB before
+  kHugeAligned,    // such a block aligned to 2 MB or more: its header lies in the 2 MB before
 };
 
 class AddressMap {

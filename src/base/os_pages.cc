@@ -91,6 +91,7 @@ bool unmap(void* base, size_t bytes) noexcept {
 bool purge(void* base, size_t bytes) noexcept {
   if (counted_failure()) return false;
   KeepErrno keep;
+  if ((address_of(base) | bytes) % page_size() != 0) return false;  // a slice of 32 KB where pages are 64 KB
   return madvise(base, bytes, MADV_DONTNEED) == 0;
 }
 

@@ -12,7 +12,7 @@ enum class ClassIndex : uint8_t {};
 
 inline constexpr size_t kClasses = 40;
 inline constexpr size_t kSmallMax = 32 * kKiB;
-inline constexpr size_t kOneSliceMax = 8 * kKiB;  // classes up to here live in superblocks of one slice, others of four
+inline constexpr size_t kOneSliceMax = 4 * kKiB;  // classes up to here live in superblocks of one slice, others of four
 
 constexpr size_t raw(ClassIndex c) { return static_cast<size_t>(c); }
 
@@ -56,7 +56,7 @@ constexpr size_t slices_of(ClassIndex c) { return size_of(c) <= kOneSliceMax ? 1
 constexpr size_t blocks_of(ClassIndex c) { return slices_of(c) * kSlice / size_of(c); }
 
 // The class that serves a request of this alignment (a power of two up to 4 KB): the first whose blocks, starting at a
-// multiple of 64 KB, are all aligned.  kClasses if there is none.
+// multiple of 32 KB, are all aligned.  kClasses if there is none.
 constexpr size_t aligned_class(size_t size, size_t alignment) {
   if (size > kSmallMax) return kClasses;
   for (size_t c = raw(class_of(size == 0 ? 1 : size)); c < kClasses; ++c)

@@ -63,7 +63,7 @@ void hm_local_free_slow_(void* block) noexcept {
 
 void hm_local_coalesce_(void* block) noexcept {
   uintptr_t address = address_of(block);
-  my_heap()->local.coalesce(LocalChunk::of(address), address % kChunk / kSlice);
+  my_heap()->local.coalesce(LocalChunk::of(address), address % kChunk / kUnit);
 }
 
 void* hm_local_realloc(void* block, size_t size) noexcept {

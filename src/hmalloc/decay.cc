@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/options.h"
+#include "base/os_pages.h"
 #include "hmalloc/large.h"
 #include "hmalloc/registry.h"
 #include "hmalloc/slice_pool.h"
@@ -33,6 +34,14 @@ void decay(uint64_t now_ms) noexcept {
   registry.drain_dead(false);
   superblock_pool.release_free(kLooksPerRound);
   give_back(false);
+}
+
+bool scavenge() noexcept {
+  registry.drain_dead(false);
+  registry.release_retired();
+  superblock_pool.release_free(SIZE_MAX);
+  last_round_ms.store(os::now_ms(), std::memory_order_relaxed);
+  return give_back(false) > 0;
 }
 
 bool collect() noexcept {

@@ -6,6 +6,8 @@ namespace hm {
 
 // From ticks of any heap: once in a decay time, looks through the pool, ended threads' heaps and freed slices.
 void decay(uint64_t now_ms) noexcept;
+// A whole round by the scavenger's thread.  True if memory went back.
+bool scavenge() noexcept;
 // All of it, now (malloc_trim, hm_collect).  True if memory went back.
 bool collect() noexcept;
 uint64_t purged_bytes() noexcept;  // so far

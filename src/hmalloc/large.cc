@@ -60,7 +60,7 @@ HugeHeader* take_kept(size_t bytes) noexcept {
 HugeHeader* map_huge(size_t size, size_t alignment) noexcept {
   size_t lead = alignment <= kSlice ? kSlice : alignment;  // from the base of the mapping to the block
   size_t bytes = align_up(lead + size, os::page_size());
-  // The base keeps a multiple of 4 MB; for larger alignments it lies 4 MB before an aligned address.
+  // The base keeps a multiple of 2 MB; for larger alignments it lies 2 MB before an aligned address.
   char* base;
   if (alignment <= kChunk) {
     base = static_cast<char*>(os::map(bytes, kChunk));

@@ -1,7 +1,7 @@
 // Blocks above 32 KB: runs of slices inside chunks up to 1 MB, mappings of their own above.  Any thread.
 //
-// A mapping of its own starts at a multiple of 4 MB with a page of metadata; the block begins one slice further, or,
-// for alignments of 4 MB and more, at the next 4 MB.
+// A mapping of its own starts at a multiple of 2 MB with a page of metadata; the block begins one slice further, or,
+// for alignments of 2 MB and more, at the next 2 MB.
 #pragma once
 #include "base/lock.h"
 #include "hmalloc/superblock.h"

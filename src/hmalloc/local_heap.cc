@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kLeastHole = 4 * kKiB;  // shorter free stretches wait until their unit is empty
 
-uintptr_t unit_start(const LocalChunk& chunk, size_t unit) { return address_of(&chunk) + unit * kSlice; }
-size_t unit_of(uintptr_t address) { return address % kChunk / kSlice; }
+uintptr_t unit_start(const LocalChunk& chunk, size_t unit) { return address_of(&chunk) + unit * kUnit; }
+size_t unit_of(uintptr_t address) { return address % kChunk / kUnit; }
 
 uint8_t size_at(const LocalChunk& chunk, size_t granule) {
   return chunk.sizes[granule].load(std::memory_order_relaxed);  // L2: one writer
@@ -50,7 +50,7 @@ bool LocalHeap::use_empty_unit() noexcept {
     if (chunk->empty == 0) continue;
     auto unit = static_cast<size_t>(std::countr_zero(chunk->empty));
     chunk->empty &= chunk->empty - 1;
-    use(*chunk, unit, unit_start(*chunk, unit), unit_start(*chunk, unit) + kSlice);
+    use(*chunk, unit, unit_start(*chunk, unit), unit_start(*chunk, unit) + kUnit);
     return true;
   }
   return false;
@@ -63,7 +63,7 @@ void LocalHeap::coalesce(LocalChunk& chunk, size_t unit) noexcept {
     return;
   }
   hm_local_tls_.cursor = unit_start(chunk, unit);
-  hm_local_tls_.end = hm_local_tls_.cursor + kSlice;
+  hm_local_tls_.end = hm_local_tls_.cursor + kUnit;
 }
 
 // The flag is cleared before the bytes are read, by an exchange so that the two keep their order: a byte that is set
@@ -82,7 +82,7 @@ void LocalHeap::count_remote_frees(LocalChunk& chunk, size_t unit) noexcept {
 }
 
 // Before new memory: what other threads freed, and long free stretches between long-lived blocks.  One round over all
-// units, from where the last search ended: a barren round is paid for by the 59 units of the chunk that follows it.
+// units, from where the last search ended: a barren round is paid for by the 29 units of the chunk that follows it.
 bool LocalHeap::use_hole() noexcept {
   for (size_t left = count_ * (kUnitsInChunk - kFirstUnit); left > 0; --left) {
     if (hole_chunk_ == nullptr) hole_chunk_ = chunks_;
@@ -102,7 +102,7 @@ bool LocalHeap::use_hole_in(LocalChunk& chunk, size_t unit) noexcept {
   if (current && hm_local_tls_.end - hm_local_tls_.cursor >= kLeastHole) return true;  // it has just become empty
   if (counts.freed < counts.allocated / 4 * 3) return false;
   uintptr_t from = current ? hm_local_tls_.end : unit_start(chunk, unit);
-  uintptr_t end = unit_start(chunk, unit) + kSlice;
+  uintptr_t end = unit_start(chunk, unit) + kUnit;
   while (from < end) {
     uintptr_t to = from;
     while (to < end && size_at(chunk, to % kChunk / kGranule) == 0) to += kGranule;
@@ -118,7 +118,7 @@ bool LocalHeap::map_chunk() noexcept {
   auto* chunk = static_cast<LocalChunk*>(os::map(kChunk, kChunk));
   if (chunk == nullptr) return false;
   chunk->owner.store(heap_, std::memory_order_relaxed);
-  chunk->empty = ~uint64_t{0} << kFirstUnit;
+  chunk->empty = ~uint64_t{0} >> (64 - kUnitsInChunk) & ~uint64_t{0} << kFirstUnit;
   chunk->next = chunks_;
   chunks_ = chunk;
   ++count_;
@@ -134,7 +134,7 @@ size_t LocalHeap::release() noexcept {
     for (uint64_t left = chunk->empty; left != 0;) {
       auto unit = static_cast<size_t>(std::countr_zero(left));
       auto n = static_cast<size_t>(std::countr_one(left >> unit));
-      if (os::purge(reinterpret_cast<void*>(unit_start(*chunk, unit)), n * kSlice)) bytes += n * kSlice;
+      if (os::purge(reinterpret_cast<void*>(unit_start(*chunk, unit)), n * kUnit)) bytes += n * kUnit;
       left &= unit + n < 64 ? ~uint64_t{0} << (unit + n) : 0;
     }
   }

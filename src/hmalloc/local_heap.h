@@ -1,4 +1,4 @@
-// The thread-local side (sections 3.1 to 3.3 of the paper, made whole): superblocks of 64 KB units in chunks of 4 MB,
+// The thread-local side (sections 3.1 to 3.3 of the paper, made whole): superblocks of 64 KB units in chunks of 2 MB,
 // one bump pointer, two counts a unit, coalescence free.  The fast paths are in the public header.
 //
 // Invariants
@@ -19,9 +19,10 @@ namespace hm {
 
 struct ThreadHeap;
 
-inline constexpr size_t kUnitsInChunk = kChunk / kSlice;
-inline constexpr size_t kUnitGranules = kSlice / kGranule;
-inline constexpr size_t kFirstUnit = (HM_LOCAL_SIZES_ + kChunk / kGranule + kSlice - 1) / kSlice;
+inline constexpr size_t kUnit = HM_LOCAL_UNIT_;
+inline constexpr size_t kUnitsInChunk = kChunk / kUnit;
+inline constexpr size_t kUnitGranules = kUnit / kGranule;
+inline constexpr size_t kFirstUnit = (HM_LOCAL_SIZES_ + kChunk / kGranule + kUnit - 1) / kUnit;
 inline constexpr uint8_t kRemoteFreed = 254;
 static_assert(HM_LOCAL_CHUNK_ == kChunk && HM_LOCAL_MAX / kGranule < kRemoteFreed);
 

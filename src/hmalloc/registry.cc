@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "hmalloc/large.h"
+#include "hmalloc/scavenger.h"
 #include "hmalloc/slice_pool.h"
 #include "hmalloc/superblock_pool.h"
 
@@ -155,6 +156,7 @@ void Registry::after_fork_in_parent() noexcept {
 // freed, and are never used again.
 void Registry::after_fork_in_child() noexcept {
   forget_thread_id();
+  scavenger.after_fork_in_child();
   for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next)
     if (heap->live && heap != my_heap() && heap != fallback_) heap->stranded = true;
   after_fork_in_parent();

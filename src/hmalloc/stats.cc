@@ -52,7 +52,7 @@ void count_local(const ThreadHeap& heap, Census& census) noexcept {
         if (granules != kRemoteFreed) bytes += granules * kGranule;
       }
       census.local_bytes += bytes;
-      if (bytes > 0) census.total.active += kSlice;
+      if (bytes > 0) census.total.active += kUnit;
     }
   }
 }

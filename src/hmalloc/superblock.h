@@ -1,14 +1,14 @@
 // Superblocks and the chunk they live in.
 //
-// A chunk is 4 MB: all metadata in front, then 58 slices of 64 KB.  A superblock is one slice (or four) of blocks of
+// A chunk is 2 MB: all metadata in front, then 58 slices of 32 KB.  A superblock is one slice (or four) of blocks of
 // one class; a large run is any number of slices.  Each slice has a descriptor, found from any address within it by
 // two masks.
 //
 //   0        a gap of one page: an overflow out of the chunk before ends here
 //   0x01000  ChunkHeader, then the descriptors of slices 6..63, 128 bytes each
-//   0x03000  states of classes from 64 bytes up: 1 KB for each slice
-//   0x13000  states of the smaller classes: 4 KB for each slice
-//   0x60000  slice 6, the first that holds blocks
+//   0x03000  states of classes from 64 bytes up: 512 bytes for each slice
+//   0x0b000  states of the smaller classes: 2 KB for each slice
+//   0x30000  slice 6, the first that holds blocks
 //
 // Invariants
 //  S1  A superblock is in exactly one place: current of one heap, in one SuperblockQueue, or in the hands of the
@@ -43,10 +43,10 @@ inline constexpr size_t kSlicesInChunk = kChunk / kSlice;
 inline constexpr size_t kMetaSlices = 6;
 inline constexpr size_t kDescriptors = 0x1000;
 inline constexpr size_t kNarrowStates = 0x3000;
-inline constexpr size_t kWideStates = 0x13000;
-inline constexpr size_t kNarrowArea = 1 * kKiB;  // 64-byte blocks: 1024 in a slice
+inline constexpr size_t kWideStates = 0xb000;
+inline constexpr size_t kNarrowArea = kSlice / kLine;    // one state for 64 bytes
 inline constexpr size_t kHarvestGroup = 64;      // states of one line are taken together
-inline constexpr size_t kWideArea = 4 * kKiB;    // 16-byte blocks: 4096 in a slice
+inline constexpr size_t kWideArea = kSlice / kGranule;   // one for 16
 
 struct alignas(2 * kLine) Superblock {
   // ---- read by every thread that frees a block (S5)

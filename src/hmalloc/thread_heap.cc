@@ -8,6 +8,8 @@
 #include "base/os_pages.h"
 #include "base/report.h"
 #include "hmalloc/decay.h"
+#include "hmalloc/scavenger.h"
+#include "hmalloc/slice_pool.h"
 #include "hmalloc/superblock_pool.h"
 
 namespace hm {
@@ -20,6 +22,9 @@ constexpr size_t kMostBytes = 256 * kKiB;      // of one cache, when grown
 constexpr uint16_t kSwing = 4 * kHarvestGroup; // blocks allocated in a row that speak of batches
 constexpr size_t kMostRetired = 8;             // superblocks that a heap keeps to itself
 constexpr size_t kOwnLooks = 4;
+constexpr size_t kChunksWorthScavenging = 8;
+constexpr uint16_t kStream = 8192;             // blocks allocated without an overflow: others free them
+constexpr size_t kStreamDistance = 16;         // superblocks between a block's free and its reuse in a stream
 constexpr uint32_t kOperationsPerTick = 512;
 
 constexpr size_t most_entries(size_t c) { return std::clamp<size_t>(kMostBytes / kClassSize[c], 2, kMostEntries); }
@@ -92,6 +97,8 @@ void ThreadHeap::adapt(ClassIndex c) noexcept {
   state.grown = true;
 }
 
+bool ThreadHeap::is_stream(ClassIndex c) const noexcept { return classes[raw(c)].swing >= kStream; }
+
 void* ThreadHeap::refill(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   BlockCache& cache = caches[raw(c)];
@@ -120,8 +127,12 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
   }
 }
 
-// Own ones first, for locality; then what nobody keeps; then new memory.
+// Own ones first, for locality; then what nobody keeps; then new memory.  Of a class whose blocks all go to other
+// threads the oldest of several is taken: lines that have left the other core's first cache meanwhile come back faster
+// (docs/results).
 Superblock* ThreadHeap::next_superblock(ClassIndex c) noexcept {
+  bool early = is_stream(c) && classes[raw(c)].retired.count() < kStreamDistance;
+  if (early) return superblock_pool.fresh(c);
   if (Superblock* sb = pop_with_room(classes[raw(c)].retired, kOwnLooks, blocks_of(c) / 16 + 1)) {
     if (retired_count > 0) --retired_count;
     return sb;
@@ -133,7 +144,7 @@ Superblock* ThreadHeap::next_superblock(ClassIndex c) noexcept {
 void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {
   SuperblockQueue& retired = classes[raw(c)].retired;
   retired.push(sb);
-  if (++retired_count <= kMostRetired) return;
+  if (++retired_count <= kMostRetired || (is_stream(c) && retired.count() <= kStreamDistance)) return;
   if (Superblock* oldest = retired.pop()) superblock_pool.push(*oldest);
   --retired_count;
 }
@@ -173,11 +184,16 @@ void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
 void ThreadHeap::act_on_tick() noexcept {
   operations_to_tick = kOperationsPerTick;
   retired_count = 0;
+  bool shrinking = false;
   for (size_t c = 0; c < kClasses; ++c) {
-    if (!classes[c].used) release_idle(ClassIndex(c));
+    if (!classes[c].used && classes[c].limit != 0) {
+      release_idle(ClassIndex(c));
+      shrinking = true;
+    }
     classes[c].used = false;
     retired_count += static_cast<uint32_t>(classes[c].retired.count());
   }
+  if (shrinking && slice_pool.chunks() >= kChunksWorthScavenging) scavenger.wake();
   uint64_t now = os::now_ms();
   if (now - round_ms < options.decay_ms / 4) return;
   round_ms = now;

@@ -81,6 +81,7 @@ struct ThreadHeap {
   bool is_valid() noexcept;  // the user of the heap
 
  private:
+  bool is_stream(ClassIndex c) const noexcept;
   Superblock* next_superblock(ClassIndex c) noexcept;
   void retire(ClassIndex c, Superblock& sb) noexcept;
   void flush(ClassIndex c, size_t blocks) noexcept;

@@ -1,4 +1,4 @@
-"""Running a program under an allocator and judging how it ended.  Shared by the conformance, misuse and program tests."""
+"""Running a program under an allocator and judging how it ended.  Shared by conformance, misuse and programs."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Cases that are more than one run of one program: symbols, ways of linking, settings of the machine, every n-th call."""
+"""Cases that are more than one run of one program: symbols, linking, the machine's settings, every n-th call."""
 
 import os
 import re

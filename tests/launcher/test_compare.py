@@ -48,6 +48,11 @@ def test_both_allocators_are_run_and_told_apart(compare, build):
     assert "hmalloc was in use: it reported itself" in shown
 
 
+def test_glibc_can_be_asked_for_by_name(compare):
+    _, result = compare("-n", "1", "--baseline", "glibc", "--", "true")
+    assert "libc.so" in result["baseline"]["library"]
+
+
 def test_few_runs_prove_nothing(compare):
     shown, result = compare("-n", "5", "--", "true")
     assert {ratio["verdict"] for ratio in result["ratios"].values() if ratio} == {"too few runs"}

@@ -89,8 +89,8 @@ TEST(Allocator, CallocIsZeroAfterDirtyFrees) {
 
 TEST(Allocator, CallocOverADirtyRunIsZero) {
   // A run over slices of which some are fresh and some were freed dirty.
-  void* first = allocate(2 * kSlice);
-  memset(first, 0xff, 2 * kSlice);
+  void* first = allocate(3 * kSlice);
+  memset(first, 0xff, 3 * kSlice);
   deallocate(first, "test");
   void* second = allocate_zeroed(1, 6 * kSlice);
   EXPECT_TRUE(test::is_zero(second, 6 * kSlice));

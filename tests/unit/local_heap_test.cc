@@ -9,7 +9,9 @@ using test::on_thread;
 namespace {
 
 LocalChunk& chunk_of(void* block) { return LocalChunk::of(address_of(block)); }
-size_t unit_of(void* block) { return address_of(block) % kChunk / kSlice; }
+constexpr size_t kPerUnit = kUnit / 1024;  // blocks of 1024 bytes
+
+size_t unit_of(void* block) { return address_of(block) % kChunk / kUnit; }
 hm_local_unit_& counts_of(void* block) { return chunk_of(block).units[unit_of(block)]; }
 bool valid() { return my_heap()->local.is_valid(); }
 size_t chunks() {
@@ -34,7 +36,7 @@ TEST(LocalHeap, BumpsThroughAUnit) {
     auto* second = static_cast<char*>(hm_local_alloc(1));
     EXPECT_EQ(second, first + 48);
     EXPECT_EQ(hm_local_alloc(16), second + 16);
-    EXPECT_EQ(address_of(first) % kSlice, 0u);
+    EXPECT_EQ(address_of(first) % kUnit, 0u);
     EXPECT_EQ(counts_of(first).allocated, 3u);
     EXPECT_TRUE(valid());
   });
@@ -60,7 +62,7 @@ TEST(LocalHeap, EverySizeIsAlignedKnownAndDistinct) {
 
 TEST(LocalHeap, LargerRequestsAreGeneralBlocks) {
   void* block = hm_local_alloc(HM_LOCAL_MAX + 1);
-  EXPECT_EQ(AddressMap::kind(address_of(block)), ChunkKind::kSlices);
+  EXPECT_EQ(AddressMap::kind(address_of(block)), ChunkKind::kUnits);
   hm_local_free(block);
   EXPECT_EQ(hm_local_alloc(SIZE_MAX), nullptr);
   EXPECT_EQ(hm_local_alloc(SIZE_MAX - 14), nullptr);
@@ -79,14 +81,14 @@ TEST(LocalHeap, AUnitWithoutBlocksIsOnePieceAgain) {
 
 TEST(LocalHeap, FullUnitsComeBackWhenEmpty) {
   on_thread([] {
-    auto blocks = allocate_many(3 * 64, 1024);  // three units
+    auto blocks = allocate_many(3 * kPerUnit, 1024);
     EXPECT_EQ(chunk_of(blocks[0]).empty >> unit_of(blocks[0]) & 1, 0u);
-    for (size_t i = 0; i < 64; ++i) hm_local_free(blocks[i]);
+    for (size_t i = 0; i < kPerUnit; ++i) hm_local_free(blocks[i]);
     EXPECT_EQ(chunk_of(blocks[0]).empty >> unit_of(blocks[0]) & 1, 1u);
-    auto more = allocate_many(64, 1024);
+    auto more = allocate_many(kPerUnit, 1024);
     EXPECT_EQ(more[0], blocks[0]);
     EXPECT_TRUE(valid());
-    blocks.erase(blocks.begin(), blocks.begin() + 64);
+    blocks.erase(blocks.begin(), blocks.begin() + static_cast<long>(kPerUnit));
     free_all(more);
     free_all(blocks);
     EXPECT_TRUE(valid());
@@ -102,9 +104,9 @@ TEST(LocalHeap, HolesBetweenLongLivedBlocksAreUsed) {
       kept.push_back(hm_local_alloc(16));
       free_all(blocks);
     }
-    EXPECT_LE(chunks(), 2u);
+    EXPECT_LE(chunks(), 8 * kMiB / kChunk);
     for (int round = 0; round < 30; ++round) free_all(allocate_many(400, 2000));
-    EXPECT_LE(chunks(), 2u) << "the memory between the kept blocks serves";
+    EXPECT_LE(chunks(), 8 * kMiB / kChunk) << "the memory between the kept blocks serves";
     EXPECT_TRUE(valid());
     free_all(kept);
     EXPECT_TRUE(valid());
@@ -124,7 +126,7 @@ TEST(LocalHeap, PinnedMemoryIsBounded) {
       if (i == 200000) after_warm_up = chunks();
     }
     EXPECT_LE(chunks(), after_warm_up + 1);
-    EXPECT_LE(chunks(), 12u) << "half a megabyte live";
+    EXPECT_LE(chunks() * kChunk, 48 * kMiB) << "half a megabyte live";
     EXPECT_TRUE(valid());
     for (void* block : live) hm_local_free(block);
     EXPECT_TRUE(valid());

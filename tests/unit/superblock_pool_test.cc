@@ -6,7 +6,7 @@ using namespace hm;
 
 namespace {
 
-const ClassIndex kClass = class_of(1024);  // 64 blocks
+const ClassIndex kClass = class_of(512);
 
 // A superblock of which `free` blocks are FREE.
 Superblock& with_free(size_t free) {
@@ -21,20 +21,20 @@ void drop(Superblock& sb) {
 
 }  // namespace
 
-TEST(SuperblockPool, ClaimsTheFirstThatIsAQuarterEmpty) {
-  Superblock &full = with_free(0), &nearly = with_free(15), &quarter = with_free(16);
-  for (Superblock* sb : {&full, &nearly, &quarter}) superblock_pool.push(*sb);
-  EXPECT_EQ(superblock_pool.claim(kClass), &quarter);
+TEST(SuperblockPool, ClaimsTheFirstThatIsWorthIt) {
+  Superblock &full = with_free(0), &nearly = with_free(1), &half = with_free(blocks_of(kClass) / 2);
+  for (Superblock* sb : {&full, &nearly, &half}) superblock_pool.push(*sb);
+  EXPECT_EQ(superblock_pool.claim(kClass), &half);
   EXPECT_EQ(superblock_pool.claim(kClass), nullptr);
   EXPECT_EQ(superblock_pool.queue(kClass).count(), 2u) << "the others stay, for when they have room";
   while (Superblock* sb = superblock_pool.queue(kClass).pop()) drop(*sb);
-  drop(quarter);
+  drop(half);
 }
 
 TEST(SuperblockPool, AClaimLooksAtAFewOnly) {
   std::vector<Superblock*> full;
   for (int i = 0; i < 20; ++i) superblock_pool.push(with_free(0));
-  superblock_pool.push(with_free(64));
+  superblock_pool.push(with_free(blocks_of(kClass)));
   EXPECT_EQ(superblock_pool.claim(kClass), nullptr);
   Superblock* found = nullptr;
   for (int i = 0; i < 20 && found == nullptr; ++i) found = superblock_pool.claim(kClass);
@@ -44,8 +44,8 @@ TEST(SuperblockPool, AClaimLooksAtAFewOnly) {
 }
 
 TEST(SuperblockPool, WhollyFreeOnesServeOtherClasses) {
-  Superblock& sb = with_free(64);
-  Superblock& busy = with_free(63);
+  Superblock& sb = with_free(blocks_of(kClass));
+  Superblock& busy = with_free(blocks_of(kClass) - 1);
   superblock_pool.push(sb);
   superblock_pool.push(busy);
   EXPECT_EQ(superblock_pool.release_free(SIZE_MAX), 1u);
@@ -59,7 +59,7 @@ TEST(SuperblockPool, WhollyFreeOnesServeOtherClasses) {
 }
 
 TEST(SuperblockPool, LooksAreBounded) {
-  for (int i = 0; i < 10; ++i) superblock_pool.push(with_free(64));
+  for (int i = 0; i < 10; ++i) superblock_pool.push(with_free(blocks_of(kClass)));
   EXPECT_EQ(superblock_pool.release_free(3), 3u);
   EXPECT_EQ(superblock_pool.queue(kClass).count(), 7u);
   EXPECT_EQ(superblock_pool.release_free(SIZE_MAX), 7u);
@@ -73,7 +73,7 @@ TEST(SuperblockPool, SearchesBeforeItGrows) {
   size_t before = slice_pool.chunks();
   for (Superblock* sb : held) superblock_pool.push(*sb);
   Superblock& roomy = *held.back();
-  for (size_t i = 0; i < 32; ++i) roomy.states[i].give_back();
+  for (size_t i = 0; i < blocks_of(kClass) / 2; ++i) roomy.states[i].give_back();
   held.clear();
   for (;;) {
     Superblock& next = with_free(0);

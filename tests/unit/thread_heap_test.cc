@@ -130,7 +130,7 @@ TEST(ThreadHeap, FreedMemoryIsFoundAgainByAnotherThread) {
     on_thread([&] { blocks = allocate_many(c, 4000); });
     on_thread([&] { free_all(blocks); });
   }
-  EXPECT_LE(slice_pool.chunks(), 4u) << "2 MB live at a time, twenty times";
+  EXPECT_LE(slice_pool.chunks() * kChunk, 16 * kMiB) << "2 MB live at a time, twenty times";
   EXPECT_EQ(test::allocated_after_collect(), 0u);
 }
 
