@@ -36,7 +36,16 @@ void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) noexcept 
 
 }  // namespace
 
-void forget_thread_id() noexcept { thread_id = 0; }
+uint32_t rename_thread() noexcept {
+  uint32_t before = thread_id;
+  thread_id = 0;
+  return before;
+}
+
+void Lock::rename_holder(uint32_t before) noexcept {
+  if (before != 0 && (word_.load(std::memory_order_relaxed) & ~kWaiters) == before)
+    word_.store(my_id(), std::memory_order_relaxed);
+}
 
 // Acquire on success: the previous holder's writes happen before ours.
 bool Lock::lock() noexcept {

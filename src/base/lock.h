@@ -16,6 +16,8 @@ class Lock {
   // False if this thread holds the lock already (only around fork): then it must not be unlocked either.
   bool lock() noexcept;
   void unlock() noexcept;
+  // In the child of a fork, for its only thread.
+  void rename_holder(uint32_t before) noexcept;
 
  private:
   void wait(uint32_t me) noexcept;
@@ -24,8 +26,8 @@ class Lock {
   std::atomic<uint32_t> word_{0};
 };
 
-// In the child of a fork the calling thread has a new id.
-void forget_thread_id() noexcept;
+// In the child of a fork the calling thread has a new id.  Returns the one that its locks still name.
+uint32_t rename_thread() noexcept;
 
 class [[nodiscard]] LockGuard {
  public:

@@ -58,7 +58,9 @@ bool parse(Kind kind, const char* text, size_t& out) noexcept {
 
 void set(const char* name, size_t length, const char* value) noexcept {
   if (length == strlen("STATS_FILE") && strncmp(name, "STATS_FILE", length) == 0) {
-    options.stats_file = value;
+    // A copy: programs write over their environment.
+    if (strlen(value) < sizeof options.stats_file) memcpy(options.stats_file, value, strlen(value) + 1);
+    else Text(STDERR_FILENO) << "hmalloc: HMALLOC_STATS_FILE is too long; ignored\n";
     return;
   }
   for (const Row& row : kRows) {
@@ -106,7 +108,7 @@ void print_options(int fd) noexcept {
   Text text(fd);
   text << "hmalloc: options";
   for (const Row& row : kRows) text << " " << row.name << "=" << uint64_t{options.*row.field};
-  if (options.stats_file != nullptr) text << " STATS_FILE=" << options.stats_file;
+  if (options.stats_file[0] != '\0') text << " STATS_FILE=" << options.stats_file;
   text << "\n";
 }
 

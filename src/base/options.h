@@ -1,6 +1,6 @@
 // The options, one row each.  Read once, from HMALLOC_<NAME>; ignored in setuid programs.
 //
-// HM_OPTION(field, NAME, kind, default, help)   kind: size takes K, M, G; ms, flag and choice take numbers or words
+// HM_OPTION(field, NAME, kind, default, help)   kinds: kSize takes K, M, G; kFlag 0 or 1; kStats 0, 1 or json; kNumber a number
 #pragma once
 #include "base/sizes.h"
 
@@ -19,7 +19,7 @@ struct Options {
 #define HM_OPTION_FIELD(field, name, kind, value, help) size_t field = value;
   HM_OPTIONS(HM_OPTION_FIELD)
 #undef HM_OPTION_FIELD
-  const char* stats_file = nullptr;  // HMALLOC_STATS_FILE: where SHOW_STATS goes instead of descriptor 2
+  char stats_file[256] = {};  // HMALLOC_STATS_FILE: where SHOW_STATS goes instead of descriptor 2; empty: there
 };
 extern Options options;
 

@@ -14,6 +14,9 @@ using namespace hm;
 #define HM_EXPORT __attribute__((visibility("default")))
 #define HM_WEAK __attribute__((weak))
 
+// What catching needs.  Where libstdc++ is absent nothing is thrown, and nothing of it is missed.
+asm(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch\n.weak _Unwind_Resume");
+
 extern "C" {
 // std::get_new_handler() and std::__throw_bad_alloc() of libstdc++, under their link names.
 HM_WEAK std::new_handler _ZSt15get_new_handlerv();
@@ -53,13 +56,16 @@ HM_COLD void* retry(size_t size, size_t alignment) {
   }
 }
 
-// The nothrow forms may be called by code that cannot unwind: a handler that throws ends there, as with libstdc++ it
-// would be caught.  So they ask no handler that could throw: null at once if there is none.
+// A handler may throw bad_alloc; the nothrow forms turn that into null.
 HM_COLD void* retry_nothrow(size_t size, size_t alignment) noexcept {
   for (;;) {
     std::new_handler make_room = handler();
     if (make_room == nullptr) return nullptr;
-    make_room();
+    try {
+      make_room();
+    } catch (...) {
+      return nullptr;
+    }
     if (void* block = allocate_aligned(alignment, size)) return block;
   }
 }

@@ -95,13 +95,19 @@ void* allocate_class(ClassIndex c) noexcept {
 LargeBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
   tick();
   LargeBlock got = allocate_large(size, alignment);
-  if (got.block == nullptr && size < kMaxRequest / 2 && collect()) got = allocate_large(size, alignment);
+  if (got.block == nullptr && size < kMaxRequest / 2) {
+    collect();
+    got = allocate_large(size, alignment);
+  }
   return got;
 }
 
 void* allocate_small(ClassIndex c) noexcept {
   void* block = allocate_class(c);
-  if (block == nullptr && collect()) block = allocate_class(c);
+  if (block == nullptr) {
+    collect();
+    block = allocate_class(c);
+  }
   return block != nullptr ? block : out_of_memory();
 }
 
@@ -198,12 +204,13 @@ void* reallocate(void* block, size_t size, const char* function) noexcept {
 
 size_t usable_size(const void* block, const char* function) noexcept { return find(block, function).capacity; }
 
+// A block may be larger than its class's last request: a realloc that shrinks by less than half stays where it is.
 void check_size(const void* block, size_t size, size_t alignment, const char* function) noexcept {
   if (!kChecked || block == nullptr) return;
   Found found = find(block, function);
-  size_t c = size > kSmallMax ? kClasses : aligned_class(size, alignment);
-  bool fits = found.kind == Found::kSmall ? c < kClasses && found.capacity == kClassSize[c]
-                                          : size > kSmallMax && size <= found.capacity;
+  size_t c = aligned_class(size, alignment);
+  bool own_class = found.kind == Found::kSmall && c < kClasses && found.capacity == kClassSize[c];
+  bool fits = size <= found.capacity && (size > found.capacity / 2 || own_class || alignment > kGranule);
   if (!fits && found.kind != Found::kLocal) misuse(function, block, "freed with a size it was not allocated with");
 }
 

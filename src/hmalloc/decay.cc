@@ -17,8 +17,8 @@ constexpr size_t kLooksPerRound = 1024;  // of each class's pool: bounds the pau
 std::atomic<uint64_t> last_round_ms{0};
 std::atomic<uint64_t> purged{0};
 
-size_t give_back(bool all) noexcept {
-  size_t bytes = slice_pool.purge(all) + purge_huge_blocks(all);
+size_t give_back(bool all, size_t local) noexcept {
+  size_t bytes = local + slice_pool.purge(all) + purge_huge_blocks(all);
   purged.fetch_add(bytes, std::memory_order_relaxed);
   return bytes;
 }
@@ -26,30 +26,31 @@ size_t give_back(bool all) noexcept {
 }  // namespace
 
 // Half a decay time a round, and two rounds for a slice: it goes back after half to one decay time.
-void decay(uint64_t now_ms) noexcept {
+void decay(uint64_t now_ms, size_t bytes) noexcept {
+  if (bytes > 0) purged.fetch_add(bytes, std::memory_order_relaxed);
   uint64_t last = last_round_ms.load(std::memory_order_relaxed);
   if (now_ms - last < options.decay_ms / 2) return;
   // One thread per round; the others go on.
   if (!last_round_ms.compare_exchange_strong(last, now_ms, std::memory_order_relaxed)) return;
-  registry.drain_dead(false);
+  size_t local = registry.drain_dead(false);
   superblock_pool.release_free(kLooksPerRound);
-  give_back(false);
+  give_back(false, local);
 }
 
 bool scavenge() noexcept {
-  registry.drain_dead(false);
+  size_t local = registry.drain_dead(false);
   registry.release_retired();
   superblock_pool.release_free(SIZE_MAX);
   last_round_ms.store(os::now_ms(), std::memory_order_relaxed);
-  return give_back(false) > 0;
+  return give_back(false, local) > 0;
 }
 
 bool collect() noexcept {
-  if (have_heap()) my_heap()->drain();
-  registry.drain_dead(true);
+  size_t local = have_heap() ? my_heap()->drain() : 0;
+  local += registry.drain_dead(true);
   registry.release_retired();
   superblock_pool.release_free(SIZE_MAX);
-  return give_back(true) > 0;
+  return give_back(true, local) > 0;
 }
 
 uint64_t purged_bytes() noexcept { return purged.load(std::memory_order_relaxed); }

@@ -4,8 +4,9 @@
 
 namespace hm {
 
-// From ticks of any heap: once in a decay time, looks through the pool, ended threads' heaps and freed slices.
-void decay(uint64_t now_ms) noexcept;
+// From ticks of any heap: once in a while, looks through the pool, ended threads' heaps and freed slices.  The heap has
+// given `bytes` of its local memory back itself.
+void decay(uint64_t now_ms, size_t bytes) noexcept;
 // A whole round by the scavenger's thread.  True if memory went back.
 bool scavenge() noexcept;
 // All of it, now (malloc_trim, hm_collect).  True if memory went back.

@@ -114,7 +114,6 @@ LargeBlock allocate_run(size_t size) noexcept {
   SlicePool::Run run = slice_pool.allocate(divide_up(size, kSlice), true);
   if (run.first == nullptr) return {nullptr, false};
   size_t slices = divide_up(size, kSlice);
-  run.first->run_bytes = size;
   run.first->block_size = static_cast<uint32_t>(slices * kSlice);
   run.first->tail = 0;
   for (size_t i = 1; i < slices; ++i) {
@@ -135,7 +134,10 @@ LargeBlock allocate_large(size_t size, size_t alignment) noexcept {
   return size <= kLargeMax && alignment <= kSlice ? allocate_run(size == 0 ? 1 : size) : allocate_huge(size, alignment);
 }
 
-size_t large_capacity(const Superblock& sb) noexcept { return sb.block_size; }
+// Statistics ask too, while the owner may be resizing.
+size_t large_capacity(const Superblock& sb) noexcept {
+  return std::atomic_ref(const_cast<uint32_t&>(sb.block_size)).load(std::memory_order_relaxed);
+}
 
 void free_large(Superblock& sb) noexcept {
   size_t slices = slices_in(sb);
@@ -153,8 +155,7 @@ bool resize_large(Superblock& sb, size_t size) noexcept {
   }
   for (size_t i = new_slices; i < old_slices; ++i) (&sb)[i].set_kind(SliceKind::kUnused);
   if (new_slices < old_slices) slice_pool.release((&sb)[new_slices], old_slices - new_slices);
-  sb.block_size = static_cast<uint32_t>(new_slices * kSlice);
-  sb.run_bytes = size;
+  std::atomic_ref(sb.block_size).store(static_cast<uint32_t>(new_slices * kSlice), std::memory_order_relaxed);
   return true;
 }
 
@@ -207,8 +208,7 @@ void* resize_huge(HugeHeader& header, size_t size) noexcept {
     set_kinds(header, false);
     if (!os::move(base, old_bytes, target, new_bytes)) {
       set_kinds(header, true);
-      os::unmap(target, new_bytes);
-      return nullptr;
+      return nullptr;  // target may be unmapped already, and somebody else's by now: its address space is let go
     }
     result = reinterpret_cast<HugeHeader*>(target + kHeaderAt);
     result->block = target + lead;

@@ -34,8 +34,11 @@ void LocalHeap::use(LocalChunk& chunk, size_t unit, uintptr_t from, uintptr_t to
   if (hm_local_tls_.free_chunk == 1) hm_local_tls_.free_chunk = address_of(&chunk);
 }
 
+hm_local_place_& LocalHeap::place() noexcept { return my_heap() == heap_ ? hm_local_tls_ : parked_; }
+
 void* LocalHeap::allocate_slow(size_t size) noexcept {
-  while (hm_local_tls_.end - hm_local_tls_.cursor < align_up(size, kGranule))
+  size_t bytes = align_up(std::max(size, size_t{1}), kGranule);
+  while (hm_local_tls_.end - hm_local_tls_.cursor < bytes)
     if (!next_region()) return nullptr;
   return hm_local_alloc(size);
 }
@@ -46,10 +49,13 @@ bool LocalHeap::next_region() noexcept {
 }
 
 bool LocalHeap::use_empty_unit() noexcept {
-  for (LocalChunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) {
+  for (LocalChunk* chunk = chunks(); chunk != nullptr; chunk = chunk->next) {
     if (chunk->empty == 0) continue;
     auto unit = static_cast<size_t>(std::countr_zero(chunk->empty));
-    chunk->empty &= chunk->empty - 1;
+    uint64_t bit = chunk->empty & -chunk->empty;
+    chunk->empty &= ~bit;
+    chunk->dirty &= ~bit;
+    chunk->dirty_before &= ~bit;
     use(*chunk, unit, unit_start(*chunk, unit), unit_start(*chunk, unit) + kUnit);
     return true;
   }
@@ -58,12 +64,13 @@ bool LocalHeap::use_empty_unit() noexcept {
 
 void LocalHeap::coalesce(LocalChunk& chunk, size_t unit) noexcept {
   chunk.units[unit] = {0, 0};
-  if (hm_local_tls_.unit != &chunk.units[unit]) {
+  if (place().unit != &chunk.units[unit]) {
     chunk.empty |= uint64_t{1} << unit;
+    chunk.dirty |= uint64_t{1} << unit;
     return;
   }
-  hm_local_tls_.cursor = unit_start(chunk, unit);
-  hm_local_tls_.end = hm_local_tls_.cursor + kUnit;
+  place().cursor = unit_start(chunk, unit);
+  place().end = place().cursor + kUnit;
 }
 
 // The flag is cleared before the bytes are read, by an exchange so that the two keep their order: a byte that is set
@@ -85,7 +92,7 @@ void LocalHeap::count_remote_frees(LocalChunk& chunk, size_t unit) noexcept {
 // units, from where the last search ended: a barren round is paid for by the 29 units of the chunk that follows it.
 bool LocalHeap::use_hole() noexcept {
   for (size_t left = count_ * (kUnitsInChunk - kFirstUnit); left > 0; --left) {
-    if (hole_chunk_ == nullptr) hole_chunk_ = chunks_;
+    if (hole_chunk_ == nullptr) hole_chunk_ = chunks();
     if (use_hole_in(*hole_chunk_, hole_unit_)) return true;
     if (++hole_unit_ < kUnitsInChunk) continue;
     hole_unit_ = kFirstUnit;
@@ -119,23 +126,25 @@ bool LocalHeap::map_chunk() noexcept {
   if (chunk == nullptr) return false;
   chunk->owner.store(heap_, std::memory_order_relaxed);
   chunk->empty = ~uint64_t{0} >> (64 - kUnitsInChunk) & ~uint64_t{0} << kFirstUnit;
-  chunk->next = chunks_;
-  chunks_ = chunk;
+  chunk->next = chunks();
+  chunks_.store(chunk, std::memory_order_release);
   ++count_;
   AddressMap::set(chunk, ChunkKind::kLocal);
   return true;
 }
 
 // Chunks stay: a thread that frees a block of ours may still be about to set its flag in the chunk's front.
-size_t LocalHeap::release() noexcept {
+size_t LocalHeap::release(bool all) noexcept {
   size_t bytes = 0;
-  for (LocalChunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) {
+  for (LocalChunk* chunk = chunks(); chunk != nullptr; chunk = chunk->next) {
     for (size_t unit = kFirstUnit; unit < kUnitsInChunk; ++unit) count_remote_frees(*chunk, unit);
-    for (uint64_t left = chunk->empty; left != 0;) {
-      auto unit = static_cast<size_t>(std::countr_zero(left));
-      auto n = static_cast<size_t>(std::countr_one(left >> unit));
-      if (os::purge(reinterpret_cast<void*>(unit_start(*chunk, unit)), n * kUnit)) bytes += n * kUnit;
-      left &= unit + n < 64 ? ~uint64_t{0} << (unit + n) : 0;
+    uint64_t due = chunk->dirty_before | (all ? chunk->dirty : 0);
+    chunk->dirty_before = all ? 0 : chunk->dirty;
+    chunk->dirty = 0;
+    for (; due != 0; due &= due - 1) {
+      auto unit = static_cast<size_t>(std::countr_zero(due));
+      if (os::purge(reinterpret_cast<void*>(unit_start(*chunk, unit)), kUnit)) bytes += kUnit;
+      else chunk->dirty |= due & -due;
     }
   }
   return bytes;
@@ -148,7 +157,7 @@ void LocalHeap::park() noexcept {
 void LocalHeap::resume() noexcept { hm_local_tls_ = parked_; }
 
 bool LocalHeap::is_valid() noexcept {
-  for (LocalChunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next)
+  for (LocalChunk* chunk = chunks(); chunk != nullptr; chunk = chunk->next)
     for (size_t unit = kFirstUnit; unit < kUnitsInChunk; ++unit) {
       size_t live = 0;
       for (size_t g = unit * kUnitGranules; g < (unit + 1) * kUnitGranules; ++g) live += size_at(*chunk, g) != 0;
@@ -180,7 +189,8 @@ void free_local(void* block, const char* function) noexcept {
   if (chunk.owner.load(std::memory_order_relaxed) != my_heap()) {
     // Release: our accesses to the block come before the owner's reuse of it.
     chunk.sizes[granule].store(kRemoteFreed, std::memory_order_release);
-    chunk.remote[unit].store(1, std::memory_order_release);
+    // An exchange, so that the owner's exchange is ordered behind all of several frees, not only the last.
+    chunk.remote[unit].exchange(1, std::memory_order_acq_rel);
     return;
   }
   hm_local_tls_.free_chunk = address_of(&chunk);

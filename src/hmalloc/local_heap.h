@@ -33,8 +33,9 @@ struct LocalChunk {
   std::atomic<ThreadHeap*> owner;                // changes only with the thread of a heap, hence never; any thread
   LocalChunk* next;                              // the owner
   uint64_t empty;                                // bit i: unit i holds no block; the owner
+  uint64_t dirty, dirty_before;                  // of these, in use since the last round of decay, or the one before
   std::atomic<uint8_t> remote[kUnitsInChunk];    // unit i has bytes kRemoteFreed; set by any thread
-  char rest[HM_LOCAL_SIZES_ - HM_LOCAL_COUNTS_ - kUnitsInChunk * 9 - 24];
+  char rest[HM_LOCAL_SIZES_ - HM_LOCAL_COUNTS_ - kUnitsInChunk * 9 - 40];
   std::atomic<uint8_t> sizes[kChunk / kGranule]; // L1
 
   static LocalChunk& of(uintptr_t address) noexcept {
@@ -51,13 +52,13 @@ class LocalHeap {
   void coalesce(LocalChunk& chunk, size_t unit) noexcept;
   // Counts what other threads freed in a unit.
   void count_remote_frees(LocalChunk& chunk, size_t unit) noexcept;
-  // Gives pages and chunks without blocks back to the system.  Returns bytes.
-  size_t release() noexcept;
+  // Gives pages of empty units back to the system: those that have been empty for a round, or all.  Returns bytes.
+  size_t release(bool all) noexcept;
   // At thread exit and when the heap is inherited: the bump state between thread and heap.
   void park() noexcept;
   void resume() noexcept;
 
-  LocalChunk* chunks() const noexcept { return chunks_; }
+  LocalChunk* chunks() const noexcept { return chunks_.load(std::memory_order_acquire); }  // statistics too
   bool is_valid() noexcept;
 
  private:
@@ -67,9 +68,11 @@ class LocalHeap {
   bool use_hole_in(LocalChunk& chunk, size_t unit) noexcept;
   bool map_chunk() noexcept;
   void use(LocalChunk& chunk, size_t unit, uintptr_t from, uintptr_t to) noexcept;
+  // Where the bump state is: with the thread that uses the heap, or parked.
+  hm_local_place_& place() noexcept;
 
   ThreadHeap* heap_;
-  LocalChunk* chunks_ = nullptr;
+  std::atomic<LocalChunk*> chunks_{nullptr};  // written by the owner; a chunk is complete before it is in
   uint32_t count_ = 0;
   LocalChunk* hole_chunk_ = nullptr;  // where the search for holes goes on
   size_t hole_unit_ = kFirstUnit;

@@ -40,6 +40,7 @@ void detach(void* pointer) noexcept {
 }
 
 ThreadHeap* Registry::create() noexcept {
+  link_start();
   ThreadHeap* heap = ThreadHeap::create();
   if (heap == nullptr) return nullptr;
   LockGuard guard(lock_);
@@ -80,7 +81,8 @@ ThreadHeap* Registry::attach() noexcept {
   return heap;
 }
 
-void Registry::drain_dead(bool all) noexcept {
+size_t Registry::drain_dead(bool all) noexcept {
+  size_t bytes = 0;
   ThreadHeap* taken = nullptr;
   {
     LockGuard guard(lock_);
@@ -101,7 +103,7 @@ void Registry::drain_dead(bool all) noexcept {
   while (taken != nullptr) {
     ThreadHeap* heap = taken;
     taken = heap->next_dead;
-    heap->drain();
+    bytes += heap->drain();
     LockGuard guard(lock_);
     heap->drained = true;
     heap->next_dead = nullptr;
@@ -109,6 +111,7 @@ void Registry::drain_dead(bool all) noexcept {
     while (*link != nullptr) link = &(*link)->next_dead;
     *link = heap;
   }
+  return bytes;
 }
 
 size_t Registry::release_retired() noexcept {
@@ -140,11 +143,12 @@ void take(Lock& lock) noexcept {
 }
 }  // namespace
 
+// The fallback's holder may take the registry's lock, so it comes first; from then on no other thread is in here.
 void Registry::before_fork() noexcept {
-  bool mine = lock_.lock();  // from here on no other thread is in this function
+  bool mine = fallback_lock_.lock();
   held.count = 0;
-  if (mine) held.locks[held.count++] = &lock_;
-  take(fallback_lock_);
+  if (mine) held.locks[held.count++] = &fallback_lock_;
+  take(lock_);
   for_each_global_lock(take);
 }
 
@@ -153,13 +157,25 @@ void Registry::after_fork_in_parent() noexcept {
 }
 
 // Other threads' heaps may have been copied in the middle of a change: they stay readable, so that their blocks can be
-// freed, and are never used again.
+// freed, and are never used again.  Only this thread's, the fallback and the dead ones, all under our locks, are whole.
 void Registry::after_fork_in_child() noexcept {
-  forget_thread_id();
+  rename_locks();
   scavenger.after_fork_in_child();
   for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next)
-    if (heap->live && heap != my_heap() && heap != fallback_) heap->stranded = true;
+    heap->stranded = heap->stranded || (heap != my_heap() && heap != fallback_);
+  for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead) heap->stranded = false;
   after_fork_in_parent();
+}
+
+// The thread has a new id in the child; locks that it holds must name that.
+void Registry::rename_locks() noexcept {
+  uint32_t before = rename_thread();
+  auto rename = [before](Lock& lock) { lock.rename_holder(before); };
+  rename(lock_);
+  rename(fallback_lock_);
+  for_each_global_lock(rename);
+  if (!have_heap()) return;
+  for (ThreadHeap::ClassState& state : my_heap()->classes) rename(state.retired.lock());
 }
 
 }  // namespace hm

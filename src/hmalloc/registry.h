@@ -23,8 +23,8 @@ class Registry {
     return fallback_ == nullptr ? nullptr : visit(*fallback_);
   }
   // Of heaps without a thread: everything to pool and chunks; if not `all`, only of those that were dead at
-  // the last call too: a successor may want the others as they are.
-  void drain_dead(bool all) noexcept;
+  // the last call too: a successor may want the others as they are.  Returns the bytes of local memory that went back.
+  size_t drain_dead(bool all) noexcept;
   // Of all heaps: wholly free retired superblocks to their chunks.  Returns how many.
   size_t release_retired() noexcept;
 
@@ -44,6 +44,7 @@ class Registry {
   ThreadHeap* create() noexcept;
   ThreadHeap* pop_dead() noexcept;
   void publish(ThreadHeap& heap) noexcept;
+  void rename_locks() noexcept;
 
   Lock lock_;
   Lock fallback_lock_;
@@ -54,6 +55,8 @@ class Registry {
 };
 extern Registry registry;
 
+// Does nothing; a call to it makes a static link take start.o, with the library's constructor, out of the archive.
+void link_start() noexcept;
 // True once this thread's heap is gone for good.
 bool thread_has_ended() noexcept;
 

@@ -127,9 +127,33 @@ bool SlicePool::unmap_if_unused(ChunkHeader& chunk) noexcept {
   return false;
 }
 
+namespace {
+
+constexpr size_t kStateGroup = 8;  // slices whose states fill a page of 4 KB, or four of them
+
+// The groups of slices that have any of these.
+uint64_t whole_groups(uint64_t slices) noexcept {
+  uint64_t groups = 0;
+  for (size_t at = 0; at < kSlicesInChunk; at += kStateGroup)
+    if ((slices & mask_of(at, kStateGroup)) != 0) groups |= mask_of(at, kStateGroup);
+  return groups;
+}
+
+// States of free slices are all FREE (S3), which is zero: their pages can go too.
+void purge_states(ChunkHeader& chunk, uint64_t free_slices) noexcept {
+  for (size_t at = 0; at < kSlicesInChunk; at += kStateGroup) {
+    uint64_t group = mask_of(at, kStateGroup) & kAllSlices;
+    if (group == 0 || (free_slices & group) != group) continue;
+    os::purge(reinterpret_cast<void*>(start_of(chunk) + kNarrowStates + at * kNarrowArea), kStateGroup * kNarrowArea);
+    os::purge(reinterpret_cast<void*>(start_of(chunk) + kWideStates + at * kWideArea), kStateGroup * kWideArea);
+  }
+}
+
+}  // namespace
+
 // What is due in one chunk goes back with the lock released: meanwhile these slices are neither free nor used.
 size_t SlicePool::purge_chunk(ChunkHeader& chunk, bool all) noexcept {
-  uint64_t due;
+  uint64_t due, claimed;
   {
     LockGuard guard(lock_);
     due = chunk.dirty_before | (all ? chunk.dirty : 0);
@@ -138,7 +162,8 @@ size_t SlicePool::purge_chunk(ChunkHeader& chunk, bool all) noexcept {
     if (due == 0) return 0;
     size_t bytes = static_cast<size_t>(std::popcount(due)) * kSlice;
     if (chunk.dirty_before == 0 && unmap_if_unused(chunk)) return bytes;
-    chunk.free &= ~due;
+    claimed = whole_groups(due) & chunk.free;
+    chunk.free &= ~claimed;
     if (chunk.free == 0) close(chunk);
   }
   uint64_t refused = 0;
@@ -149,9 +174,10 @@ size_t SlicePool::purge_chunk(ChunkHeader& chunk, bool all) noexcept {
     if (!os::purge(reinterpret_cast<void*>(start_of(chunk) + slice * kSlice), n * kSlice)) refused |= mask;
     left &= ~mask;
   }
+  purge_states(chunk, claimed);
   LockGuard guard(lock_);
   if (chunk.free == 0) open(chunk);
-  chunk.free |= due;
+  chunk.free |= claimed;
   chunk.dirty |= refused;  // still resident; tried again next round
   return static_cast<size_t>(std::popcount(due & ~refused)) * kSlice;
 }

@@ -30,4 +30,7 @@ __attribute__((constructor(101))) void start() noexcept {
 __attribute__((destructor(101))) void finish() noexcept { print_stats_at_exit(); }
 
 }  // namespace
+
+void link_start() noexcept {}
+
 }  // namespace hm

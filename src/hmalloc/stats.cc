@@ -193,7 +193,7 @@ void print_stats(int fd, bool json) noexcept {
 void print_stats_at_exit() noexcept {
   if (options.show_stats == 0) return;
   int fd = STDERR_FILENO;
-  if (options.stats_file != nullptr) {
+  if (options.stats_file[0] != '\0') {
     fd = open(options.stats_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (fd < 0) {
       Text(STDERR_FILENO) << "hmalloc: cannot write HMALLOC_STATS_FILE=" << options.stats_file << "\n";

@@ -56,9 +56,8 @@ struct alignas(2 * kLine) Superblock {
   uint8_t tail = 0;           // slices back to the first one
   BlockState* states = nullptr;
   std::atomic<ThreadHeap*> owner_{nullptr};
-  uint32_t block_size = 0;
+  uint32_t block_size = 0;    // of a large run: its length
   uint32_t blocks = 0;
-  size_t run_bytes = 0;       // of a large run: what the program asked for
   // ---- written by the holder
   alignas(kLine) uint32_t cursor = 0;  // first state the sweep has not seen yet
   Superblock* next = nullptr;          // in a SuperblockQueue

@@ -9,7 +9,7 @@ constinit SuperblockPool superblock_pool;
 
 namespace {
 constexpr size_t kLooks = 8;  // superblocks swept in vain before a fresh one is opened
-constexpr size_t least_free(ClassIndex c) { return blocks_of(c) / 8; }
+constexpr size_t least_free(ClassIndex c) { return blocks_of(c) / 16; }
 }  // namespace
 
 void release(Superblock& sb) noexcept {
@@ -53,27 +53,27 @@ size_t SuperblockPool::release_free(size_t looks) noexcept {
 
 // Every superblock once: the free ones to their chunks, of the wanted class those with room to the front.
 bool SuperblockPool::search(ClassIndex wanted) noexcept {
-  bool found = release_free(SIZE_MAX) + registry.release_retired() > 0;
+  size_t found = release_free(SIZE_MAX) + registry.release_retired();
   SuperblockQueue& queue = this->queue(wanted);
   for (size_t n = queue.count(); n > 0; --n) {
     Superblock* sb = queue.pop();
     if (sb == nullptr) break;
     bool roomy = sb->free_blocks() >= least_free(wanted);
     roomy ? queue.push_front(*sb) : queue.push(*sb);
-    found = found || roomy;
+    found += roomy;
   }
-  return found;
+  return found * 16 >= slice_pool.chunks() * kSlicesInChunk;
 }
 
 Superblock* SuperblockPool::fresh(ClassIndex c) noexcept {
   size_t slices = slices_of(c);
   SlicePool::Run run = slice_pool.allocate(slices, false);
   if (run.first == nullptr && slice_pool.chunks() >= search_at_chunks_.load(std::memory_order_relaxed)) {
-    if (search(c)) {
-      if (Superblock* sb = claim(c)) return sb;
-    } else {
+    // A search that found little is not repeated before the footprint has grown by an eighth; one that found much has
+    // paid for itself.
+    if (!search(c))
       search_at_chunks_.store(slice_pool.chunks() + slice_pool.chunks() / 8 + 1, std::memory_order_relaxed);
-    }
+    if (Superblock* sb = claim(c)) return sb;
   }
   if (run.first == nullptr) run = slice_pool.allocate(slices, true);
   if (run.first == nullptr) {

@@ -10,7 +10,7 @@ namespace hm {
 class SuperblockPool {
  public:
   void push(Superblock& sb) noexcept { queue(sb.class_index()).push(sb); }
-  // The first of a few that is at least an eighth empty (Hoard's empty fraction is a quarter: hoard.txt, section 3).
+  // The first of a few that is at least a sixteenth empty (Hoard's empty fraction is a quarter: hoard.txt, section 3).
   Superblock* claim(ClassIndex c) noexcept;
   // A superblock of class c from slices, from new memory in the end.  Before the footprint grows by another eighth,
   // the whole pool is searched once: so it stays within a stated factor of what is in use (docs/design.md).
@@ -20,7 +20,7 @@ class SuperblockPool {
   SuperblockQueue& queue(ClassIndex c) noexcept { return queues_[raw(c)]; }
 
  private:
-  bool search(ClassIndex wanted) noexcept;
+  bool search(ClassIndex wanted) noexcept;  // true: a sixteenth of the footprint was found
   std::array<SuperblockQueue, kClasses> queues_;
   std::atomic<size_t> search_at_chunks_{2};  // raised by a search in vain; relaxed, a race costs a search
 };

@@ -20,7 +20,7 @@ constexpr size_t kFirstEntries = 127;          // limits start here, and grow wh
 constexpr size_t kFirstBytes = 16 * kKiB;      // of one cache, at first
 constexpr size_t kMostBytes = 256 * kKiB;      // of one cache, when grown
 constexpr uint16_t kSwing = 4 * kHarvestGroup; // blocks allocated in a row that speak of batches
-constexpr size_t kMostRetired = 8;             // superblocks that a heap keeps to itself
+constexpr size_t kMostRetired = 4;             // superblocks that a heap keeps to itself
 constexpr size_t kOwnLooks = 4;
 constexpr size_t kChunksWorthScavenging = 8;
 constexpr uint16_t kStream = 8192;             // blocks allocated without an overflow: others free them
@@ -204,7 +204,7 @@ void ThreadHeap::act_on_tick() noexcept {
     state.grown = false;
     release_free(state.retired, kMostRetired);
   }
-  decay(now);
+  decay(now, local.release(false));
 }
 
 // With a limit of zero every free goes straight to FREE, until the next refill: an idle cache pins no superblock.
@@ -217,9 +217,9 @@ void ThreadHeap::release_idle(ClassIndex c) noexcept {
   while (Superblock* sb = state.retired.pop()) sb->wholly_free() ? release(*sb) : superblock_pool.push(*sb);
 }
 
-void ThreadHeap::drain() noexcept {
+size_t ThreadHeap::drain() noexcept {
   for (size_t c = 0; c < kClasses; ++c) release_idle(ClassIndex(c));
-  local.release();
+  return local.release(true);
 }
 
 bool ThreadHeap::is_valid() noexcept {

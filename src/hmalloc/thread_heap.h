@@ -66,7 +66,8 @@ struct ThreadHeap {
   // The cache of the block's class is full.  An own block goes straight to FREE: its state byte is warm here.
   bool give_back_own(Superblock& sb, BlockState& state) noexcept {
     if (HM_UNLIKELY(sb.owner() != this) || HM_UNLIKELY(refilled[raw(sb.class_index())])) return false;
-    if (HM_UNLIKELY(--operations_to_tick == 0)) return false;
+    if (HM_UNLIKELY(operations_to_tick == 1)) return false;  // overflow() lets it tick
+    --operations_to_tick;
     state.give_back();
     return true;
   }
@@ -76,8 +77,9 @@ struct ThreadHeap {
     if (HM_UNLIKELY(--operations_to_tick == 0)) act_on_tick();
   }
 
-  // Everything that nobody needs goes back to chunks and pool: caches, current and retired superblocks.
-  void drain() noexcept;
+  // Everything that nobody needs goes back to chunks and pool: caches, current and retired superblocks; of local memory
+  // to the system.  Returns bytes of the latter.
+  size_t drain() noexcept;
   bool is_valid() noexcept;  // the user of the heap
 
  private:

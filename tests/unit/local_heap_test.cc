@@ -62,7 +62,7 @@ TEST(LocalHeap, EverySizeIsAlignedKnownAndDistinct) {
 
 TEST(LocalHeap, LargerRequestsAreGeneralBlocks) {
   void* block = hm_local_alloc(HM_LOCAL_MAX + 1);
-  EXPECT_EQ(AddressMap::kind(address_of(block)), ChunkKind::kUnits);
+  EXPECT_EQ(AddressMap::kind(address_of(block)), ChunkKind::kSlices);
   hm_local_free(block);
   EXPECT_EQ(hm_local_alloc(SIZE_MAX), nullptr);
   EXPECT_EQ(hm_local_alloc(SIZE_MAX - 14), nullptr);

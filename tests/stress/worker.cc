@@ -1,0 +1,134 @@
+#include "worker.h"
+
+#include <hmalloc/hmalloc.h>
+#include <pthread.h>
+
+#include "hmalloc/thread_heap.h"
+
+namespace stress {
+
+Table table;
+std::atomic<bool> done{false};
+
+namespace {
+
+pthread_key_t late_key();
+
+class Worker {
+ public:
+  Worker(const Plan& plan, uint64_t life) : plan_(plan), random_(seed * 1000003 + life), held_(32 + random_() % 400) {}
+
+  void step() {
+    Block*& mine = held_[random_() % held_.size()];
+    switch (random_() % 16) {
+      case 0: case 1: case 2:
+        mine = table.exchange(random_(), mine);
+        if (mine != nullptr) check(mine);
+        break;
+      case 3:
+        if (mine != nullptr) mine = resize(mine, random_size(mine->kind, random_), random_);
+        break;
+      case 4: case 5: case 6: case 7: case 8: drop(mine); break;
+      case 9:
+        burst();
+        break;
+      default:
+        drop(mine);
+        mine = fresh();
+    }
+  }
+
+  // Rare operations, which look at everybody's memory.
+  void step_aside() {
+    switch (random_() % 8) {
+      case 0: hm_collect(); break;
+      case 1: case 2: look_at_stats(); break;
+      case 3:
+        if (hm::have_heap() && !hm::my_heap()->is_valid()) fail("this thread's heap is not valid");
+        break;
+      default: break;
+    }
+  }
+
+  // To the table first: a thread's blocks outlive it.
+  void leave() {
+    for (Block*& mine : held_) {
+      if (random_() % 4 != 0) mine = table.exchange(random_(), mine);
+      drop(mine);
+    }
+  }
+
+  uint64_t operations() { return 2000 + random_() % 60000; }
+
+ private:
+  Block* fresh() {
+    Kind kind = plan_.kinds[random_() % plan_.kinds.size()];
+    return allocate(kind, random_size(kind, random_), random_);
+  }
+  void drop(Block*& block) {
+    if (block != nullptr) release(block, random_);
+    block = nullptr;
+  }
+  // Many blocks of one size at once, freed in order: caches overflow and superblocks run empty.
+  void burst() {
+    Kind kind = plan_.kinds[random_() % plan_.kinds.size()];
+    size_t size = random_size(kind, random_), n = kind == kLarge ? 3 : random_() % 300;
+    std::vector<Block*> blocks;
+    for (size_t i = 0; i < n; ++i) blocks.push_back(allocate(kind, size, random_));
+    for (Block* block : blocks) {
+      if (random_() % 8 == 0) block = table.exchange(random_(), block);
+      drop(block);
+    }
+  }
+  static void look_at_stats() {
+    hm_stats stats;
+    hm_stats_get(&stats);
+    if (stats.live_heaps > stats.heaps || stats.heaps == 0) fail("statistics make no sense");
+  }
+
+  const Plan& plan_;
+  Random random_;
+  std::vector<Block*> held_;
+};
+
+// A destructor of thread-specific data that sets its value again: the next round comes after the thread's heap is gone.
+void late(void* block) {
+  hm_free(block);
+  Random random(reinterpret_cast<uintptr_t>(block));
+  release(allocate(kGeneral, random_size(kGeneral, random), random), random);
+  release(allocate(kLocal, random_size(kLocal, random), random), random);
+  if (random() % 2 == 0) pthread_setspecific(late_key(), hm_malloc(100));
+}
+
+pthread_key_t late_key() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made;
+    pthread_key_create(&made, late);
+    return made;
+  }();
+  return key;
+}
+
+}  // namespace
+
+void live(const Plan& plan, uint64_t life) {
+  if (life % 3 == 0) pthread_setspecific(late_key(), hm_malloc(100));
+  Worker worker(plan, life);
+  uint64_t operations = worker.operations();
+  for (uint64_t i = 0; i < operations && !done.load(std::memory_order_relaxed); ++i) {
+    worker.step();
+    if (i % 512 == 0) worker.step_aside();
+  }
+  worker.leave();
+  if (hm::have_heap() && !hm::my_heap()->is_valid()) fail("an ending thread's heap is not valid");
+}
+
+void live_as_child(const Plan& plan, uint64_t life) {
+  Worker worker(plan, life);
+  for (int i = 0; i < 3000; ++i) worker.step();
+  hm_collect();
+  worker.leave();
+  if (hm::have_heap() && !hm::my_heap()->is_valid()) fail("the child's heap is not valid");
+}
+
+}  // namespace stress

@@ -1,0 +1,38 @@
+// One thread of the stress: it works for a while and ends, and a successor inherits its heap.
+#pragma once
+#include <array>
+#include <atomic>
+#include <vector>
+
+#include "blocks.h"
+
+namespace stress {
+
+struct Plan {
+  double seconds = 4;
+  unsigned threads = 4;
+  bool forks = true;
+  std::vector<Kind> kinds{kGeneral, kGeneral, kGeneral, kShared, kShared, kLocal, kLocal, kLarge};
+};
+
+// Blocks that belong to nobody: any thread takes one by exchanging it for one of its own, or for nothing.
+class Table {
+ public:
+  Block* exchange(size_t slot, Block* block) {
+    return slots_[slot % kSlots].exchange(block, std::memory_order_acq_rel);
+  }
+  static constexpr size_t kSlots = 1024;
+
+ private:
+  std::array<std::atomic<Block*>, kSlots> slots_{};
+};
+extern Table table;
+extern std::atomic<bool> done;
+
+// One life: a random number of operations, then everything still held goes to the table or back.
+void live(const Plan& plan, uint64_t life);
+
+// What a child of a fork does, on the thread that forked.
+void live_as_child(const Plan& plan, uint64_t life);
+
+}  // namespace stress
