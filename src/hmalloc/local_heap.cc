@@ -1,24 +1,44 @@
 #include "hmalloc/local_heap.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "base/address_map.h"
 #include "base/os_pages.h"
 #include "base/report.h"
 #include "hmalloc/thread_heap.h"
 
-__thread struct hm_local_place_ hm_local_tls_ = {0, 0, 0, 1, nullptr};
+__thread struct hm_local_place_ hm_local_tls_ = hm::kNoPlace;
 
 namespace hm {
 namespace {
 
-constexpr size_t kLeastHole = 4 * kKiB;  // shorter free stretches wait until their unit is empty
+template <size_t... I>
+consteval hm_local_cache_ all_tops(void** top, std::index_sequence<I...>) {
+  return {{((void)I, top)...}};
+}
+
+}  // namespace
+
+constinit NoLocalCache no_local_cache = {
+    all_tops(&no_local_cache.stack[HM_LOCAL_SLOTS_ - 1], std::make_index_sequence<HM_LOCAL_CACHED_ + 1>{}), {}};
+
+namespace {
+
+constexpr size_t kLeastHole = 256;  // shorter free stretches wait until their unit is empty
 
 uintptr_t unit_start(const LocalChunk& chunk, size_t unit) { return address_of(&chunk) + unit * kUnit; }
 size_t unit_of(uintptr_t address) { return address % kChunk / kUnit; }
 
 uint8_t size_at(const LocalChunk& chunk, size_t granule) {
   return chunk.sizes[granule].load(std::memory_order_relaxed);  // L2: one writer
+}
+// Of eight granules from here on, how many come before the first that a block starts in.
+size_t free_granules(const LocalChunk& chunk, size_t granule) {
+  uint64_t bytes;
+  memcpy(&bytes, &chunk.sizes[granule], sizeof bytes);  // a remote free that it misses is counted later
+  return bytes == 0 ? 8 : static_cast<size_t>(std::countr_zero(bytes)) / 8;
 }
 void set_size(LocalChunk& chunk, size_t granule, uint8_t size) {
   chunk.sizes[granule].store(size, std::memory_order_relaxed);
@@ -37,15 +57,21 @@ void LocalHeap::use(LocalChunk& chunk, size_t unit, uintptr_t from, uintptr_t to
 hm_local_place_& LocalHeap::place() noexcept { return my_heap() == heap_ ? hm_local_tls_ : parked_; }
 
 void* LocalHeap::allocate_slow(size_t size) noexcept {
-  size_t bytes = align_up(std::max(size, size_t{1}), kGranule);
+  size_t bytes = hm_local_granules_(size) * kGranule;
   while (hm_local_tls_.end - hm_local_tls_.cursor < bytes)
-    if (!next_region()) return nullptr;
+    if (!next_region(bytes)) return nullptr;
   return hm_local_alloc(size);
 }
 
 // The paper's LSL, without its traversal: a unit is current, empty (a bit), or full (nowhere).
-bool LocalHeap::next_region() noexcept {
-  return use_empty_unit() || use_hole() || (map_chunk() && use_empty_unit());
+bool LocalHeap::next_region(size_t least) noexcept {
+  if (in_holes_) {
+    LocalChunk& chunk = LocalChunk::of(hm_local_tls_.chunk);
+    size_t unit = static_cast<size_t>(hm_local_tls_.unit - chunk.units);
+    if (use_hole_in(chunk, unit, hm_local_tls_.end, least)) return true;
+    in_holes_ = false;
+  }
+  return use_empty_unit() || use_hole(least) || (map_chunk() && use_empty_unit());
 }
 
 bool LocalHeap::use_empty_unit() noexcept {
@@ -88,37 +114,78 @@ void LocalHeap::count_remote_frees(LocalChunk& chunk, size_t unit) noexcept {
   if (freed > 0 && chunk.units[unit].freed == chunk.units[unit].allocated) coalesce(chunk, unit);
 }
 
-// Before new memory: what other threads freed, and long free stretches between long-lived blocks.  One round over all
+// Before new memory: what other threads freed, and free stretches between longer-lived blocks.  One round over all
 // units, from where the last search ended: a barren round is paid for by the 29 units of the chunk that follows it.
-bool LocalHeap::use_hole() noexcept {
+bool LocalHeap::use_hole(size_t least) noexcept {
   for (size_t left = count_ * (kUnitsInChunk - kFirstUnit); left > 0; --left) {
     if (hole_chunk_ == nullptr) hole_chunk_ = chunks();
-    if (use_hole_in(*hole_chunk_, hole_unit_)) return true;
-    if (++hole_unit_ < kUnitsInChunk) continue;
-    hole_unit_ = kFirstUnit;
-    hole_chunk_ = hole_chunk_->next;
+    LocalChunk& chunk = *hole_chunk_;
+    size_t unit = hole_unit_;
+    if (++hole_unit_ == kUnitsInChunk) {
+      hole_unit_ = kFirstUnit;
+      hole_chunk_ = chunk.next;
+    }
+    count_remote_frees(chunk, unit);
+    if ((chunk.empty >> unit & 1) != 0) return use_empty_unit();
+    if (is_sparse(chunk, unit) && use_hole_in(chunk, unit, unit_start(chunk, unit), least)) return in_holes_ = true;
   }
   return false;
 }
 
-bool LocalHeap::use_hole_in(LocalChunk& chunk, size_t unit) noexcept {
-  count_remote_frees(chunk, unit);
-  if ((chunk.empty >> unit & 1) != 0) return use_empty_unit();
-  const hm_local_unit_& counts = chunk.units[unit];
-  bool current = &counts == hm_local_tls_.unit;
-  if (current && hm_local_tls_.end - hm_local_tls_.cursor >= kLeastHole) return true;  // it has just become empty
-  if (counts.freed < counts.allocated / 4 * 3) return false;
-  uintptr_t from = current ? hm_local_tls_.end : unit_start(chunk, unit);
-  uintptr_t end = unit_start(chunk, unit) + kUnit;
-  while (from < end) {
-    uintptr_t to = from;
-    while (to < end && size_at(chunk, to % kChunk / kGranule) == 0) to += kGranule;
-    if (to - from >= kLeastHole) return use(chunk, unit, from, to), true;
-    // The length of a block that was freed elsewhere just now is gone: the rest of the unit waits.
-    if (to == end || size_at(chunk, to % kChunk / kGranule) == kRemoteFreed) break;
-    from = to + size_at(chunk, to % kChunk / kGranule) * kGranule;
+// Half of its blocks were freed since it was last looked through.  Lifetimes are mixed then, and caches serve them
+// better than bumping does: from here on this heap has them.
+bool LocalHeap::is_sparse(LocalChunk& chunk, size_t unit) noexcept {
+  hm_local_unit_& counts = chunk.units[unit];
+  if (counts.freed < counts.allocated / 2 || counts.freed == 0 || &counts == hm_local_tls_.unit) return false;
+  counts.allocated -= counts.freed;
+  counts.freed = 0;
+  if (place().cache == &no_local_cache.tops) map_cache();
+  return true;
+}
+
+bool LocalHeap::use_hole_in(LocalChunk& chunk, size_t unit, uintptr_t from, size_t least) noexcept {
+  size_t granule = (from - address_of(&chunk)) / kGranule, end = (unit + 1) * kUnitGranules;
+  size_t wanted = std::max(least, kLeastHole) / kGranule;
+  while (granule < end) {
+    size_t hole = granule;
+    while (granule < end && free_granules(chunk, granule) == 8) granule += 8;
+    if (granule < end) granule += free_granules(chunk, granule);
+    granule = std::min(granule, end);
+    uintptr_t base = address_of(&chunk);
+    if (granule - hole >= wanted) return use(chunk, unit, base + hole * kGranule, base + granule * kGranule), true;
+    if (granule == end) break;
+    uint8_t byte = size_at(chunk, granule);
+    if (byte == kRemoteFreed) break;  // its length is gone: the rest waits until it has been counted
+    granule += byte & ~HM_LOCAL_IN_CACHE_;
   }
   return false;
+}
+
+// Without the memory for them a heap works without caches.
+bool LocalHeap::map_cache() noexcept {
+  constexpr size_t kStack = HM_LOCAL_SLOTS_ * sizeof(void*);
+  auto* memory = static_cast<char*>(os::map(sizeof(hm_local_cache_) + (HM_LOCAL_CACHED_ + 2) * kStack, os::page_size()));
+  if (memory == nullptr) return false;
+  auto* cache = reinterpret_cast<hm_local_cache_*>(memory);
+  char* stacks = memory + align_up(sizeof(hm_local_cache_), kStack);
+  for (size_t g = 0; g <= HM_LOCAL_CACHED_; ++g) cache->top[g] = reinterpret_cast<void**>(stacks + g * kStack);
+  place().cache = cache;
+  return true;
+}
+
+// The owner's free of a block, its byte being the caller's to clear.
+void LocalHeap::count_free(LocalChunk& chunk, size_t granule) noexcept {
+  size_t unit = granule / kUnitGranules;
+  set_size(chunk, granule, 0);
+  if (++chunk.units[unit].freed == chunk.units[unit].allocated) coalesce(chunk, unit);
+}
+
+// Cached blocks become holes, and units that held nothing else become empty.
+void LocalHeap::flush_cache() noexcept {
+  hm_local_cache_& cache = *place().cache;
+  if (&cache == &no_local_cache.tops) return;
+  for (void**& top : cache.top)
+    for (; *top != nullptr; --top) count_free(LocalChunk::of(address_of(*top)), address_of(*top) % kChunk / kGranule);
 }
 
 bool LocalHeap::map_chunk() noexcept {
@@ -136,6 +203,7 @@ bool LocalHeap::map_chunk() noexcept {
 // Chunks stay: a thread that frees a block of ours may still be about to set its flag in the chunk's front.
 size_t LocalHeap::release(bool all) noexcept {
   size_t bytes = 0;
+  if (all) flush_cache();
   for (LocalChunk* chunk = chunks(); chunk != nullptr; chunk = chunk->next) {
     for (size_t unit = kFirstUnit; unit < kUnitsInChunk; ++unit) count_remote_frees(*chunk, unit);
     uint64_t due = chunk->dirty_before | (all ? chunk->dirty : 0);
@@ -152,7 +220,7 @@ size_t LocalHeap::release(bool all) noexcept {
 
 void LocalHeap::park() noexcept {
   parked_ = hm_local_tls_;
-  hm_local_tls_ = {0, 0, 0, 1, nullptr};
+  hm_local_tls_ = kNoPlace;
 }
 void LocalHeap::resume() noexcept { hm_local_tls_ = parked_; }
 
@@ -172,7 +240,7 @@ size_t local_size(const void* block) noexcept {
   uintptr_t address = address_of(block);
   if (address % kGranule != 0) return 0;
   uint8_t granules = size_at(LocalChunk::of(address), address % kChunk / kGranule);
-  return granules == kRemoteFreed ? 0 : granules * kGranule;
+  return granules >= kInCache ? 0 : granules * kGranule;
 }
 
 void free_local(void* block, const char* function) noexcept {
@@ -181,8 +249,8 @@ void free_local(void* block, const char* function) noexcept {
   size_t granule = address % kChunk / kGranule, unit = unit_of(address);
   if (address % kGranule != 0) misuse(function, block, "misaligned pointer");
   if (local_size(block) == 0) {
-    for (size_t g = granule; g-- > std::max(unit * kUnitGranules, granule - std::min(granule, size_t{252}));)
-      if (uint8_t n = size_at(chunk, g); n != 0 && n != kRemoteFreed && g + n > granule)
+    for (size_t g = granule; g-- > std::max(unit * kUnitGranules, granule - std::min(granule, size_t{112}));)
+      if (uint8_t n = size_at(chunk, g); n < kInCache && g + n > granule)
         misuse(function, block, "points into a block, not to its start");
     misuse(function, block, "double free, or never a block");
   }
@@ -194,8 +262,7 @@ void free_local(void* block, const char* function) noexcept {
     return;
   }
   hm_local_tls_.free_chunk = address_of(&chunk);
-  set_size(chunk, granule, 0);
-  if (++chunk.units[unit].freed == chunk.units[unit].allocated) my_heap()->local.coalesce(chunk, unit);
+  my_heap()->local.count_free(chunk, granule);
 }
 
 }  // namespace hm

@@ -2,11 +2,12 @@
 // one bump pointer, two counts a unit, coalescence free.  The fast paths are in the public header.
 //
 // Invariants
-//  L1  The byte of a granule is: 0 no live block starts here; 1..252 one does, of that many granules; kRemoteFreed: it
-//      has been freed by another thread, and the owner has not counted that yet.
-//  L2  A byte changes from 1..252 only by the thread that holds the block (the program's rule of one free), and from
+//  L1  The byte of a granule is: 0 no block starts here; 1..112 a live one does, of that many granules; plus
+//      kInCache: it waits in the owner's cache; kRemoteFreed: another thread freed it, and the owner has not counted that yet.
+//  L2  A byte changes from 1..112 only by the thread that holds the block (the program's rule of one free), and from
 //      any other value only by the owner.
-//  L3  allocated and freed of a unit are the owner's.  allocated == freed: no byte of the unit is set.
+//  L3  allocated and freed of a unit are the owner's; a cached block counts as allocated.  allocated == freed: no byte
+//      of the unit is set.
 //  L4  The current unit is in no `empty` mask.
 #pragma once
 #include <hmalloc/hmalloc.h>
@@ -23,8 +24,9 @@ inline constexpr size_t kUnit = HM_LOCAL_UNIT_;
 inline constexpr size_t kUnitsInChunk = kChunk / kUnit;
 inline constexpr size_t kUnitGranules = kUnit / kGranule;
 inline constexpr size_t kFirstUnit = (HM_LOCAL_SIZES_ + kChunk / kGranule + kUnit - 1) / kUnit;
+inline constexpr uint8_t kInCache = HM_LOCAL_IN_CACHE_;
 inline constexpr uint8_t kRemoteFreed = 254;
-static_assert(HM_LOCAL_CHUNK_ == kChunk && HM_LOCAL_MAX / kGranule < kRemoteFreed);
+static_assert(HM_LOCAL_CHUNK_ == kChunk && HM_LOCAL_MAX / kGranule < kInCache && kInCache < kRemoteFreed);
 
 // The front of a local chunk.  The first page stays unused: an overflow out of the mapping before ends there.
 struct LocalChunk {
@@ -44,12 +46,23 @@ struct LocalChunk {
 };
 static_assert(offsetof(LocalChunk, sizes) == HM_LOCAL_SIZES_);
 
+// What a thread without local memory has: no unit, no chunk that a free could fall into, and caches that are empty and
+// full at once.
+struct NoLocalCache {
+  hm_local_cache_ tops;
+  alignas(HM_LOCAL_SLOTS_ * sizeof(void*)) void* stack[HM_LOCAL_SLOTS_];
+};
+extern constinit NoLocalCache no_local_cache;
+inline constexpr hm_local_place_ kNoPlace{0, 0, 0, 1, nullptr, &no_local_cache.tops};
+
 class LocalHeap {
  public:
   constexpr explicit LocalHeap(ThreadHeap* heap) noexcept : heap_(heap) {}
 
   void* allocate_slow(size_t size) noexcept;  // null: no memory
   void coalesce(LocalChunk& chunk, size_t unit) noexcept;
+  // The owner's free of a block in no cache.
+  void count_free(LocalChunk& chunk, size_t granule) noexcept;
   // Counts what other threads freed in a unit.
   void count_remote_frees(LocalChunk& chunk, size_t unit) noexcept;
   // Gives pages of empty units back to the system: those that have been empty for a round, or all.  Returns bytes.
@@ -62,11 +75,14 @@ class LocalHeap {
   bool is_valid() noexcept;
 
  private:
-  bool next_region() noexcept;
+  bool next_region(size_t least) noexcept;
   bool use_empty_unit() noexcept;
-  bool use_hole() noexcept;
-  bool use_hole_in(LocalChunk& chunk, size_t unit) noexcept;
+  bool use_hole(size_t least) noexcept;
+  bool use_hole_in(LocalChunk& chunk, size_t unit, uintptr_t from, size_t least) noexcept;
+  bool is_sparse(LocalChunk& chunk, size_t unit) noexcept;
   bool map_chunk() noexcept;
+  bool map_cache() noexcept;
+  void flush_cache() noexcept;
   void use(LocalChunk& chunk, size_t unit, uintptr_t from, uintptr_t to) noexcept;
   // Where the bump state is: with the thread that uses the heap, or parked.
   hm_local_place_& place() noexcept;
@@ -76,7 +92,8 @@ class LocalHeap {
   uint32_t count_ = 0;
   LocalChunk* hole_chunk_ = nullptr;  // where the search for holes goes on
   size_t hole_unit_ = kFirstUnit;
-  hm_local_place_ parked_{0, 0, 0, 1, nullptr};
+  bool in_holes_ = false;             // the bump region is a hole: the unit may have more behind it
+  hm_local_place_ parked_ = kNoPlace;
 };
 
 // A free of a local block by any thread, through any entry point.  Ends the program if block is none.

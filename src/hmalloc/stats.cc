@@ -49,7 +49,7 @@ void count_local(const ThreadHeap& heap, Census& census) noexcept {
       size_t bytes = 0;
       for (size_t g = unit * kUnitGranules; g < (unit + 1) * kUnitGranules; ++g) {
         uint8_t granules = chunk->sizes[g].load(std::memory_order_relaxed);
-        if (granules != kRemoteFreed) bytes += granules * kGranule;
+        if (granules < kInCache) bytes += granules * kGranule;
       }
       census.local_bytes += bytes;
       if (bytes > 0) census.total.active += kUnit;
