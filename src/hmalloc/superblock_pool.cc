@@ -9,7 +9,7 @@ constinit SuperblockPool superblock_pool;
 
 namespace {
 constexpr size_t kLooks = 8;  // superblocks swept in vain before a fresh one is opened
-constexpr size_t least_free(ClassIndex c) { return blocks_of(c) / 16; }
+constexpr size_t least_free(ClassIndex c) { return blocks_of(c) / 16 + 1; }
 }  // namespace
 
 void release(Superblock& sb) noexcept {

@@ -64,15 +64,9 @@ void succession(const Plan& plan, unsigned line) {
     std::thread(live, std::cref(plan), life).join();
 }
 
-// A child that works for a moment in what its parent's threads left behind, in the middle of whatever they did.
 void fork_once(const Plan& plan, uint64_t life) {
-  pid_t child = fork();
+  pid_t child = fork_and_live(plan, life);
   if (child < 0) return;
-  if (child == 0) {
-    alarm(30);
-    live_as_child(plan, life);
-    _exit(0);
-  }
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) fail("the child of a fork hangs");

@@ -2,6 +2,7 @@
 
 #include <hmalloc/hmalloc.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "hmalloc/thread_heap.h"
 
@@ -16,7 +17,8 @@ void be_late(uint64_t rounds);
 
 class Worker {
  public:
-  Worker(const Plan& plan, uint64_t life) : plan_(plan), random_(seed * 1000003 + life), held_(32 + random_() % 400) {}
+  Worker(const Plan& plan, uint64_t life)
+      : plan_(plan), random_(seed * 1000003 + life), held_(32 + random_() % 400), burst_(300) {}
 
   void step() {
     Block*& mine = held_[random_() % held_.size()];
@@ -72,12 +74,11 @@ class Worker {
   // Many blocks of one size at once, freed in order: caches overflow and superblocks run empty.
   void burst() {
     Kind kind = plan_.kinds[random_() % plan_.kinds.size()];
-    size_t size = random_size(kind, random_), n = kind == kLarge ? 3 : random_() % 300;
-    std::vector<Block*> blocks;
-    for (size_t i = 0; i < n; ++i) blocks.push_back(allocate(kind, size, random_));
-    for (Block* block : blocks) {
-      if (random_() % 8 == 0) block = table.exchange(random_(), block);
-      drop(block);
+    size_t size = random_size(kind, random_), n = kind == kLarge ? 3 : random_() % burst_.size();
+    for (size_t i = 0; i < n; ++i) burst_[i] = allocate(kind, size, random_);
+    for (size_t i = 0; i < n; ++i) {
+      if (random_() % 8 == 0) burst_[i] = table.exchange(random_(), burst_[i]);
+      drop(burst_[i]);
     }
   }
   static void look_at_stats() {
@@ -88,7 +89,7 @@ class Worker {
 
   const Plan& plan_;
   Random random_;
-  std::vector<Block*> held_;
+  std::vector<Block*> held_, burst_;
 };
 
 // Runs among the destructors of thread-specific data, and sets its value again as often as the block says: some of
@@ -132,12 +133,16 @@ void live(const Plan& plan, uint64_t life) {
   if (hm::have_heap() && !hm::my_heap()->is_valid()) fail("an ending thread's heap is not valid");
 }
 
-void live_as_child(const Plan& plan, uint64_t life) {
-  Worker worker(plan, life);
+pid_t fork_and_live(const Plan& plan, uint64_t life) {
+  Worker worker(plan, life);  // before the fork: the process's own malloc may not survive it under a sanitizer
+  pid_t child = fork();
+  if (child != 0) return child;
+  alarm(30);
   for (int i = 0; i < 3000; ++i) worker.step();
   hm_collect();
   worker.leave();
   if (hm::have_heap() && !hm::my_heap()->is_valid()) fail("the child's heap is not valid");
+  _exit(0);
 }
 
 }  // namespace stress

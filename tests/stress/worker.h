@@ -1,5 +1,7 @@
 // One thread of the stress: it works for a while and ends, and a successor inherits its heap.
 #pragma once
+#include <sys/types.h>
+
 #include <array>
 #include <atomic>
 #include <vector>
@@ -32,7 +34,8 @@ extern std::atomic<bool> done;
 // One life: a random number of operations, then everything still held goes to the table or back.
 void live(const Plan& plan, uint64_t life);
 
-// What a child of a fork does, on the thread that forked.
-void live_as_child(const Plan& plan, uint64_t life);
+// Forks; the child works for a moment in what the threads of its parent left behind, in the middle of whatever they did,
+// and ends.  Returns the child's id, or -1.
+pid_t fork_and_live(const Plan& plan, uint64_t life);
 
 }  // namespace stress

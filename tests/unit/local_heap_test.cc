@@ -49,7 +49,7 @@ TEST(LocalHeap, EverySizeIsAlignedKnownAndDistinct) {
       void* block = hm_local_alloc(size);
       EXPECT_EQ(address_of(block) % 16, 0u);
       EXPECT_EQ(AddressMap::kind(address_of(block)), ChunkKind::kLocal);
-      EXPECT_EQ(hm_local_usable_size(block), size == 0 ? 16 : align_up(size, 16));
+      EXPECT_EQ(hm_local_usable_size(block), hm_local_granules_(size) * kGranule);
       test::fill(block, size, static_cast<unsigned>(size));
       blocks.emplace_back(block, size);
     }

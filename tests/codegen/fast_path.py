@@ -1,0 +1,174 @@
+"""What a hit costs at each entry point: instructions, calls, locked instructions, against a golden file.
+
+Two independent ways lead to the numbers.  hm_hits runs each entry point once, instruction by instruction.  The walk
+reads the disassembly: from the symbol on, jumps followed, conditional branches not taken, until the return, for the
+compiler puts what is unlikely behind.  Where both are to agree and do not, the walk or the layout of the code is wrong.
+
+Counts may only shrink: more is a failure, less asks for --update.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+GOLDEN = pathlib.Path(__file__).with_name("fast_path.golden")
+SKIPPED = 77
+SYMBOLS = {"operator_new": "_Znwm", "operator_delete": "_ZdlPv", "operator_delete_sized": "_ZdlPvm",
+           "hm_local_alloc": "probe_local_alloc", "hm_local_free": "probe_local_free"}
+# Limits beyond which no golden may be updated.
+MOST = {"malloc": 16, "hm_malloc": 16, "operator_new": 20, "hm_shared_alloc": 18, "free": 36, "hm_free": 36,
+        "operator_delete": 36, "operator_delete_sized": 36, "hm_shared_free": 36, "hm_shared_free_sized": 20,
+        "hm_local_alloc": 32, "hm_local_free": 32}
+# A hit of these returns early, by a branch taken: the walk cannot know.
+EARLY_RETURN = {"hm_local_free", "hm_local_alloc"}
+
+
+def disassemble(path):
+    """Address -> instruction text, and symbol -> address."""
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "-w", path], check=True, capture_output=True,
+                          text=True).stdout
+    code, symbols = {}, {}
+    for line in text.splitlines():
+        if match := re.match(r"([0-9a-f]+) <([^>]+)>:$", line):
+            symbols.setdefault(match[2], int(match[1], 16))
+        elif match := re.match(r"\s+([0-9a-f]+):\s+(.+?)\s*$", line):
+            code[int(match[1], 16)] = match[2]
+    return code, symbols
+
+
+def target_of(instruction):
+    match = re.match(r"\S+\s+([0-9a-f]+)\b", instruction)
+    return int(match[1], 16) if match else None
+
+
+def walk(code, start):
+    """The addresses on the way that takes no conditional branch."""
+    addresses = sorted(code)
+    after = dict(zip(addresses, addresses[1:]))
+    path, at = [], start
+    while len(path) < 400:
+        path.append(at)
+        name = code[at].split()[0]
+        if name in ("ret", "repz", "call"):
+            break
+        at = target_of(code[at]) if name == "jmp" else after[at]
+        if at is None:
+            break
+    return path
+
+
+def is_locked(instruction):
+    names = instruction.split()
+    return ("lock" in names or "cmpxchg" in instruction or "mfence" in names or
+            (names[0].startswith("xchg") and "(" in instruction))
+
+
+def measure(hits):
+    """Entry -> (object, addresses), or None where the system allows no single steps."""
+    done = subprocess.run([hits], capture_output=True, text=True)
+    if done.returncode == SKIPPED:
+        return None
+    if done.returncode != 0:
+        sys.exit(f"{hits} failed with {done.returncode}")
+    traces = {}
+    for line in done.stdout.splitlines():
+        name, path, *addresses = line.split()
+        traces[name] = (path, [int(a, 16) for a in addresses])
+    return traces
+
+
+def count(code, addresses):
+    path = [code.get(a, "call outside") for a in addresses]
+    return len(path), sum(i.startswith("call") for i in path), sum(map(is_locked, path))
+
+
+def collect(library, hits):
+    """Entry -> counts, and complaints."""
+    objects = {library: disassemble(library), hits: disassemble(hits)}
+    traces, counts, complaints = measure(hits), {}, []
+    if traces is None:
+        print("no single steps here: the walk over the disassembly alone")
+    for entry in MOST:
+        probe = entry.startswith("hm_local")
+        code, symbols = objects[hits if probe else library]
+        walked = walk(code, symbols[SYMBOLS.get(entry, entry)])
+        if traces is None:
+            if entry not in EARLY_RETURN:
+                counts[entry] = count(code, walked)
+            continue
+        counts[entry] = count(code, traces[entry][1])
+        if entry not in EARLY_RETURN and walked != traces[entry][1]:
+            complaints.append(f"{entry}: a hit does not run straight through: {len(walked)} instructions without a "
+                              f"branch taken, {counts[entry][0]} in truth")
+    return counts, complaints
+
+
+def read_golden():
+    golden = {}
+    for line in GOLDEN.read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, *numbers = line.split()
+            golden[name] = tuple(map(int, numbers))
+    return golden
+
+
+def golden_compiler():
+    match = re.search(r"^# compiler: (.*)$", GOLDEN.read_text(), re.M) if GOLDEN.exists() else None
+    return match[1] if match else "?"
+
+
+def write_golden(counts, compiler):
+    lines = ["# Hits of each entry point: instructions, calls, locked instructions.  tests/codegen/fast_path.py --update",
+             f"# compiler: {compiler}"]
+    lines += [f"{name:24}{n[0]:4}{n[1]:4}{n[2]:4}" for name, n in counts.items()]
+    GOLDEN.write_text("\n".join(lines) + "\n")
+
+
+def compare(counts, golden):
+    complaints, smaller = [], []
+    for name, (instructions, calls, locked) in counts.items():
+        if calls or locked:
+            complaints.append(f"{name}: {calls} calls, {locked} locked instructions on a hit")
+        if instructions > MOST[name]:
+            complaints.append(f"{name}: {instructions} instructions, at most {MOST[name]} are allowed")
+        if name not in golden:
+            complaints.append(f"{name}: not in the golden file; run with --update")
+        elif instructions > golden[name][0]:
+            complaints.append(f"{name}: {instructions} instructions, the golden file has {golden[name][0]}")
+        elif instructions < golden[name][0]:
+            smaller.append(name)
+    if smaller:
+        print("fewer instructions than the golden file has: run with --update for", ", ".join(smaller))
+    return complaints
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--hits", required=True)
+    parser.add_argument("--compiler", default="?")
+    parser.add_argument("--processor", default="x86_64")
+    parser.add_argument("--build-type", default="Release")
+    parser.add_argument("--update", action="store_true")
+    options = parser.parse_args()
+    if options.processor != "x86_64" or options.build_type not in ("Release", "RelWithDebInfo"):
+        print("goldens are for optimised x86-64 builds")
+        sys.exit(SKIPPED)
+    counts, complaints = collect(options.library, options.hits)
+    for name, (instructions, calls, locked) in counts.items():
+        print(f"{name:24}{instructions:4} instructions  {calls} calls  {locked} locked")
+    if options.update:
+        write_golden(counts, options.compiler)
+    if options.compiler != golden_compiler():
+        print(f"the goldens are {golden_compiler()}'s, this is {options.compiler}: limits only")
+        complaints += compare(counts, {name: (MOST[name],) for name in counts})
+    else:
+        complaints += compare(counts, read_golden())
+    for complaint in complaints:
+        print("FAILED", complaint)
+    sys.exit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()

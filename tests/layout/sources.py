@@ -1,0 +1,135 @@
+"""What can be seen from the sources alone."""
+import pathlib
+import re
+
+# A room may include itself and the rooms before it.
+ROOMS = ["base", "hmalloc", "door"]
+# Where atomics live, and the roles they play there.  Everywhere else `memory_order` and `__ATOMIC_` are forbidden.
+ATOMICS = {
+    "include/hmalloc/hmalloc.h": "the size byte of a local block, which statistics and remote frees look at",
+    "src/base/lock.cc": "the lock itself",
+    "src/base/address_map.h": "a unit's kind, which a wild pointer may ask about at any time",
+    "src/base/os_pages.cc": "counters and hints: the page size, the last mapping, calls made",
+    "src/hmalloc/block_cache.h": "the top of a cache, which statistics read",
+    "src/hmalloc/block_state.h": "the state of a block: give back, take",
+    "src/hmalloc/decay.cc": "the clock of the rounds: one thread takes each",
+    "src/hmalloc/large.h": "gauges of mappings",
+    "src/hmalloc/large.cc": "gauges of mappings",
+    "src/hmalloc/local_heap.h": "chunks of a heap, which statistics walk",
+    "src/hmalloc/local_heap.cc": "the size byte of a local block, and the flag that a remote free sets",
+    "src/hmalloc/scavenger.h": "is somebody giving memory back already",
+    "src/hmalloc/scavenger.cc": "is somebody giving memory back already",
+    "src/hmalloc/slice_pool.h": "the number of chunks, a hint",
+    "src/hmalloc/slice_pool.cc": "the number of chunks, a hint",
+    "src/hmalloc/stats.cc": "the peak",
+    "src/hmalloc/superblock.h": "the kind of a slice and the owner's name, both read by anybody",
+    "src/hmalloc/superblock_pool.cc": "when to search next, a hint",
+    "src/hmalloc/superblock_queue.h": "the number of entries, a hint",
+    "src/hmalloc/thread_heap.h": "counters that statistics read",
+}
+FORBIDDEN_HEADERS = {"string", "vector", "map", "memory", "functional", "iostream", "sstream", "thread", "mutex",
+                     "condition_variable", "exception", "stdexcept", "typeinfo", "unordered_map", "set", "list"}
+MOST_LINES, MOST_FUNCTION_LINES = 250, 40
+
+
+def files(root, folder, *endings):
+    base = pathlib.Path(root, folder)
+    return sorted(p for p in base.rglob("*") if p.suffix in endings) if base.exists() else []
+
+
+def shown(root, path):
+    return str(path.relative_to(root))
+
+
+def includes(path):
+    return re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', path.read_text(), re.M)
+
+
+def include_order(options):
+    complaints = []
+    for rank, room in enumerate(ROOMS):
+        allowed = set(ROOMS[:rank + 1])
+        for path in files(options.root, f"src/{room}", ".h", ".cc"):
+            for name in includes(path):
+                first = name.split("/")[0]
+                public = name in ("hmalloc/hmalloc.h", "hmalloc/hmalloc.hpp")
+                if first in ROOMS and first not in allowed and not public:
+                    complaints.append(f"{shown(options.root, path)} includes {name}, which lies above it")
+    return complaints
+
+
+def public_headers_only(options):
+    complaints = []
+    inner = {f"{room}/{p.name}" for room in ROOMS for p in files(options.root, f"src/{room}", ".h")}
+    for folder in ("bench", "pdes", "examples"):
+        for path in files(options.root, folder, ".h", ".hpp", ".c", ".cc", ".cpp"):
+            for name in includes(path):
+                if name in inner or "src/" in name:
+                    complaints.append(f"{shown(options.root, path)} includes {name}: only include/ is for it")
+    return complaints
+
+
+def atomics_in_roles(options):
+    complaints = []
+    for path in files(options.root, "src", ".h", ".cc") + files(options.root, "include", ".h", ".hpp"):
+        name = shown(options.root, path)
+        if re.search(r"memory_order|__ATOMIC_", path.read_text()) and name not in ATOMICS:
+            complaints.append(f"{name} orders memory: put the atomic into a class that names its role, or list it here")
+        if re.search(r"\bvolatile\b", re.sub(r"asm\s+volatile|__volatile__", "", path.read_text())):
+            complaints.append(f"{name} says volatile")
+    return complaints
+
+
+def nothing_dead(options):
+    complaints = []
+    endings = (".h", ".hpp", ".c", ".cc", ".py", ".txt", ".sh")
+    for folder in ("src", "include", "tests", "bench", "lab", "examples"):
+        for path in files(options.root, folder, *endings):
+            if path.resolve() == pathlib.Path(__file__).resolve():
+                continue
+            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+                if re.search(r"\b(TODO|FIXME|XXX)\b|^\s*#\s*if\s+0\b", line):
+                    complaints.append(f"{shown(options.root, path)}:{number}: {line.strip()[:60]}")
+    return complaints
+
+
+def no_runtime_in_sources(options):
+    complaints = []
+    for path in files(options.root, "src", ".h", ".cc"):
+        text = re.sub(r"//.*", "", path.read_text())
+        for name in includes(path):
+            if name in FORBIDDEN_HEADERS:
+                complaints.append(f"{shown(options.root, path)} includes <{name}>")
+        for word in ("throw ", "dynamic_cast", "typeid(", "virtual "):
+            if word in text:
+                complaints.append(f"{shown(options.root, path)} says {word.strip()}")
+    return complaints
+
+
+def function_lengths(path):
+    """(line, length) of everything in braces that starts at the margin or within a class."""
+    lines = path.read_text().splitlines()
+    start = None
+    for number, line in enumerate(lines, 1):
+        if start is None and re.match(r"^( {2})?[A-Za-z_].*\) ?(const )?(noexcept )?(\S+ )?\{$", line):
+            start, indent = number, len(line) - len(line.lstrip())
+        elif start is not None and line.startswith(" " * indent + "}"):
+            yield start, number - start + 1
+            start = None
+
+
+def lengths(options):
+    complaints = []
+    for folder in ("src", "include", "tests/unit", "tests/stress"):
+        for path in files(options.root, folder, ".h", ".hpp", ".cc"):
+            count = len(path.read_text().splitlines())
+            if count > MOST_LINES:
+                complaints.append(f"warning: {shown(options.root, path)} has {count} lines")
+            for line, length in function_lengths(path):
+                if length > MOST_FUNCTION_LINES:
+                    complaints.append(f"warning: {shown(options.root, path)}:{line}: a function of {length} lines")
+    return complaints
+
+
+CHECKS = {f.__name__: f for f in (include_order, public_headers_only, atomics_in_roles, nothing_dead,
+                                  no_runtime_in_sources, lengths)}
