@@ -140,6 +140,11 @@ static inline __attribute__((always_inline)) uint8_t* hm_local_size_(uintptr_t b
   return (uint8_t*)(block - offset + HM_LOCAL_SIZES_ + offset / 16);
 }
 
+/* One writer at a time; relaxed, because statistics look on. */
+static inline __attribute__((always_inline)) void hm_local_set_size_(uint8_t* byte, size_t size) HM_NOEXCEPT {
+  __atomic_store_n(byte, (uint8_t)size, __ATOMIC_RELAXED);
+}
+
 /* Sizes above 128 bytes are rounded up to a quarter of their power of two, so that a freed block fits more requests. */
 static inline __attribute__((always_inline)) size_t hm_local_granules_(size_t size) HM_NOEXCEPT {
   size_t granules = (size + 15) / 16 + (size == 0);
@@ -158,14 +163,14 @@ void* hm_local_alloc(size_t size) HM_NOEXCEPT {
     void* cached = *top;
     if (__builtin_expect(cached != NULL, 1)) {
       local->cache->top[granules] = top - 1;
-      *hm_local_size_((uintptr_t)cached) = (uint8_t)granules;
+      hm_local_set_size_(hm_local_size_((uintptr_t)cached), granules);
       return cached;
     }
   }
   uintptr_t block = local->cursor;
   if (__builtin_expect(granules * 16 > local->end - block, 0)) return hm_local_alloc_slow_(size);
   local->cursor = block + granules * 16;
-  ((uint8_t*)(local->chunk + HM_LOCAL_SIZES_))[(block - local->chunk) / 16] = (uint8_t)granules;
+  hm_local_set_size_((uint8_t*)(local->chunk + HM_LOCAL_SIZES_) + (block - local->chunk) / 16, granules);
   local->unit->allocated++;
   return (void*)block;
 }
@@ -183,13 +188,13 @@ static inline __attribute__((always_inline)) void hm_local_free(void* block) HM_
   if (__builtin_expect(granules <= HM_LOCAL_CACHED_, 1)) {
     void** top = local->cache->top[granules] + 1;
     if (__builtin_expect(((uintptr_t)top & (HM_LOCAL_SLOTS_ * sizeof(void*) - 1)) != 0, 1)) {
-      *state = (uint8_t)(granules | HM_LOCAL_IN_CACHE_);
+      hm_local_set_size_(state, granules | HM_LOCAL_IN_CACHE_);
       *top = block;
       local->cache->top[granules] = top;
       return;
     }
   }
-  *state = 0;
+  hm_local_set_size_(state, 0);
   struct hm_local_unit_* unit = (struct hm_local_unit_*)(chunk + HM_LOCAL_COUNTS_) + granule / 4096;
   if (++unit->freed != unit->allocated) return;
   if (unit != local->unit) { hm_local_coalesce_(block); return; }

@@ -42,13 +42,14 @@ class StateGroup {
   // Acquire: pairs with give_back, so what the last holder did to the blocks happened before we hand them out.
   uint64_t free_mask() const noexcept {
     uint64_t word = __atomic_load_n(word_address(), __ATOMIC_ACQUIRE);
-    return ~(word | word >> 1) & kOnes;
+    uint64_t mask = ~(word | word >> 1) & kOnes;
+    if (kThreadSanitizer) confirm(mask);
+    return mask;
   }
   // The owner takes the free blocks of a mask for its cache.  Relaxed: nobody else may write a FREE byte, and the
   // program's own hand-over of the pointer publishes it.
   void take(uint64_t mask) noexcept {
     constexpr uint64_t value = kChecked ? BlockState::kCached : BlockState::kTaken;
-    if (kThreadSanitizer) confirm(mask);
     if (mask == kOnes) {
       __atomic_store_n(word_address(), kOnes * value, __ATOMIC_RELAXED);
       return;

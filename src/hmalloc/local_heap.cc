@@ -36,8 +36,8 @@ uint8_t size_at(const LocalChunk& chunk, size_t granule) {
 }
 // Of eight granules from here on, how many come before the first that a block starts in.
 size_t free_granules(const LocalChunk& chunk, size_t granule) {
-  uint64_t bytes;
-  memcpy(&bytes, &chunk.sizes[granule], sizeof bytes);  // a remote free that it misses is counted later
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < 8; ++i) bytes |= uint64_t{size_at(chunk, granule + i)} << i * 8;
   return bytes == 0 ? 8 : static_cast<size_t>(std::countr_zero(bytes)) / 8;
 }
 void set_size(LocalChunk& chunk, size_t granule, uint8_t size) {

@@ -38,7 +38,7 @@ struct LocalChunk {
   uint64_t dirty, dirty_before;                  // of these, in use since the last round of decay, or the one before
   std::atomic<uint8_t> remote[kUnitsInChunk];    // unit i has bytes kRemoteFreed; set by any thread
   char rest[HM_LOCAL_SIZES_ - HM_LOCAL_COUNTS_ - kUnitsInChunk * 9 - 40];
-  std::atomic<uint8_t> sizes[kChunk / kGranule]; // L1
+  std::atomic<uint8_t> sizes[kChunk / kGranule + 8];  // L1; a sweep looks at eight at a time
 
   static LocalChunk& of(uintptr_t address) noexcept {
     return *reinterpret_cast<LocalChunk*>(align_down(address, kChunk));

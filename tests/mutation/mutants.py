@@ -1,0 +1,66 @@
+"""The faults.  Each replaces one piece of text, which must occur exactly once in its file, and names who should notice."""
+import dataclasses
+
+UNIT, CHECKED, STRESS, LOCAL_STRESS = "unit", "unit_checked", "stress", "stress_local"
+CODEGEN, TSAN_UNIT, TSAN_STRESS = "codegen", "tsan_unit", "tsan_stress"
+
+
+@dataclasses.dataclass
+class Mutant:
+    name: str
+    file: str
+    old: str
+    new: str
+    killers: tuple = (UNIT, STRESS)
+
+
+MUTANTS = [
+    # The hand-over
+    Mutant("give_back_without_release", "src/hmalloc/block_state.h", "uint8_t{kFree}, __ATOMIC_RELEASE",
+           "uint8_t{kFree}, __ATOMIC_RELAXED", (TSAN_UNIT, TSAN_STRESS)),
+    Mutant("unlock_without_release", "src/base/lock.cc", "word_.exchange(0, std::memory_order_release)",
+           "word_.exchange(0, std::memory_order_relaxed)", (TSAN_UNIT, TSAN_STRESS)),
+    Mutant("locked_cache", "src/hmalloc/block_cache.h", "top_.store(top, std::memory_order_relaxed)",
+           "top_.store(top)", (CODEGEN,)),
+    # States and caches
+    Mutant("cached_not_marked", "src/hmalloc/allocator.h", "  if constexpr (kChecked) state.mark_cached();\n", "",
+           (CHECKED,)),
+    Mutant("repeat_not_compared", "src/hmalloc/block_cache.h", "top >= limit_ || *top == block", "top >= limit_"),
+    Mutant("harvest_beyond_the_end", "src/hmalloc/superblock.cc",
+           "      if (at + StateGroup::kBlocks > blocks) mask &= (uint64_t{1} << (blocks - at) * 8) - 1;\n", ""),
+    Mutant("harvest_takes_nothing_off", "src/hmalloc/superblock.cc", "      group.take(mask);\n", ""),
+    Mutant("wrong_inverse", "src/hmalloc/superblock.cc", "<< 32) + block_size - 1) / block_size", "<< 32)) / block_size"),
+    Mutant("half_free_is_free", "src/hmalloc/superblock.cc",
+           "if (StateGroup(states + i).free_mask() != StateGroup::kOnes) return false;",
+           "if (StateGroup(states + i).free_mask() == 0) return false;"),
+    Mutant("retired_and_current", "src/hmalloc/thread_heap.cc",
+           "retire(c, *state.current);\n      state.current = nullptr;", "retire(c, *state.current);"),
+    Mutant("refused_block_lost", "src/hmalloc/thread_heap.cc",
+           "if (!caches[raw(c)].push(block)) state.give_back();", "caches[raw(c)].push(block);"),
+    Mutant("flushed_and_kept", "src/hmalloc/thread_heap.cc", "  cache.set_top(cache.top() - blocks);\n", ""),
+    # Slices, large blocks, the system
+    Mutant("errno_not_restored", "src/base/os_pages.cc", "~KeepErrno() { errno = saved_; }", "~KeepErrno() { (void)saved_; }"),
+    Mutant("map_not_cleared", "src/hmalloc/slice_pool.cc",
+           "  AddressMap::set(base, ChunkKind::kForeign);\n", ""),
+    Mutant("used_slice_purged", "src/hmalloc/slice_pool.cc", "  chunk.dirty_before &= ~mask;\n", ""),
+    Mutant("dirty_called_zero", "src/hmalloc/slice_pool.cc",
+           "((chunk.dirty | chunk.dirty_before) & mask) == 0;", "(chunk.dirty & mask) == 0;"),
+    Mutant("tails_forgotten", "src/hmalloc/large.cc",
+           "for (size_t i = 0; i < slices; ++i) (&sb)[i].set_kind(SliceKind::kUnused);", "sb.set_kind(SliceKind::kUnused);"),
+    Mutant("calloc_trusts_pages", "src/hmalloc/allocator.cc", "return got.zeroed ? got.block : memset(",
+           "return bytes > 0 ? got.block : memset("),
+    Mutant("realloc_copies_too_little", "src/hmalloc/allocator.cc", "memcpy(fresh, block, std::min(size, found.capacity));",
+           "memcpy(fresh, block, std::min(size, found.capacity) / 2);"),
+    # Threads and local memory
+    Mutant("heap_published_while_used", "src/hmalloc/registry.cc",
+           "  set_my_heap(nullptr);  // R2: before the heap is published\n", ""),
+    Mutant("foreign_heaps_used_after_fork", "src/hmalloc/registry.cc", 
+           "heap->stranded = heap->stranded || (heap != my_heap() && heap != fallback_);", "heap->stranded = false;"),
+    Mutant("remote_free_counted_again", "src/hmalloc/local_heap.cc", "set_size(chunk, g, 0);\n    ++freed;", "++freed;",
+           (UNIT, LOCAL_STRESS)),
+    Mutant("wrong_threads_place", "src/hmalloc/local_heap.cc", "return my_heap() == heap_ ? hm_local_tls_ : parked_;",
+           "return hm_local_tls_;", (UNIT, LOCAL_STRESS)),
+    Mutant("remote_free_taken_for_own", "src/hmalloc/local_heap.cc",
+           "if (chunk.owner.load(std::memory_order_relaxed) != my_heap()) {",
+           "if (chunk.owner.load(std::memory_order_relaxed) == nullptr) {", (UNIT, LOCAL_STRESS)),
+]

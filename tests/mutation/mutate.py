@@ -1,0 +1,146 @@
+"""Puts each fault of mutants.py into a copy of the sources and asks the tests: none may survive.
+
+mutate.py --root R --work W [--only NAME...]     Prints a line a fault, and a table at the end.
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+import mutants
+
+COPIED = ("src", "include")
+LEFT_OUT = ("build", ".git", *COPIED)
+JOBS = str(os.cpu_count() or 1)
+# Killer -> build kind, targets, command in the build folder.
+STRESS = ["tests/stress/hm_stress", "--seed", "11", "--seconds"]
+CTEST = ["ctest", "-j", JOBS, "--stop-on-failure", "--output-on-failure", "-R"]
+KILLERS = {
+    mutants.UNIT: ("plain", ["hm_unit"], [*CTEST, r"^unit\."]),
+    mutants.CHECKED: ("plain", ["hm_unit_checked"], [*CTEST, r"^unit_checked\."]),
+    mutants.STRESS: ("plain", ["hm_stress"], [*STRESS, "4"]),
+    mutants.LOCAL_STRESS: ("plain", ["hm_stress"], [*STRESS, "4", "--kinds", "local"]),
+    mutants.CODEGEN: ("plain", ["hmalloc", "hm_hits"], [*CTEST, r"^codegen\."]),
+    mutants.TSAN_UNIT: ("tsan", ["hm_unit"], [*CTEST, r"^unit\.(BlockState|Lock|Superblock)"]),
+    mutants.TSAN_STRESS: ("tsan", ["hm_stress"], [*STRESS, "20"]),
+}
+OPTIONS = {"plain": ["-DCMAKE_BUILD_TYPE=Release"],
+           "tsan": ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DHM_SANITIZE=thread"]}
+MOST_SECONDS = 300
+
+
+class Copy:
+    """A source tree of its own for what is changed, links to the rest; and build folders beside it."""
+
+    def __init__(self, root, work):
+        self.root, self.work, self.tree = root, work, work / "tree"
+        self.tree.mkdir(parents=True, exist_ok=True)
+        for entry in root.iterdir():
+            target = self.tree / entry.name
+            if entry.name not in LEFT_OUT and not os.path.lexists(target):
+                target.symlink_to(entry)
+        for folder in COPIED:
+            self.refresh(folder)
+
+    def refresh(self, folder):
+        """Copies what differs, so that an unchanged file keeps its date and is not compiled again."""
+        kept = set()
+        for source in (self.root / folder).rglob("*"):
+            if source.is_file():
+                target = self.tree / source.relative_to(self.root)
+                kept.add(target)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if not target.exists() or target.read_bytes() != source.read_bytes():
+                    shutil.copyfile(source, target)
+        for target in (self.tree / folder).rglob("*"):
+            if target.is_file() and target not in kept:
+                target.unlink()
+
+    def build(self, kind, targets):
+        """None, or what the compiler said."""
+        folder = self.work / kind
+        if not (folder / "build.ninja").exists():
+            run(["cmake", "-S", str(self.tree), "-B", str(folder), "-G", "Ninja", *OPTIONS[kind]], self.tree)
+        code, text = run(["ninja", "-C", str(folder), "-j", JOBS, *targets], self.tree, most=1800)
+        return None if code == 0 else text[-2000:]
+
+
+def run(command, folder, most=MOST_SECONDS):
+    """Exit status and output; a hang counts as a failure."""
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               errors="replace", start_new_session=True)
+    try:
+        text, _ = process.communicate(timeout=most)
+        return process.returncode, text
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        process.communicate()
+        return 124, f"no end after {most} s"
+
+
+def noticed(copy, killers):
+    """(name of the killer, what it said), or (None, ...) if none noticed; ("", ...) if it does not compile."""
+    for name in killers:
+        kind, targets, command = KILLERS[name]
+        if failure := copy.build(kind, targets):
+            return "", failure
+        folder = copy.work / kind
+        command = [str(folder / command[0]), *command[1:]] if "/" in command[0] else command
+        code, text = run(command, folder)
+        if code != 0:
+            return name, text
+    return None, ""
+
+
+def reason(text):
+    """The line that says most."""
+    for word in ("SUMMARY:", "stress:", "***", "FAILED", "Failure"):
+        for line in text.splitlines():
+            if word in line:
+                return line.strip()[:90]
+    return text.strip().splitlines()[-1][:90] if text.strip() else ""
+
+
+def try_mutant(copy, mutant):
+    path = copy.tree / mutant.file
+    original = path.read_text()
+    if original.count(mutant.old) != 1:
+        return "STALE", f"its text occurs {original.count(mutant.old)} times in {mutant.file}"
+    try:
+        path.write_text(original.replace(mutant.old, mutant.new))
+        killer, text = noticed(copy, mutant.killers)
+    finally:
+        path.write_text(original)
+    if killer is None:
+        return "SURVIVED", "asked: " + ", ".join(mutant.killers)
+    return ("killed", f"{killer}: {reason(text)}") if killer else ("BROKEN", reason(text))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--root", required=True, type=pathlib.Path)
+    parser.add_argument("--work", required=True, type=pathlib.Path)
+    parser.add_argument("--only", nargs="*", default=None)
+    options = parser.parse_args()
+    copy = Copy(options.root.resolve(), options.work.resolve())
+    chosen = [m for m in mutants.MUTANTS if options.only is None or m.name in options.only]
+    asked = [k for k in KILLERS if any(k in m.killers for m in chosen)]
+    print(f"the sources as they are: {', '.join(asked)}", flush=True)
+    killer, text = noticed(copy, asked)
+    if killer is not None:
+        sys.exit(f"the tests fail without any fault ({killer or 'compiler'}):\n{text[-3000:]}")
+    bad = 0
+    for number, mutant in enumerate(chosen, 1):
+        start = time.monotonic()
+        verdict, why = try_mutant(copy, mutant)
+        bad += verdict != "killed"
+        print(f"{number:3}/{len(chosen)}  {mutant.name:32} {verdict:9}{time.monotonic() - start:5.0f} s  {why}", flush=True)
+    print(f"{len(chosen) - bad} of {len(chosen)} faults noticed")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()
