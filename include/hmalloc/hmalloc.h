@@ -155,29 +155,27 @@ static inline __attribute__((always_inline)) size_t hm_local_granules_(size_t si
 
 static inline __attribute__((always_inline, malloc, warn_unused_result, alloc_size(1)))
 void* hm_local_alloc(size_t size) HM_NOEXCEPT {
-  struct hm_local_place_* local = &hm_local_tls_;
   if (__builtin_expect(size > HM_LOCAL_MAX, 0)) return hm_local_alloc_slow_(size);
   size_t granules = hm_local_granules_(size);
   if (granules <= HM_LOCAL_CACHED_) {
-    void** top = local->cache->top[granules];
+    void** top = hm_local_tls_.cache->top[granules];
     void* cached = *top;
     if (__builtin_expect(cached != NULL, 1)) {
-      local->cache->top[granules] = top - 1;
+      hm_local_tls_.cache->top[granules] = top - 1;
       hm_local_set_size_(hm_local_size_((uintptr_t)cached), granules);
       return cached;
     }
   }
-  uintptr_t block = local->cursor;
-  if (__builtin_expect(granules * 16 > local->end - block, 0)) return hm_local_alloc_slow_(size);
-  local->cursor = block + granules * 16;
-  hm_local_set_size_((uint8_t*)(local->chunk + HM_LOCAL_SIZES_) + (block - local->chunk) / 16, granules);
-  local->unit->allocated++;
+  uintptr_t block = hm_local_tls_.cursor;
+  if (__builtin_expect(granules * 16 > hm_local_tls_.end - block, 0)) return hm_local_alloc_slow_(size);
+  hm_local_tls_.cursor = block + granules * 16;
+  hm_local_set_size_((uint8_t*)(hm_local_tls_.chunk + HM_LOCAL_SIZES_) + (block - hm_local_tls_.chunk) / 16, granules);
+  hm_local_tls_.unit->allocated++;
   return (void*)block;
 }
 
 static inline __attribute__((always_inline)) void hm_local_free(void* block) HM_NOEXCEPT {
-  struct hm_local_place_* local = &hm_local_tls_;
-  uintptr_t chunk = local->free_chunk;
+  uintptr_t chunk = hm_local_tls_.free_chunk;
   uintptr_t offset = (uintptr_t)block - chunk;
   /* Rotated, a misaligned offset is as far out of range as a foreign one. */
   uintptr_t granule = offset >> 4 | offset << 60;
@@ -186,21 +184,21 @@ static inline __attribute__((always_inline)) void hm_local_free(void* block) HM_
   size_t granules = *state;
   if (__builtin_expect((uint8_t)(granules - 1) >= HM_LOCAL_MAX / 16, 0)) { hm_local_free_slow_(block); return; }
   if (__builtin_expect(granules <= HM_LOCAL_CACHED_, 1)) {
-    void** top = local->cache->top[granules] + 1;
+    void** top = hm_local_tls_.cache->top[granules] + 1;
     if (__builtin_expect(((uintptr_t)top & (HM_LOCAL_SLOTS_ * sizeof(void*) - 1)) != 0, 1)) {
       hm_local_set_size_(state, granules | HM_LOCAL_IN_CACHE_);
       *top = block;
-      local->cache->top[granules] = top;
+      hm_local_tls_.cache->top[granules] = top;
       return;
     }
   }
   hm_local_set_size_(state, 0);
   struct hm_local_unit_* unit = (struct hm_local_unit_*)(chunk + HM_LOCAL_COUNTS_) + granule / 4096;
   if (++unit->freed != unit->allocated) return;
-  if (unit != local->unit) { hm_local_coalesce_(block); return; }
+  if (unit != hm_local_tls_.unit) { hm_local_coalesce_(block); return; }
   unit->allocated = unit->freed = 0;  /* coalescence free: the whole unit is one piece again */
-  local->cursor = (uintptr_t)block & ~(uintptr_t)(HM_LOCAL_UNIT_ - 1);
-  local->end = local->cursor + HM_LOCAL_UNIT_;
+  hm_local_tls_.cursor = (uintptr_t)block & ~(uintptr_t)(HM_LOCAL_UNIT_ - 1);
+  hm_local_tls_.end = hm_local_tls_.cursor + HM_LOCAL_UNIT_;
 }
 
 #ifdef __cplusplus

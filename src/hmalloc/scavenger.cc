@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 
 #include "base/options.h"
@@ -35,10 +36,13 @@ void sleep_ms(size_t ms) noexcept {
 
 void Scavenger::start_or_wake() noexcept {
   if (options.background == 0 || awake_.exchange(1, std::memory_order_relaxed) != 0) return;
-  if (started_.exchange(true, std::memory_order_relaxed)) {
-    futex(awake_, FUTEX_WAKE, 1);
-    return;
-  }
+  int saved = errno;  // the caller may be free
+  if (started_.exchange(true, std::memory_order_relaxed)) futex(awake_, FUTEX_WAKE, 1);
+  else start();
+  errno = saved;
+}
+
+void Scavenger::start() noexcept {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

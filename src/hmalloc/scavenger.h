@@ -18,6 +18,7 @@ class Scavenger {
 
  private:
   void start_or_wake() noexcept;
+  void start() noexcept;
   static void* run(void* self) noexcept;
   void rounds() noexcept;
   // Relaxed throughout: a lost wake-up is made good by the next one, and the futex re-reads the word.

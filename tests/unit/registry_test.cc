@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 
 #include "support.h"
@@ -104,29 +105,43 @@ TEST(Registry, DeadHeapsAreDrainedAndUsedAgain) {
   EXPECT_EQ(heaps(), before);
 }
 
-// A destructor of thread-specific data that runs after the heap is gone allocates and frees.
+namespace {
+
+std::atomic<int> late_rounds{0};
+std::array<pthread_key_t, 8> late_keys;
+
+// The block says how often its destructor shall set the value again.
+void be_late(pthread_key_t key, int rounds) {
+  auto* block = static_cast<int*>(hm_malloc(100));
+  *block = rounds;
+  pthread_setspecific(key, block);
+}
+
+void late(void* pointer) {
+  auto* block = static_cast<int*>(pointer);
+  int rounds = *block;
+  hm_free(block);
+  void* local = hm_local_alloc(50);
+  memset(local, 1, 50);
+  hm_local_free(local);
+  void* large = hm_malloc(200000);
+  hm_free(large);
+  if (rounds > 0) be_late(late_keys[static_cast<size_t>(late_rounds.fetch_add(1)) % 8], rounds - 1);
+}
+
+}  // namespace
+
+// Destructors of thread-specific data that run after the heap is gone allocate and free.
 TEST(Registry, LateDestructorsAreServed) {
-  static std::atomic<int> rounds{0};
-  static pthread_key_t keys[8];
-  for (pthread_key_t& key : keys)
-    pthread_key_create(&key, [](void* block) {
-      hm_free(block);
-      void* local = hm_local_alloc(50);
-      memset(local, 1, 50);
-      hm_local_free(local);
-      void* large = hm_malloc(200000);
-      hm_free(large);
-      if (rounds.fetch_add(1) % 3 != 0) pthread_setspecific(keys[rounds.load() % 8], hm_malloc(100));
-    });
+  for (pthread_key_t& key : late_keys) pthread_key_create(&key, late);
   for (int i = 0; i < 50; ++i)
     on_thread([] {
-      for (pthread_key_t key : keys) pthread_setspecific(key, hm_malloc(100));
-      void* local = hm_local_alloc(50);
-      hm_local_free(local);
+      for (pthread_key_t key : late_keys) be_late(key, 2);
+      hm_local_free(hm_local_alloc(50));
     });
-  EXPECT_GT(rounds.load(), 50 * 8);
+  EXPECT_GE(late_rounds.load(), 50 * 8);
   EXPECT_TRUE(test::everything_is_valid());
-  for (pthread_key_t key : keys) pthread_key_delete(key);
+  for (pthread_key_t key : late_keys) pthread_key_delete(key);
 }
 
 #if !defined(__SANITIZE_THREAD__)  // its run-time does not survive a fork beside threads
