@@ -8,8 +8,8 @@ namespace hm {
 constinit SuperblockPool superblock_pool;
 
 namespace {
-constexpr size_t kLooks = 8;  // superblocks swept in vain before a fresh one is opened
-constexpr size_t least_free(ClassIndex c) { return blocks_of(c) / 16 + 1; }
+constexpr size_t kLooks = 16;  // superblocks swept in vain before a fresh one is opened
+constexpr size_t least_free(ClassIndex c) { return blocks_of(c) / 32 + 1; }
 }  // namespace
 
 void release(Superblock& sb) noexcept {
@@ -33,17 +33,25 @@ size_t release_free(SuperblockQueue& queue, size_t looks) noexcept {
   return released;
 }
 
-Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least) noexcept {
+Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, const ThreadHeap* mine) noexcept {
+  Superblock* second = nullptr;
   for (size_t n = std::min(queue.count(), looks); n > 0; --n) {
     Superblock* sb = queue.pop();
-    if (sb == nullptr) return nullptr;
-    if (sb->free_blocks() >= least) return sb;
-    queue.push(*sb);
+    if (sb == nullptr) break;
+    bool roomy = sb->free_blocks() >= least;
+    if (roomy && sb->owner() == mine) {
+      if (second != nullptr) queue.push_front(*second);
+      return sb;
+    }
+    if (roomy && second == nullptr) second = sb;
+    else queue.push(*sb);
   }
-  return nullptr;
+  return second;
 }
 
-Superblock* SuperblockPool::claim(ClassIndex c) noexcept { return pop_with_room(queue(c), kLooks, least_free(c)); }
+Superblock* SuperblockPool::claim(ClassIndex c, const ThreadHeap* mine) noexcept {
+  return pop_with_room(queue(c), kLooks, least_free(c), mine);
+}
 
 size_t SuperblockPool::release_free(size_t looks) noexcept {
   size_t released = 0;
@@ -65,7 +73,7 @@ bool SuperblockPool::search(ClassIndex wanted) noexcept {
   return found * 16 >= slice_pool.chunks() * kSlicesInChunk;
 }
 
-Superblock* SuperblockPool::fresh(ClassIndex c) noexcept {
+Superblock* SuperblockPool::fresh(ClassIndex c, const ThreadHeap* mine) noexcept {
   size_t slices = slices_of(c);
   SlicePool::Run run = slice_pool.allocate(slices, false);
   if (run.first == nullptr && slice_pool.chunks() >= search_at_chunks_.load(std::memory_order_relaxed)) {
@@ -73,13 +81,13 @@ Superblock* SuperblockPool::fresh(ClassIndex c) noexcept {
     // paid for itself.
     if (!search(c))
       search_at_chunks_.store(slice_pool.chunks() + slice_pool.chunks() / 8 + 1, std::memory_order_relaxed);
-    if (Superblock* sb = claim(c)) return sb;
+    if (Superblock* sb = claim(c, mine)) return sb;
   }
   if (run.first == nullptr) run = slice_pool.allocate(slices, true);
   if (run.first == nullptr) {
-    if (release_free(SIZE_MAX) == 0) return claim(c);
+    if (release_free(SIZE_MAX) == 0) return claim(c, mine);
     run = slice_pool.allocate(slices, false);
-    if (run.first == nullptr) return claim(c);
+    if (run.first == nullptr) return claim(c, mine);
   }
   run.first->format(c);
   return run.first;

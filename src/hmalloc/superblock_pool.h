@@ -10,11 +10,12 @@ namespace hm {
 class SuperblockPool {
  public:
   void push(Superblock& sb) noexcept { queue(sb.class_index()).push(sb); }
-  // The first of a few that is at least a sixteenth empty (Hoard's empty fraction is a quarter: hoard.txt, section 3).
-  Superblock* claim(ClassIndex c) noexcept;
+  // The first of a few that is at least one 32nd empty (Hoard's empty fraction is a quarter: hoard.txt, section 3).
+  // Of these, one that `mine` held last is preferred: its lines and its live blocks are more likely this thread's.
+  Superblock* claim(ClassIndex c, const ThreadHeap* mine) noexcept;
   // A superblock of class c from slices, from new memory in the end.  Before the footprint grows by another eighth,
   // the whole pool is searched once: so it stays within a stated factor of what is in use (docs/design.md).
-  Superblock* fresh(ClassIndex c) noexcept;
+  Superblock* fresh(ClassIndex c, const ThreadHeap* mine) noexcept;
   // Gives wholly free superblocks back to their chunks; at most `looks` of each class.  Returns how many.
   size_t release_free(size_t looks) noexcept;
   SuperblockQueue& queue(ClassIndex c) noexcept { return queues_[raw(c)]; }
@@ -28,8 +29,9 @@ extern SuperblockPool superblock_pool;
 
 // Of any queue: gives wholly free superblocks back to their chunks, after at most `looks`.
 size_t release_free(SuperblockQueue& queue, size_t looks) noexcept;
-// Pops up to `looks` superblocks until one has at least `least` free blocks; the others go to the end.
-Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least) noexcept;
+// Pops up to `looks` superblocks until one of `mine` has at least `least` free blocks, or else the first other that has;
+// those without room go to the end.
+Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, const ThreadHeap* mine) noexcept;
 void release(Superblock& sb) noexcept;  // a wholly free one that the caller holds
 
 }  // namespace hm

@@ -17,10 +17,10 @@ namespace {
 
 constexpr size_t kMostEntries = 1023;
 constexpr size_t kFirstEntries = 127;          // limits start here, and grow when they prove too small
-constexpr size_t kFirstBytes = 16 * kKiB;      // of one cache, at first
-constexpr size_t kMostBytes = 256 * kKiB;      // of one cache, when grown
+constexpr size_t kFirstBytes = 32 * kKiB;      // of one cache, at first; half of that for blocks above 512 bytes
+constexpr size_t kMostBytes = 512 * kKiB;      // of one cache, when grown
 constexpr uint16_t kSwing = 4 * kHarvestGroup; // blocks allocated in a row that speak of batches
-constexpr size_t kMostRetired = 4;             // superblocks that a heap keeps to itself
+constexpr size_t kMostRetired = 3;             // superblocks that a heap keeps to itself
 constexpr size_t kOwnLooks = 4;
 constexpr size_t kChunksWorthScavenging = 8;
 constexpr uint16_t kStream = 8192;             // blocks allocated without an overflow: others free them
@@ -29,7 +29,8 @@ constexpr uint32_t kOperationsPerTick = 512;
 
 constexpr size_t most_entries(size_t c) { return std::clamp<size_t>(kMostBytes / kClassSize[c], 2, kMostEntries); }
 constexpr size_t first_entries(size_t c) {
-  return std::min(most_entries(c), std::clamp<size_t>(kFirstBytes / kClassSize[c], 2, kFirstEntries));
+  size_t bytes = kClassSize[c] <= 512 ? kFirstBytes : kFirstBytes / 2;
+  return std::min(most_entries(c), std::clamp<size_t>(bytes / kClassSize[c], 2, kFirstEntries));
 }
 // A refill takes whole groups, so it may overshoot the limit by one.
 constexpr size_t slots(size_t c) { return 1 + most_entries(c) + kHarvestGroup; }
@@ -132,13 +133,13 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
 // (docs/results).
 Superblock* ThreadHeap::next_superblock(ClassIndex c) noexcept {
   bool early = is_stream(c) && classes[raw(c)].retired.count() < kStreamDistance;
-  if (early) return superblock_pool.fresh(c);
-  if (Superblock* sb = pop_with_room(classes[raw(c)].retired, kOwnLooks, blocks_of(c) / 16 + 1)) {
+  if (early) return superblock_pool.fresh(c, this);
+  if (Superblock* sb = pop_with_room(classes[raw(c)].retired, kOwnLooks, blocks_of(c) / 32 + 1, this)) {
     if (retired_count > 0) --retired_count;
     return sb;
   }
-  if (Superblock* sb = superblock_pool.claim(c)) return sb;
-  return superblock_pool.fresh(c);
+  if (Superblock* sb = superblock_pool.claim(c, this)) return sb;
+  return superblock_pool.fresh(c, this);
 }
 
 void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {

@@ -24,20 +24,31 @@ void drop(Superblock& sb) {
 TEST(SuperblockPool, ClaimsTheFirstThatIsWorthIt) {
   Superblock &full = with_free(0), &nearly = with_free(1), &half = with_free(blocks_of(kClass) / 2);
   for (Superblock* sb : {&full, &nearly, &half}) superblock_pool.push(*sb);
-  EXPECT_EQ(superblock_pool.claim(kClass), &half);
-  EXPECT_EQ(superblock_pool.claim(kClass), nullptr);
+  EXPECT_EQ(superblock_pool.claim(kClass, nullptr), &half);
+  EXPECT_EQ(superblock_pool.claim(kClass, nullptr), nullptr);
   EXPECT_EQ(superblock_pool.queue(kClass).count(), 2u) << "the others stay, for when they have room";
   while (Superblock* sb = superblock_pool.queue(kClass).pop()) drop(*sb);
   drop(half);
+}
+
+TEST(SuperblockPool, AClaimPrefersItsOwn) {
+  auto* mine = reinterpret_cast<ThreadHeap*>(0x1000);
+  Superblock &other = with_free(blocks_of(kClass)), &own = with_free(blocks_of(kClass));
+  own.set_owner(mine);
+  for (Superblock* sb : {&other, &own}) superblock_pool.push(*sb);
+  EXPECT_EQ(superblock_pool.claim(kClass, mine), &own);
+  EXPECT_EQ(superblock_pool.claim(kClass, mine), &other) << "better another's than none";
+  drop(own);
+  drop(other);
 }
 
 TEST(SuperblockPool, AClaimLooksAtAFewOnly) {
   std::vector<Superblock*> full;
   for (int i = 0; i < 20; ++i) superblock_pool.push(with_free(0));
   superblock_pool.push(with_free(blocks_of(kClass)));
-  EXPECT_EQ(superblock_pool.claim(kClass), nullptr);
+  EXPECT_EQ(superblock_pool.claim(kClass, nullptr), nullptr);
   Superblock* found = nullptr;
-  for (int i = 0; i < 20 && found == nullptr; ++i) found = superblock_pool.claim(kClass);
+  for (int i = 0; i < 20 && found == nullptr; ++i) found = superblock_pool.claim(kClass, nullptr);
   ASSERT_NE(found, nullptr) << "each claim goes on where the last one stopped";
   drop(*found);
   while (Superblock* sb = superblock_pool.queue(kClass).pop()) drop(*sb);

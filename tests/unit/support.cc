@@ -25,7 +25,7 @@ bool is_zero(const void* block, size_t size) {
 }
 
 Superblock& fresh_superblock(ClassIndex c) {
-  Superblock* sb = superblock_pool.fresh(c);
+  Superblock* sb = superblock_pool.fresh(c, nullptr);
   EXPECT_NE(sb, nullptr);
   sb->cursor = 0;
   return *sb;
