@@ -55,7 +55,7 @@ HM_API size_t hm_usable_size(const void* block) HM_NOEXCEPT;
 HM_API void* hm_shared_alloc(size_t size) HM_NOEXCEPT HM_ALLOC(1);
 HM_API void hm_shared_free(void* block) HM_NOEXCEPT;
 /* The same for a caller that knows the size it asked hm_shared_alloc for: reads no metadata.  A wrong size is
- * caught by the checked library only. */
+ * caught by the checked library only, and so is a pointer that is no live block. */
 HM_API void hm_shared_free_sized(void* block, size_t size) HM_NOEXCEPT;
 
 /* ---- Local blocks: bump and count, coalescence free (sections 3.1 and 3.3). ----------------------------------- */

@@ -21,13 +21,16 @@ namespace {
 
 constexpr uint64_t kLive = 0x6c69766520626c6b, kKept = 0x6b65707420626c6b;
 constexpr size_t kHeaderAt = kDescriptors;
-constexpr size_t kKeepMost = 64 * kMiB;  // bytes of freed mappings that are kept for the decay time
 
 struct HugeStore {
   Lock lock;
   HugeHeader* kept = nullptr;
   size_t kept_bytes = 0;
-  size_t mappings = 0, bytes = 0, active_bytes = 0;
+  size_t mappings = 0, bytes = 0, active_bytes = 0, most_active_bytes = 0;
+  void activate(size_t added) noexcept {
+    active_bytes += added;
+    if (active_bytes > most_active_bytes) most_active_bytes = active_bytes;
+  }
 };
 constinit HugeStore store;
 
@@ -51,7 +54,7 @@ HugeHeader* take_kept(size_t bytes) noexcept {
     if (header->mapped < bytes || (header->mapped > bytes + bytes / 4 && store.kept_bytes <= kKeepMost)) continue;
     *link = header->next;
     store.kept_bytes -= header->mapped;
-    store.active_bytes += header->mapped;
+    store.activate(header->mapped);
     return header;
   }
   return nullptr;
@@ -81,7 +84,7 @@ HugeHeader* map_huge(size_t size, size_t alignment) noexcept {
   LockGuard guard(store.lock);
   ++store.mappings;
   store.bytes += bytes;
-  store.active_bytes += bytes;
+  store.activate(bytes);
   return header;
 }
 
@@ -216,7 +219,7 @@ void* resize_huge(HugeHeader& header, size_t size) noexcept {
   }
   LockGuard guard(store.lock);
   store.bytes += new_bytes - old_bytes;
-  store.active_bytes += new_bytes - old_bytes;
+  store.activate(new_bytes - old_bytes);
   result->mapped = new_bytes;
   result->size = size;
   return result->block;
@@ -260,7 +263,7 @@ Lock& huge_lock() noexcept { return store.lock; }
 
 HugeGauges huge_gauges() noexcept {
   LockGuard guard(store.lock);
-  return {store.mappings, store.bytes, store.active_bytes};
+  return {store.mappings, store.bytes, store.active_bytes, store.most_active_bytes};
 }
 
 }  // namespace hm

@@ -34,8 +34,10 @@ void* resize_huge(HugeHeader& header, size_t size) noexcept;
 size_t purge_huge_blocks(bool all) noexcept;  // kept free mappings; returns bytes
 Lock& huge_lock() noexcept;
 struct HugeGauges {
-  size_t mappings, bytes, active_bytes;
+  size_t mappings, bytes, active_bytes, most_active_bytes;
 };
 HugeGauges huge_gauges() noexcept;
+
+inline constexpr size_t kKeepMost = 64 * kMiB;  // bytes of freed mappings that are kept for the decay time
 
 }  // namespace hm

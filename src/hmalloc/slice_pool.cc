@@ -53,6 +53,8 @@ SlicePool::Run SlicePool::take(ChunkHeader& chunk, size_t slice, size_t n) noexc
   chunk.free &= ~mask;
   chunk.dirty &= ~mask;
   chunk.dirty_before &= ~mask;
+  used_ += n;
+  if (used_ > most_used_) most_used_ = used_;
   if (chunk.free == 0) close(chunk);
   return {&Superblock::of(start_of(chunk) + slice * kSlice), zeroed};
 }
@@ -75,6 +77,7 @@ void SlicePool::release(Superblock& first, size_t n) noexcept {
   if (chunk.free == 0) open(chunk);
   chunk.free |= mask;
   chunk.dirty |= mask;
+  used_ -= n;
 }
 
 // Under the lock, so that threads that run out together map one chunk and not one each.
@@ -202,7 +205,7 @@ size_t SlicePool::purge(bool all) noexcept {
 
 SlicePool::Gauges SlicePool::gauges() noexcept {
   LockGuard guard(lock_);
-  Gauges g{chunks(), 0, 0};
+  Gauges g{chunks(), 0, 0, most_used_};
   for (ChunkHeader* chunk = open_; chunk != nullptr; chunk = chunk->next_open) {
     g.free_slices += static_cast<size_t>(std::popcount(chunk->free));
     g.dirty_slices += static_cast<size_t>(std::popcount(chunk->dirty | chunk->dirty_before));

@@ -28,7 +28,7 @@ class SlicePool {
   size_t purge(bool all) noexcept;
 
   struct Gauges {
-    size_t chunks, free_slices, dirty_slices;
+    size_t chunks, free_slices, dirty_slices, most_used_slices;
   };
   Gauges gauges() noexcept;
   // Chunks that exist, any thread, a hint.
@@ -50,6 +50,7 @@ class SlicePool {
   Lock lock_;
   Lock purge_lock_;  // before lock_
   std::atomic<size_t> chunks_{0};
+  size_t used_ = 0, most_used_ = 0;  // slices
   ChunkHeader* all_ = nullptr;
   ChunkHeader* open_ = nullptr;  // chunks with free slices
 };

@@ -24,7 +24,6 @@ struct Census {
   uint64_t active_in_superblocks = 0;
   uint64_t large_blocks = 0, large_bytes = 0, huge_blocks = 0, local_bytes = 0;
 };
-std::atomic<uint64_t> peak_active{0};
 
 void count_slices(Census& census) noexcept {
   slice_pool.for_each([&](Superblock& sb) {
@@ -77,8 +76,9 @@ void count_heaps(Census& census) noexcept {
 
 // docs/design.md, "Footprint": what may be held beyond the program's own peak.
 uint64_t bound_beyond(uint64_t peak, uint64_t heaps) noexcept {
-  constexpr uint64_t kKeptByHeap = 33 * kSlice;  // current and retired of one class, most heaps use a few
-  return peak / 2 + heaps * (options.cache_bytes + kKeptByHeap) + 8 * kChunk;
+  uint64_t superblocks = ThreadHeap::kMostRetired * slices_of(ClassIndex{kClasses - 1});
+  for (size_t c = 0; c < kClasses; ++c) superblocks += slices_of(ClassIndex(c));
+  return peak / 4 + heaps * (options.cache_bytes + superblocks * kSlice) + 2 * kChunk + kKeepMost;
 }
 
 Census take_census() noexcept {
@@ -103,10 +103,8 @@ Census take_census() noexcept {
   total.retained = total.mapped > total.active + total.metadata ? total.mapped - total.active - total.metadata : 0;
   total.purged = purged_bytes();
   total.os_calls = os::calls();
-  uint64_t peak = peak_active.load(std::memory_order_relaxed);
-  if (total.active > peak) peak_active.store(peak = total.active, std::memory_order_relaxed);
-  total.peak_active = peak;
-  total.bound = bound_beyond(peak, total.heaps);
+  total.peak_active = std::max(total.active, slices.most_used_slices * kSlice + huge.most_active_bytes);
+  total.bound = bound_beyond(total.peak_active, total.heaps);
   return census;
 }
 
@@ -123,7 +121,7 @@ constexpr Row kRows[] = {
     {"retained", &hm_stats::retained, "mapped and unused"},
     {"mapped", &hm_stats::mapped, "address space"},
     {"metadata", &hm_stats::metadata, "descriptors, states, heaps"},
-    {"peak_active", &hm_stats::peak_active, "largest active seen by statistics"},
+    {"peak_active", &hm_stats::peak_active, "largest active so far, slices and mappings each at their peak"},
     {"bound", &hm_stats::bound, "most that is kept beyond the program's peak"},
     {"purged", &hm_stats::purged, "given back so far"},
     {"cross_thread_frees", &hm_stats::cross_thread_frees, "blocks, seen when caches were flushed"},

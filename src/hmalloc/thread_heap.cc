@@ -20,7 +20,6 @@ constexpr size_t kFirstEntries = 127;          // limits start here, and grow wh
 constexpr size_t kFirstBytes = 32 * kKiB;      // of one cache, at first; half of that for blocks above 512 bytes
 constexpr size_t kMostBytes = 512 * kKiB;      // of one cache, when grown
 constexpr uint16_t kSwing = 4 * kHarvestGroup; // blocks allocated in a row that speak of batches
-constexpr size_t kMostRetired = 3;             // superblocks that a heap keeps to itself
 constexpr size_t kOwnLooks = 4;
 constexpr size_t kChunksWorthScavenging = 8;
 constexpr uint16_t kStream = 8192;             // blocks allocated without an overflow: others free them
@@ -203,7 +202,7 @@ void ThreadHeap::act_on_tick() noexcept {
     size_t first = std::min<size_t>(first_entries(c), state.most);
     if (!state.grown && state.limit > first) set_limit(ClassIndex(c), std::max<size_t>(first, state.limit / 2));
     state.grown = false;
-    release_free(state.retired, kMostRetired);
+    release_free(state.retired, SIZE_MAX);
   }
   decay(now, local.release(false));
 }

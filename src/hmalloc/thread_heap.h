@@ -23,6 +23,8 @@ class Counter {
 };
 
 struct ThreadHeap {
+  static constexpr size_t kMostRetired = 3;  // superblocks that a heap keeps to itself
+
   // ---- fast path; first, where NoHeap has them too
   std::array<BlockCache, kClasses> caches;
 
