@@ -147,8 +147,8 @@ void purge_states(ChunkHeader& chunk, uint64_t free_slices) noexcept {
   for (size_t at = 0; at < kSlicesInChunk; at += kStateGroup) {
     uint64_t group = mask_of(at, kStateGroup) & kAllSlices;
     if (group == 0 || (free_slices & group) != group) continue;
-    os::purge(reinterpret_cast<void*>(start_of(chunk) + kNarrowStates + at * kNarrowArea), kStateGroup * kNarrowArea);
-    os::purge(reinterpret_cast<void*>(start_of(chunk) + kWideStates + at * kWideArea), kStateGroup * kWideArea);
+    os::purge(reinterpret_cast<void*>(start_of(chunk) + kLineStates + at * kLineStatesArea), kStateGroup * kLineStatesArea);
+    os::purge(reinterpret_cast<void*>(start_of(chunk) + kGranuleStates + at * kGranuleStatesArea), kStateGroup * kGranuleStatesArea);
   }
 }
 

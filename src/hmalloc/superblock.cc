@@ -9,11 +9,11 @@ BlockState* place_states(const Superblock& head) noexcept {
   uintptr_t chunk = align_down(address_of(&head), kChunk);
   size_t slice = (address_of(&head) - chunk - kDescriptors) / sizeof(Superblock);
   bool wide = head.block_size < kLine;
-  size_t area = wide ? kWideArea : kNarrowArea;
+  size_t area = wide ? kGranuleStatesArea : kLineStatesArea;
   size_t lines = head.blocks / kLine + 1;
   size_t spare = area / kLine >= lines ? area / kLine - lines : 0;
   size_t skew = slice * 11 % (spare + 1) * kLine;
-  return reinterpret_cast<BlockState*>(chunk + (wide ? kWideStates : kNarrowStates) + slice * area + skew);
+  return reinterpret_cast<BlockState*>(chunk + (wide ? kGranuleStates : kLineStates) + slice * area + skew);
 }
 
 }  // namespace

@@ -42,11 +42,11 @@ enum class SliceKind : uint8_t {
 inline constexpr size_t kSlicesInChunk = kChunk / kSlice;
 inline constexpr size_t kMetaSlices = 6;
 inline constexpr size_t kDescriptors = 0x1000;
-inline constexpr size_t kNarrowStates = 0x3000;
-inline constexpr size_t kWideStates = 0xb000;
-inline constexpr size_t kNarrowArea = kSlice / kLine;    // one state for 64 bytes
+inline constexpr size_t kLineStates = 0x3000;
+inline constexpr size_t kGranuleStates = 0xb000;
+inline constexpr size_t kLineStatesArea = kSlice / kLine;    // one state for 64 bytes
 inline constexpr size_t kHarvestGroup = 64;      // states of one line are taken together
-inline constexpr size_t kWideArea = kSlice / kGranule;   // one for 16
+inline constexpr size_t kGranuleStatesArea = kSlice / kGranule;   // one for 16
 
 struct alignas(2 * kLine) Superblock {
   // ---- read by every thread that frees a block (S5)
@@ -105,9 +105,9 @@ struct ChunkHeader {
 };
 static_assert(sizeof(ChunkHeader) <= sizeof(Superblock));
 static_assert(offsetof(Superblock, kind_) < sizeof(ChunkHeader::no_blocks));
-static_assert(kDescriptors + kSlicesInChunk * sizeof(Superblock) == kNarrowStates);
-static_assert(kNarrowStates + kSlicesInChunk * kNarrowArea == kWideStates);
-static_assert(kWideStates + kSlicesInChunk * kWideArea <= kMetaSlices * kSlice);
+static_assert(kDescriptors + kSlicesInChunk * sizeof(Superblock) == kLineStates);
+static_assert(kLineStates + kSlicesInChunk * kLineStatesArea == kGranuleStates);
+static_assert(kGranuleStates + kSlicesInChunk * kGranuleStatesArea <= kMetaSlices * kSlice);
 
 // The block that an address lies in.  exact: the address is its start.
 struct BlockPlace {

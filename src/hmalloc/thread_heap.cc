@@ -63,7 +63,9 @@ ThreadHeap* ThreadHeap::create() noexcept {
     state.floor = slot;
     state.most = static_cast<uint16_t>(std::min(most_entries(c), options.cache_blocks));
     heap->caches[c].set_top(slot);
-    heap->set_limit(ClassIndex(c), std::min(first_entries(c), options.cache_blocks));
+    size_t share = std::max<size_t>(options.cache_bytes / kClasses / kClassSize[c], 1);
+    state.first = static_cast<uint16_t>(std::min({first_entries(c), size_t{state.most}, share}));
+    heap->set_limit(ClassIndex(c), state.first);
     slot += slots(c);
   }
   heap->operations_to_tick = kOperationsPerTick;
@@ -103,7 +105,7 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   BlockCache& cache = caches[raw(c)];
   tick();
-  if (state.limit == 0) set_limit(c, std::min<size_t>(first_entries(raw(c)), state.most));
+  if (state.limit == 0) set_limit(c, state.first);
   size_t want = std::min<size_t>(kHarvestGroup, state.limit / 2 + 1u);
   for (;;) {
     if (state.current == nullptr) {
@@ -199,8 +201,8 @@ void ThreadHeap::act_on_tick() noexcept {
   round_ms = now;
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
-    size_t first = std::min<size_t>(first_entries(c), state.most);
-    if (!state.grown && state.limit > first) set_limit(ClassIndex(c), std::max<size_t>(first, state.limit / 2));
+    if (!state.grown && state.limit > state.first)
+      set_limit(ClassIndex(c), std::max<size_t>(state.first, state.limit / 2));
     state.grown = false;
     release_free(state.retired, SIZE_MAX);
   }

@@ -33,7 +33,8 @@ struct ThreadHeap {
     Superblock* current = nullptr;
     void** floor = nullptr;     // the null slot of the cache
     uint16_t limit = 0;         // entries after which a push is refused
-    uint16_t most = 0;          // as far as the limit may grow
+    uint16_t first = 0;         // where the limit starts
+    uint16_t most = 0;          // as far as it may grow
     uint16_t swing = 0;         // blocks refilled since the last overflow
     bool used = false;          // refilled since the last tick
     bool grown = false;         // the limit grew since the last round

@@ -167,7 +167,7 @@ TEST(Superblock, StateAreasOfNeighboursDoNotOverlap) {
         uintptr_t begin = address_of(sb.states);
         areas.emplace_back(begin, begin + align_up(slices_of(mixed) * kSlice / size_of(mixed) + 1, 8) * 1);
         EXPECT_EQ(begin % 8, 0u);
-        EXPECT_GE(begin % kChunk, kNarrowStates);
+        EXPECT_GE(begin % kChunk, kLineStates);
         EXPECT_LE((areas.back().second - 1) % kChunk, kMetaSlices * kSlice - 1);
         filled.push_back(&sb);
       }
