@@ -26,11 +26,14 @@ class AddressMap {
   static ChunkKind kind(uintptr_t address) noexcept {
     uintptr_t unit = opaque(address / kChunk);
     if (HM_UNLIKELY(unit >= kUnits)) return ChunkKind::kForeign;
-    return units_[unit];
+    // ThreadSanitizer does not see that the system orders one thread's unmapping before another's mapping.
+    return kThreadSanitizer ? __atomic_load_n(&units_[unit], __ATOMIC_ACQUIRE) : units_[unit];
   }
   // Before any pointer into the chunk is handed out, and after the last was freed.  So a thread that asks about a block
   // it holds reads a byte that nobody writes: no atomic is needed.  Who asks about anything else may get either answer.
-  static void set(const void* chunk, ChunkKind kind) noexcept { units_[address_of(chunk) / kChunk] = kind; }
+  static void set(const void* chunk, ChunkKind kind) noexcept {
+    __atomic_store_n(&units_[address_of(chunk) / kChunk], kind, __ATOMIC_RELEASE);
+  }
 
  private:
   static std::array<ChunkKind, kUnits> units_;

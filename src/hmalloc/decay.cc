@@ -47,7 +47,7 @@ bool scavenge() noexcept {
 
 bool collect() noexcept {
   size_t local = have_heap() ? my_heap()->drain() : 0;
-  local += registry.drain_dead(true);
+  local += registry.drain_dead(true) + registry.drain_fallback();
   registry.release_retired();
   superblock_pool.release_free(SIZE_MAX);
   return give_back(true, local) > 0;

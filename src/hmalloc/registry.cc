@@ -114,6 +114,11 @@ size_t Registry::drain_dead(bool all) noexcept {
   return bytes;
 }
 
+size_t Registry::drain_fallback() noexcept {
+  LockGuard guard(fallback_lock_);
+  return fallback_ == nullptr ? 0 : fallback_->drain();
+}
+
 size_t Registry::release_retired() noexcept {
   size_t released = 0;
   for_each([&released](ThreadHeap& heap) {

@@ -25,6 +25,8 @@ class Registry {
   // Of heaps without a thread: everything to pool and chunks; if not `all`, only of those that were dead at
   // the last call too: a successor may want the others as they are.  Returns the bytes of local memory that went back.
   size_t drain_dead(bool all) noexcept;
+  // The same for the fallback, which no thread has to itself.
+  size_t drain_fallback() noexcept;
   // Of all heaps: wholly free retired superblocks to their chunks.  Returns how many.
   size_t release_retired() noexcept;
 
