@@ -1,5 +1,5 @@
 # Part of the launcher: fetches and builds what is missing.
-# shellcheck shell=sh disable=SC2154  # reads here, lab, state, venv, library, from_source; calls have, die
+# shellcheck shell=sh disable=SC2154  # reads here, lab, state, venv, library, natives, from_source; calls have, die
 
 logs=$state/logs
 
@@ -85,19 +85,32 @@ make_venv() {
     cp "$lab/requirements.lock" "$venv/requirements.lock"
 }
 
-# What the commands need, the benchmarks as well, or everything with the tests.
-build() { # tools | bench | everything
+fill_lab() {
+  cmp -s "$lab/requirements-bench.lock" "$venv/requirements-bench.lock" && return
+  step "setting up the laboratory" lab.log add_lab
+}
+
+add_lab() {
+  "$venv/bin/python" -m pip install --disable-pip-version-check --require-hashes -r "$lab/requirements-bench.lock" &&
+    cp "$lab/requirements-bench.lock" "$venv/requirements-bench.lock"
+}
+
+# What the commands need, the traces as well, the benchmarks as well, or everything with the tests.
+build() { # tools | trace | bench | everything
   install_tools
   cd "$here" || exit 2
+  tests=OFF targets='hmalloc hmalloc-checked hmalloc_static hmalloc-tools'
   case $1 in
-    tools) tests=OFF targets='hmalloc hmalloc-checked hmalloc_static hmalloc-tools' ;;
-    bench) tests=ON targets='hmalloc hmalloc-checked hmalloc-tools bench/all' ;;
+    trace) targets="$targets hmalloc-trace hmalloc-record" ;;
+    bench) targets="$targets hmalloc-trace hmalloc-record bench/all" ;;
     everything) tests=ON targets=all ;;
   esac
   # Once the tests are configured they stay so: switching back and forth would build everything anew.
   if [ ! -f build/release/build.ninja ] ||
     { [ "$tests" = ON ] && ! grep -q '^HM_TESTS:BOOL=ON' build/release/CMakeCache.txt; }
-  then step configuring configure.log cmake --preset release "-DHM_TESTS=$tests"; fi
+  then step configuring configure.log cmake --preset release "-DHM_TESTS=$tests"
+  elif [ "$1" != tools ] && ! grep -q '^build hmalloc-trace:' build/release/build.ninja
+  then step configuring configure.log cmake --preset release; fi  # its libraries have come since
   # shellcheck disable=SC2086
   up_to_date $targets || step "building hmalloc" build.log cmake --build --preset release --target $targets
 }
@@ -114,10 +127,34 @@ need_library() {
   [ -f "$library" ] || die 2 "libhmalloc.so is missing: it was expected in ${library%/*}"
 }
 
-# The build tree has benchmarks and tests in it or neither; the tests need GoogleTest.
-need_tests() { # bench | everything
-  install_missing libgtest-dev
-  alone build "$1"
+# What lab/native/trace is built with.
+trace_packages='libcli11-dev libzstd-dev nlohmann-json3-dev pkg-config'
+
+need_trace() {
+  if [ "$from_source" ]; then
+    # shellcheck disable=SC2086
+    install_missing $trace_packages
+    alone build trace
+  fi
+  [ -x "$natives/hmalloc-trace" ] || die 2 "trace: hmalloc was installed without its libraries (zstd, CLI11)"
+}
+
+need_workloads() {
+  # shellcheck disable=SC2086
+  install_missing $trace_packages
+  alone build bench
+}
+
+# The tests need GoogleTest, and a browser for the report.
+need_tests() {
+  # shellcheck disable=SC2086
+  install_missing libgtest-dev $trace_packages
+  alone build everything
 }
 
 need_python() { alone fill_venv; }
+
+need_lab() {
+  need_python
+  alone fill_lab
+}

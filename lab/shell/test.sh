@@ -4,17 +4,19 @@
 # Packages that only tests need: what the real programs of tests/programs are, beside our own.
 test_packages() {
   echo binutils
+  have chromium || have chromium-browser || have google-chrome || echo chromium
+  echo redis-server redis-tools
   [ ! -f "$here/tests/programs/run.py" ] || "$venv/bin/python" "$here/tests/programs/run.py" --packages
 }
 
 run_tests() { # fast|all CTEST-ARGUMENTS...
   suite=$1
   shift
-  need_python
+  need_lab
   packages=$(test_packages) || die 2 "tests/programs/run.py --packages failed"
   # shellcheck disable=SC2086
   install_missing $packages
-  need_tests everything
+  need_tests
   cd "$here" || exit 2
   failed=
   if [ "$suite" = fast ]; then
