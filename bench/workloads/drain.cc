@@ -48,8 +48,7 @@ void fill(std::span<Block> blocks, std::uint64_t seed) {
   for (Block& block : blocks) {
     std::uint32_t draw = random.next();
     block.size = draw % 8 != 0 ? 16 + draw % 500 : 16 + draw % 4000;
-    block.address = allocate(block.size);
-    escape(block.address);
+    block.address = shared::allocate(block.size);
     std::memset(block.address, 1, block.size);
   }
 }
@@ -58,7 +57,7 @@ void free_in_random_order(std::span<Block> blocks, std::uint64_t seed) {
   Random random(seed);
   for (std::size_t left = blocks.size(); left > 0; --left) {
     std::swap(blocks[left - 1], blocks[random.below(static_cast<std::uint32_t>(left))]);
-    release(blocks[left - 1].address, blocks[left - 1].size);
+    shared::release(blocks[left - 1].address, blocks[left - 1].size);
   }
 }
 
@@ -67,7 +66,7 @@ void light_activity(double seconds) {
   for (double end = now() + seconds; now() < end;) {
     for (int i = 0; i < 100; ++i) {
       std::size_t size = 16 + random.below(1000);
-      release(allocate_touched(size), size);
+      shared::release(shared::allocate_touched(size), size);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -79,39 +78,38 @@ constexpr std::size_t kMeanSize = 484;  // of the sizes that fill() draws
 
 int main(int count, char** values) {
   Arguments arguments(count, values);
-  unsigned threads = arguments.count("threads", 1);
-  double megabytes = arguments.number("megabytes", 250);
-  double wait = arguments.number("wait", 3);
+  unsigned threads = arguments.threads();
+  std::uint32_t megabytes = arguments.count("megabytes", 250, threads);
+  double wait = arguments.seconds("wait", 3);
+  arguments.finish();
 
   light_activity(0.05);
   long before = resident_kb();
   long top = 0;
   double ops = 0;
-  Span span;
+  Span filling;
+  Span freeing;
   {
-    Blocks blocks(static_cast<std::size_t>(megabytes * 1048576 / kMeanSize / threads) * threads);
+    Blocks blocks(std::size_t{megabytes} * 1'048'576 / kMeanSize / threads * threads);
     std::size_t share = blocks.all().size() / threads;
     auto part = [&](unsigned index) { return blocks.all().subspan(index % threads * share, share); };
     if (threads == 1) {
-      double start = now();
-      fill(part(0), 1);
+      filling = run_here([&] { fill(part(0), 1); });
       top = resident_kb();
-      free_in_random_order(part(0), 2);
-      span.elapsed = now() - start;
+      freeing = run_here([&] { free_in_random_order(part(0), 2); });
     } else {
-      span = run_workers(threads, false, [&](unsigned index) { fill(part(index), index + 1); });
+      filling = run_workers(threads, false, [&](unsigned index) { fill(part(index), index + 1); });
       top = resident_kb();
-      span.elapsed += run_workers(threads, false, [&](unsigned index) {
-        free_in_random_order(part(index + 1), index + 1);
-      }).elapsed;
+      freeing = run_workers(threads, false, [&](unsigned index) { free_in_random_order(part(index + 1), index + 1); });
     }
     ops = static_cast<double>(blocks.all().size());
   }
   long freed = resident_kb();
   light_activity(wait);
   long end = resident_kb();
-  report({"drain", std::to_string(static_cast<int>(megabytes)) + "MB", threads, ops, span.elapsed / ops * 1e9,
-          field("before_kb", static_cast<double>(before)) + field("top_kb", static_cast<double>(top)) +
-              field("freed_kb", static_cast<double>(freed)) + field("end_kb", static_cast<double>(end)) +
-              field("end_ratio", static_cast<double>(end) / static_cast<double>(before))});
+  Span span{filling.elapsed + freeing.elapsed, std::min(filling.cpu_share, freeing.cpu_share)};
+  report("drain", threads, ops, span,
+         field("before_kb", static_cast<double>(before)) + field("top_kb", static_cast<double>(top)) +
+             field("freed_kb", static_cast<double>(freed)) + field("end_kb", static_cast<double>(end)) +
+             field("end_ratio", static_cast<double>(end) / static_cast<double>(before)));
 }

@@ -1,7 +1,7 @@
 // footprint: blocks with random lifetimes that are freed by random threads.  A table of 20,000 slots is shared; a step
 // puts a new block of random size into a random slot and frees the one it finds there, whoever made it.
 // Reports how much the resident set has grown, as a ratio to the bytes requested and still live, once the table has
-// been replaced many times over: median and maximum of the samples.
+// been replaced many times over: median and maximum of the samples.  All memory is shared.
 //
 //   footprint [--threads 4] [--slots 20000] [--min 16] [--max 1000] [--steps 6000000]
 //
@@ -34,8 +34,7 @@ struct Setting {
 };
 
 std::uint64_t* make_block(std::size_t size) {
-  void* block = allocate(size);
-  escape(block);
+  void* block = shared::allocate(size);
   std::memset(block, 0x5A, size);
   auto* words = static_cast<std::uint64_t*>(block);
   words[0] = size;
@@ -52,7 +51,7 @@ void work(const Setting& setting, Progress& progress, std::uint64_t seed) {
     if (old != nullptr) {
       std::size_t old_size = old[0];
       live -= static_cast<std::int64_t>(old_size);
-      release(old, old_size);
+      shared::release(old, old_size);
     }
     if (step % 256 == 0) {
       progress.live_bytes.store(live, std::memory_order_relaxed);
@@ -85,7 +84,7 @@ std::int64_t steps_done(const std::vector<Progress>& progress) {
 // Touches the table and the code that the run needs, so that their pages are not counted.
 long settle(const Setting& setting) {
   for (std::uint32_t i = 0; i < setting.slots; ++i) table[i].store(nullptr);
-  release(make_block(setting.smallest), setting.smallest);
+  shared::release(make_block(setting.smallest), setting.smallest);
   resident_kb();
   return resident_kb();
 }
@@ -94,21 +93,22 @@ long settle(const Setting& setting) {
 
 int main(int count, char** values) {
   Arguments arguments(count, values);
-  unsigned threads = arguments.count("threads", 4);
-  double total = arguments.number("steps", 6e6);
-  std::uint32_t smallest = std::max(16u, arguments.count("min", 16));
-  std::uint32_t largest = arguments.count("max", 1000);
-  Setting setting{std::min(arguments.count("slots", 20000), static_cast<unsigned>(kMostSlots)), smallest,
-                  largest - smallest + 1, static_cast<std::int64_t>(total / threads)};
+  unsigned threads = arguments.threads(4);
+  std::uint32_t total = arguments.count("steps", 6'000'000, 1000);
+  std::uint32_t slots = arguments.count("slots", 20'000, 1, kMostSlots);
+  std::uint32_t smallest = arguments.count("min", 16, 16);
+  std::uint32_t largest = arguments.count("max", 1000, smallest, 1u << 20);
+  arguments.finish();
+  Setting setting{slots, smallest, largest - smallest + 1, total / threads};
   std::vector<Progress> progress(threads);
   Sampler sampler{settle(setting), {}};
   sampler.ratios.reserve(10000);
 
   std::thread watcher([&] {
-    const double all = static_cast<double>(setting.steps) * threads;
-    for (std::int64_t done = 0; static_cast<double>(done) < all; done = steps_done(progress)) {
+    const std::int64_t all = setting.steps * threads;
+    for (std::int64_t done = 0; done < all; done = steps_done(progress)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      if (static_cast<double>(done) > all / 2) sampler.sample(progress);
+      if (done > all / 2) sampler.sample(progress);
     }
     sampler.sample(progress);
   });
@@ -116,8 +116,7 @@ int main(int count, char** values) {
   watcher.join();
 
   std::sort(sampler.ratios.begin(), sampler.ratios.end());
-  double ops = static_cast<double>(setting.steps) * threads;
-  report({"footprint", std::to_string(smallest) + "-" + std::to_string(largest), threads, ops, span.elapsed / ops * 1e9,
-          field("footprint", sampler.ratios[sampler.ratios.size() / 2]) +
-              field("footprint_max", sampler.ratios.back()) + field("live_kb", sampler.live_kb)});
+  report("footprint", threads, static_cast<double>(setting.steps) * threads, span,
+         field("footprint", sampler.ratios[sampler.ratios.size() / 2]) + field("footprint_max", sampler.ratios.back()) +
+             field("live_kb", sampler.live_kb));
 }

@@ -13,8 +13,9 @@
 int main(int count, char** values) {
   using namespace bench;
   Arguments arguments(count, values);
-  unsigned threads = arguments.count("threads", 1000);
-  std::size_t size = arguments.count("size", 64);
+  unsigned threads = arguments.threads(1000);
+  std::size_t size = arguments.count("size", 64, 0);
+  arguments.finish();
 
   std::mutex mutex;
   std::condition_variable arrived;
@@ -28,13 +29,13 @@ int main(int count, char** values) {
   double start = now();
   for (unsigned i = 0; i < threads; ++i) {
     workers.emplace_back([&] {
-      void* block = size == 0 ? nullptr : allocate_touched(size);
+      void* block = size == 0 ? nullptr : local::allocate_touched(size);
       std::unique_lock lock(mutex);
       ++sleeping;
       arrived.notify_one();
       leaving.wait(lock, [&] { return leave; });
       lock.unlock();
-      if (block != nullptr) release(block, size);
+      if (block != nullptr) local::release(block, size);
     });
     // One at a time: all are alive in the end, and none waits for a lock that would make it touch more stack.
     std::unique_lock lock(mutex);
@@ -48,6 +49,6 @@ int main(int count, char** values) {
   }
   leaving.notify_all();
   for (auto& worker : workers) worker.join();
-  report({"idle", std::to_string(size), threads, static_cast<double>(threads), elapsed / threads * 1e9,
-          field("kb_per_thread", static_cast<double>(after - before) / threads)});
+  report("idle", threads, threads, {.elapsed = elapsed},
+         field("kb_per_thread", static_cast<double>(after - before) / threads));
 }

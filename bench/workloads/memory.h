@@ -38,10 +38,7 @@ struct Memory {
     return block;
   }
   // size: as allocated.  Whoever handles a block knows its type, and so its size.
-  static void release(void* block, std::size_t size) {
-    escape(block);
-    Allocator::release(block, size);
-  }
+  static void release(void* block, std::size_t size) { Allocator::release(block, size); }
 };
 
 #if defined(HM_BENCH_EXPLICIT) || defined(HM_BENCH_ALL_SHARED)

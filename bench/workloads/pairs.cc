@@ -1,4 +1,5 @@
-// pairs: nanoseconds for a malloc and its free on one thread, five orders of freeing, eight sizes.
+// pairs: a malloc and its free on one thread in five orders of freeing and eight sizes.  All memory is local.
+// Nanoseconds per pair.
 //
 //   once     free at once
 //   fifo     1000 mallocs, then 1000 frees in the same order
@@ -6,9 +7,10 @@
 //   random   the same in random order, another one in every batch
 //   replace  replace a random one of 1000 live blocks
 //
-//   pairs [--pattern once,fifo,...] [--size 16,64,...] [--seconds 0.12]
+//   pairs [--pattern once] [--size 64] [--seconds 0.12]      sizes: 16 32 48 64 96 128 256 512
 //
 // Only the first byte of a block is written, the size is a constant as in `new T`, and everything fits the caches.
+// There is never a second thread, which some allocators notice.
 // How it misleads: a program that does nothing but malloc and free keeps the allocator's code, data and branches hot;
 // it says nothing about the misses that an allocator causes in real code, nor about locality of what it hands out.
 // `once` rewards a one-entry cache.  The loops themselves cost up to a nanosecond (reading the order).
@@ -50,34 +52,34 @@ void draw_orders() {
 
 template <std::size_t Size>
 void fill() {
-  for (void*& block : state.blocks) block = allocate_touched(Size);
+  for (void*& block : state.blocks) block = local::allocate_touched(Size);
 }
 
 // One batch of each pattern: kLive pairs.
 template <std::size_t Size>
 void once() {
-  for (std::size_t i = 0; i < kLive; ++i) release(allocate_touched(Size), Size);
+  for (std::size_t i = 0; i < kLive; ++i) local::release(local::allocate_touched(Size), Size);
 }
 template <std::size_t Size>
 void fifo() {
   fill<Size>();
-  for (void* block : state.blocks) release(block, Size);
+  for (void* block : state.blocks) local::release(block, Size);
 }
 template <std::size_t Size>
 void lifo() {
   fill<Size>();
-  for (std::size_t i = kLive; i-- > 0;) release(state.blocks[i], Size);
+  for (std::size_t i = kLive; i-- > 0;) local::release(state.blocks[i], Size);
 }
 template <std::size_t Size>
 void shuffled() {
   fill<Size>();
-  for (std::uint16_t index : state.next(state.shuffled)) release(state.blocks[index], Size);
+  for (std::uint16_t index : state.next(state.shuffled)) local::release(state.blocks[index], Size);
 }
 template <std::size_t Size>
 void replace() {
   for (std::uint16_t index : state.next(state.arbitrary)) {
-    release(state.blocks[index], Size);
-    state.blocks[index] = allocate_touched(Size);
+    local::release(state.blocks[index], Size);
+    state.blocks[index] = local::allocate_touched(Size);
   }
 }
 
@@ -88,44 +90,46 @@ struct Pattern {
 };
 
 template <std::size_t Size>
-void measure(const Arguments& arguments) {
-  if (!arguments.has("size", std::to_string(Size))) return;
+double measure(const std::string& pattern, double seconds, Span& span) {
   static constexpr std::array<Pattern, 5> kPatterns{{{"once", once<Size>, false},
                                                      {"fifo", fifo<Size>, false},
                                                      {"lifo", lifo<Size>, false},
                                                      {"random", shuffled<Size>, false},
                                                      {"replace", replace<Size>, true}}};
-  for (const Pattern& pattern : kPatterns) {
-    if (!arguments.has("pattern", pattern.name)) continue;
-    if (pattern.keeps_live) fill<Size>();
-    for (int i = 0; i < 100; ++i) pattern.batch();
-    double seconds = arguments.number("seconds", 0.12);
-    double batches = 0;
-    Stamp stamp;
-    stamp.begin();
-    while (now() - stamp.start < seconds) {
-      for (int i = 0; i < 20; ++i) pattern.batch();
-      batches += 20;
+  const Pattern& chosen = *std::find_if(kPatterns.begin(), kPatterns.end(),
+                                        [&](const Pattern& each) { return pattern == each.name; });
+  if (chosen.keeps_live) fill<Size>();
+  for (int i = 0; i < 100; ++i) chosen.batch();
+  double batches = 0;
+  span = run_here([&] {
+    for (double end = now() + seconds; now() < end; batches += 20) {
+      for (int i = 0; i < 20; ++i) chosen.batch();
     }
-    stamp.finish();
-    double elapsed = stamp.end - stamp.start;
-    if (pattern.keeps_live) {
-      for (void* block : state.blocks) release(block, Size);
-    }
-    double ops = batches * kLive;
-    report({"pairs", pattern.name + ("/" + std::to_string(Size)), 1, ops, elapsed / ops * 1e9,
-            field("cpu_share", stamp.cpu / elapsed)});
+  });
+  if (chosen.keeps_live) {
+    for (void* block : state.blocks) local::release(block, Size);
   }
+  return batches * kLive;
 }
 
 template <std::size_t... Sizes>
-void measure_all(const Arguments& arguments) {
-  (measure<Sizes>(arguments), ...);
+double measure_one_of(const std::string& size, const std::string& pattern, double seconds, Span& span) {
+  double ops = 0;
+  ((size == std::to_string(Sizes) ? void(ops = measure<Sizes>(pattern, seconds, span)) : void()), ...);
+  return ops;
 }
 
 }  // namespace
 
 int main(int count, char** values) {
+  Arguments arguments(count, values);
+  std::string pattern = arguments.choice("pattern", {"once", "fifo", "lifo", "random", "replace"});
+  std::string size = arguments.choice("size", {"64", "16", "32", "48", "96", "128", "256", "512"});
+  double seconds = arguments.seconds("seconds", 0.12);
+  arguments.finish();
+
   draw_orders();
-  measure_all<16, 32, 48, 64, 96, 128, 256, 512>(Arguments(count, values));
+  Span span;
+  double ops = measure_one_of<16, 32, 48, 64, 96, 128, 256, 512>(size, pattern, seconds, span);
+  report("pairs", 1, ops, span);
 }

@@ -1,7 +1,8 @@
-// ring: one thread makes messages, another consumes them: every block is allocated here and freed there.
+// ring: one thread makes messages, another consumes them: every block is allocated here and freed there.  All memory is
+// shared.
 // Every byte is written by the producer and read by the consumer.  Nanoseconds per message.
 //
-//   ring [--size 16,64,256] [--seconds 0.2] [--pin 1]
+//   ring [--size 64] [--seconds 0.2] [--pin 0]      sizes: 16 64 256
 //
 // How it misleads: producer and consumer overlap, so the figure is that of the slower side (with most allocators the
 // one that frees), plus the message lines and the queue, which no allocator can avoid.  The two CPUs may or may not
@@ -37,8 +38,7 @@ double produce(Queue& queue, double seconds) {
   double deadline = now() + seconds;
   std::uint64_t count = 0;
   while (count % 4096 != 0 || now() < deadline) {
-    void* message = allocate(Size);
-    escape(message);
+    void* message = shared::allocate(Size);
     write_all<Size>(message, count++);
     for (unsigned spins = 0; !queue.push(message);) relax(spins);
   }
@@ -57,7 +57,7 @@ std::uint64_t consume(Queue& queue) {
     if (message == nullptr) return sum;
     sum += read_all<Size>(message);
     escape(message);
-    release(message, Size);
+    shared::release(message, Size);
   }
 }
 
@@ -68,28 +68,30 @@ std::uint64_t expected_sum(std::uint64_t count) {
 }
 
 template <std::size_t Size>
-void measure(const Arguments& arguments) {
-  if (!arguments.has("size", std::to_string(Size))) return;
+void measure(double seconds, bool pin) {
   static Queue queue;
   double messages = 0;
   std::uint64_t sum = 0;
-  Span span = run_workers(2, arguments.count("pin", 0) != 0, [&](unsigned index) {
-    if (index == 0) messages = produce<Size>(queue, arguments.number("seconds", 0.2));
+  Span span = run_workers(2, pin, [&](unsigned index) {
+    if (index == 0) messages = produce<Size>(queue, seconds);
     else sum = consume<Size>(queue);
   });
   if (sum != expected_sum<Size>(static_cast<std::uint64_t>(messages))) {
     std::fprintf(stderr, "ring: a message arrived changed\n");
     std::abort();
   }
-  report({"ring", std::to_string(Size), 2, messages, span.elapsed / messages * 1e9,
-          field("cpu_share", span.cpu_share)});
+  report("ring", 2, messages, span);
 }
 
 }  // namespace
 
 int main(int count, char** values) {
   Arguments arguments(count, values);
-  measure<16>(arguments);
-  measure<64>(arguments);
-  measure<256>(arguments);
+  std::string size = arguments.choice("size", {"64", "16", "256"});
+  double seconds = arguments.seconds("seconds", 0.2);
+  bool pin = arguments.flag("pin");
+  arguments.finish();
+  if (size == "16") measure<16>(seconds, pin);
+  if (size == "64") measure<64>(seconds, pin);
+  if (size == "256") measure<256>(seconds, pin);
 }

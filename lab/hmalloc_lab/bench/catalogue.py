@@ -111,7 +111,7 @@ def _local(of: _Scale) -> Iterator[Cell]:
                        {"objects": 100_000, "rounds": of(10, 40, 5000)}, apis=(EXPLICIT, ALL_SHARED), limit_s=900)
     for threads in of.threads:
         yield Cell("linux-scalability", "local", {"size": 512, "threads": threads},
-                   {"objects": of(20_000, 100_000, 1_000_000)}, apis=(EXPLICIT, ALL_SHARED), limit_s=900)
+                   {"objects": of(50_000, 200_000, 1_000_000)}, apis=(EXPLICIT, ALL_SHARED), limit_s=900)
     for threads in of.threads:
         yield Cell("shbench", "local", {"threads": threads}, {"iterations": of(500, 4000, 2_000_000)},
                    apis=(EXPLICIT, ALL_SHARED), limit_s=900)
@@ -162,7 +162,7 @@ def _false_sharing(of: _Scale) -> Iterator[Cell]:
                    {"pairs": of(500, 2_000, 200_000), "writes": 20_000}, apis=(EXPLICIT, ALL_SHARED), limit_s=900)
     for threads in of.threads:
         yield Cell("passive-false", "false sharing", {"size": 8, "threads": threads},
-                   {"rounds": of(1_000, 5_000, 10_000_000), "writes": of(200, 200, 8)},
+                   {"rounds": of(2_000, 10_000, 10_000_000), "writes": of(200, 200, 8)},
                    apis=(EXPLICIT, ALL_SHARED), limit_s=900)
     for threads in of((2,), (2, 3, 4), (2, 3, 4)):
         for aligned in (0, 1):

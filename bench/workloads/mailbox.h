@@ -1,0 +1,37 @@
+// A place that one thread fills and another empties, in turn.  Whoever waits soon sleeps: on a machine with fewer cores
+// than threads, one that spins would hold back those it waits for.
+#pragma once
+
+#include <atomic>
+
+namespace bench {
+
+// 1. contents belong to the sender while full_ is 0, and to the receiver while it is 1.
+template <class Contents>
+class alignas(128) Mailbox {
+ public:
+  // Sender only: contents to be filled, and then send().
+  Contents& to_fill() {
+    full_.wait(1, std::memory_order_acquire);
+    return contents_;
+  }
+  void send() { turn(1); }
+
+  // Receiver only: contents to be used, and then give_back().
+  Contents& received() {
+    full_.wait(0, std::memory_order_acquire);
+    return contents_;
+  }
+  void give_back() { turn(0); }
+
+ private:
+  void turn(int full) {
+    full_.store(full, std::memory_order_release);
+    full_.notify_one();
+  }
+
+  std::atomic<int> full_{0};
+  Contents contents_{};
+};
+
+}  // namespace bench
