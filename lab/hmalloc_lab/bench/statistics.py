@@ -150,13 +150,16 @@ def memory_means(results: Results) -> dict[str, Mean]:
     return _means(results, [cell for cell in _for_means(results) if cell.counts_peak], "vm_hwm_kb")
 
 
-def means_against(results: Results, allocator: str, baseline: str) -> dict[str, Mean]:
-    """Family -> mean of the ratios of the two in the cells that both run."""
-    ratios: dict[str, list[float]] = {}
-    for cell in results.cells.values():
-        if against := ratio(results, cell, allocator, baseline):
-            ratios.setdefault(cell.family, []).append(against.median)
-    return {family: found for family, values in ratios.items() if (found := mean(values))}
+def explicit_means(results: Results) -> dict[str, dict[str, Mean]]:
+    """Each explicit interface -> family -> mean of its ratios to plain hmalloc, over the cells that both run."""
+    found: dict[str, dict[str, Mean]] = {}
+    for who in results.of_kind("explicit"):
+        for family in results.families:
+            ratios = [against.median for cell in results.cells.values() if cell.family == family
+                      and (against := ratio(results, cell, who.name, "hmalloc"))]
+            if over_family := mean(ratios):
+                found.setdefault(who.name, {})[family] = over_family
+    return found
 
 
 def duels(results: Results, allocator: str, metric: str | None = None) -> list[Duel]:

@@ -24,7 +24,9 @@ def unit(cell: Cell) -> str:
 
 
 def ratio_text(ratio: Ratio) -> str:
-    return f"{number(ratio.median)} [{number(ratio.low)}, {number(ratio.high)}]"
+    """With its interval, where there are rounds enough for one."""
+    middle = number(ratio.median)
+    return f"{middle} [{number(ratio.low)}, {number(ratio.high)}]" if ratio.rounds >= statistics.FEWEST else middle
 
 
 def counted(duels: Iterable[statistics.Duel]) -> tuple[int, int, int, int]:
@@ -48,11 +50,18 @@ def best_first(means: dict[str, dict[str, Mean]], names: Iterable[str]) -> list[
     return sorted(names, key=lambda name: over_all[name].value if name in over_all else float("inf"))
 
 
+def best_of(means: dict[str, Mean]) -> set[str]:
+    """Who has the smallest mean, as it is written."""
+    smallest = min((round(mean.value, 2) for mean in means.values()), default=0)
+    return {name for name, mean in means.items() if round(mean.value, 2) == smallest}
+
+
 def markdown(results: Results) -> str:
     parts = ["# Benchmark results", _campaign(results), "## Allocators", _allocators(results), "## Families",
-             "Geometric means of each cell's median divided by the smallest median of all drop-in allocators, with their "
-             "95 % bootstrap intervals over the cells; 1.00 would be the best in every cell. `all`: the cells that count "
-             "time. `peak`: resident memory at its peak.", _families(results), *_duels(results), *_explicit(results),
+             "Geometric means of each cell's median divided by the smallest median of all drop-in allocators: 1.00 would be "
+             f"the best in every cell. In brackets the 95 % bootstrap interval over the cells (below {statistics.FEWEST} "
+             "cells their range), and their number. `all`: the cells that count time. `peak`: resident memory at its peak.",
+             _families(results), *_duels(results), *_explicit(results),
              "## Cells", "Median ± half the distance between the quartiles over the rounds (median divided by the "
              "smallest median of all drop-in allocators, which is bold).", *_cells(results),
              "## Failures", _failures(results), "## Noisy rounds", _noisy(results)]
@@ -89,17 +98,19 @@ def _families(results: Results) -> str:
     columns = {**means, "peak": statistics.memory_means(results)}
     rows = []
     for name in best_first(means, [who.name for who in results.drop_ins]):
-        rows.append([name, *(_mean(column, name) for column in columns.values())])
+        rows.append([name, *(_bold_if(_mean(column, name), name in best_of(column)) for column in columns.values())])
     return _table(["allocator", *columns], rows)
 
 
-def _mean(column: dict[str, Mean], name: str) -> str:
-    if name not in column:
+def _bold_if(text: str, best: bool) -> str:
+    return f"**{text}**" if best else text
+
+
+def _mean(means: dict[str, Mean], key: str) -> str:
+    if key not in means:
         return "-"
-    mean = column[name]
-    text = f"{mean.value:.2f}"
-    best = mean.value == min(each.value for each in column.values())
-    return f"{f'**{text}**' if best else text} ({mean.low:.2f} to {mean.high:.2f})"
+    mean = means[key]
+    return f"{mean.value:.2f} ({mean.low:.2f} to {mean.high:.2f}; {mean.cells})"
 
 
 def _duels(results: Results) -> list[str]:
@@ -117,15 +128,14 @@ def _duels(results: Results) -> list[str]:
 
 
 def _explicit(results: Results) -> list[str]:
-    against = {who.name: means for who in results.of_kind("explicit")
-               if (means := statistics.means_against(results, who.name, "hmalloc"))}
-    if not against:
+    explicit = statistics.explicit_means(results)
+    if not explicit:
         return []
-    families = [family for family in results.families if any(family in means for means in against.values())]
+    families = [family for family in results.families if any(family in means for means in explicit.values())]
     return ["## The explicit interface against plain hmalloc",
             "Geometric means of the paired ratios, over the cells that both run.",
-            _table(["", *families], [[name, *(f"{means[family].value:.2f}" if family in means else "-"
-                                             for family in families)] for name, means in against.items()])]
+            _table(["", *families], [[name, *(_mean(means, family) for family in families)]
+                                     for name, means in explicit.items()])]
 
 
 def _cells(results: Results) -> Iterable[str]:
@@ -147,7 +157,7 @@ def _cell_row(results: Results, cell: Cell, names: Iterable[str]) -> Iterable[st
         middle = spread(values)
         text = f"{number(middle.median)} ±{middle.relative:.0%}"
         ratio = f" ({number(middle.median / best[1])})" if best and best[1] > 0 else ""
-        yield f"**{text}**{ratio}" if best and name == best[0] else text + ratio
+        yield _bold_if(text, best is not None and name == best[0]) + ratio
 
 
 def _failures(results: Results) -> str:
