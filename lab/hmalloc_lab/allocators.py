@@ -36,18 +36,18 @@ def choose(what: str, hmalloc: Path | None) -> Allocator:
     if what == "system":
         return Allocator("system", None)
     if what == "glibc":
-        return Allocator("glibc", _own_libc())
+        return Allocator("glibc", own_libc())
     if what == "hmalloc":
         if hmalloc is None:
             raise Failure("libhmalloc.so has not been built")
-        return Allocator("hmalloc", _usable(hmalloc.resolve()))
+        return Allocator("hmalloc", usable(hmalloc.resolve()))
     if "/" not in what and not what.endswith(".so"):
         raise Failure(f"{what}: no such allocator (hmalloc, system, glibc, or the path of a library)")
     path = Path(what).resolve()
-    return Allocator(path.name.removeprefix("lib").split(".so")[0], _usable(path))
+    return Allocator(path.name.removeprefix("lib").split(".so")[0], usable(path))
 
 
-def _own_libc() -> Path:
+def own_libc() -> Path:
     """Preloaded, glibc comes before whatever allocator a program links."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         path = Path(line.split(maxsplit=5)[-1])
@@ -56,7 +56,7 @@ def _own_libc() -> Path:
     raise Failure("these tools do not run on glibc")
 
 
-def _usable(library: Path) -> Path:
+def usable(library: Path) -> Path:
     """The loader only warns of a library that it cannot preload and goes on without: here that is an error."""
     if not library.is_file():
         raise Failure(f"{library}: no such library")

@@ -10,6 +10,8 @@ from rich.console import Console
 
 from . import report
 from .allocators import choose
+from .bench import commands as bench
+from .built import Built
 from .compare import Plan, compare
 from .diagnosis import diagnose
 from .doctor import examine_process, examine_program
@@ -34,21 +36,16 @@ Help = Annotated[bool, typer.Option("-h", "--help", is_eager=True, callback=_sho
 Command = Annotated[list[str] | None, typer.Argument()]
 
 
-class Built:
-    """Where the launcher has put the native parts."""
-
-    library: Path | None = None
-    measurer: Path | None = None
-
-
 @app.callback()
-def start(library: Annotated[Path | None, typer.Option(hidden=True)] = None,
+def start(context: typer.Context,
+          library: Annotated[Path | None, typer.Option(hidden=True)] = None,
           measurer: Annotated[Path | None, typer.Option(hidden=True)] = None) -> None:
-    Built.library, Built.measurer = library, measurer
+    context.obj = Built(library, measurer)
 
 
 @app.command("compare", context_settings=_COMMAND_LINE)
 def compare_command(
+        context: typer.Context,
         command: Command = None,
         wants_help: Help = False,
         rounds: Annotated[int, typer.Option("-n", "--runs", min=1, max=100_000)] = 10,
@@ -62,11 +59,12 @@ def compare_command(
     command = _program_line(command, "compare")
     if input_file and not os.access(input_file, os.R_OK):
         raise Failure(f"{input_file}: cannot be read")
-    candidate, base = choose(allocator, Built.library), choose(baseline, Built.library)
+    built: Built = context.obj
+    candidate, base = choose(allocator, built.library), choose(baseline, built.library)
     diagnosis = diagnose(resolve(command[0]), candidate)
     if stop_after and load:
         raise Failure("--for and --load exclude each other: the server is stopped when the load is done")
-    job = Job(command, Built.measurer, _duration(stop_after), load, input_file, show_output)
+    job = Job(command, built.measurer, _duration(stop_after), load, input_file, show_output)
     plan = Plan(job, base, candidate, rounds, diagnosis)
     with Progress(rounds, quiet=show_output) as progress:
         comparison = compare(plan, progress)
@@ -77,14 +75,17 @@ def compare_command(
 
 
 @app.command("doctor", context_settings=_COMMAND_LINE)
-def doctor_command(command: Command = None, wants_help: Help = False) -> None:
+def doctor_command(context: typer.Context, command: Command = None, wants_help: Help = False) -> None:
     command = _program_line(command, "doctor")
     if command[0].isdecimal() and len(command) == 1:
         found = examine_process(int(command[0]))
     else:
-        found = examine_program(command[0], choose("hmalloc", Built.library))
+        found = examine_program(command[0], choose("hmalloc", context.obj.library))
     report.show_doctor(Console(highlight=False), found)
     raise typer.Exit(0 if found.served else 1)
+
+
+app.add_typer(bench.app, name="bench")
 
 
 def _program_line(command: list[str] | None, name: str) -> list[str]:
@@ -115,13 +116,22 @@ def main() -> None:
     except Failure as failure:
         code = _complain(str(failure), failure.code)
     except typer.TyperException as error:
-        name = error.ctx.info_name if error.ctx else ""
+        name = _command_of(error.ctx)
         code = _complain(f"{name}: {error.format_message()} (hmalloc {name} --help)", USAGE)
     except (KeyboardInterrupt, typer.Abort):
         code = _complain("interrupted", 130)
     except BrokenPipeError:
         code = 141
     sys.exit(code)
+
+
+def _command_of(context: typer.Context | None) -> str:
+    """`compare`, `bench quick`: the words of the command line, without the launcher's."""
+    words = []
+    while context and context.parent:
+        words.insert(0, context.info_name)
+        context = context.parent
+    return " ".join(words)
 
 
 def _complain(message: str, code: int) -> int:

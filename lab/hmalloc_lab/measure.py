@@ -82,7 +82,7 @@ class Job:
         preload = allocator.preload(os.environ.get("LD_PRELOAD", ""))
         with open(self.input or os.devnull, "rb") as stdin, open(results, encoding="ascii") as lines:
             process = subprocess.Popen(
-                [self.measurer, str(results_in), str(round(self.stop_after_s * 1000)), preload, *self.command],
+                [self.measurer, str(results_in), str(round(self.stop_after_s * 1000)), "0", preload, *self.command],
                 stdin=stdin, stdout=stdout, stderr=stderr, env=environment, pass_fds=[results_in])
             os.close(results_in)
             try:

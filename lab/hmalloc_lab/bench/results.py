@@ -12,6 +12,9 @@ from .store import AllocatorRow, Campaign, Run
 # Kinds of allocators that serve any program: means over the whole table are taken among these.
 DROP_IN = ("system", "peer", "hmalloc", "given")
 
+# Rounds from which a ratio is told (statistics.py): with so many quiet ones the noisy ones are left out.
+ENOUGH_ROUNDS = 5
+
 
 class Results:
     def __init__(self, campaign: Campaign) -> None:
@@ -53,8 +56,11 @@ class Results:
     # ---- Numbers. ---------------------------------------------------------------------------------------------------
 
     def runs(self, cell: str, allocator: str) -> list[Run]:
-        """The runs that count, oldest first."""
-        return [run for run in self._runs.get((cell, allocator), []) if run.status == store.OK]
+        """The runs that count, oldest first: those of quiet rounds, where they are enough."""
+        good = [run for run in self._runs.get((cell, allocator), []) if run.status == store.OK]
+        quiet = [run for run in good if run.round not in self.noisy_rounds]
+        enough = min(ENOUGH_ROUNDS, self.campaign.rounds, self.cells[cell].most_rounds)
+        return quiet if len(quiet) >= enough else good
 
     def failures(self) -> list[Run]:
         return [run for run in self.campaign.runs if run.status != store.OK]

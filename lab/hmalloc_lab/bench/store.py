@@ -159,9 +159,11 @@ class Store:
                 (campaign, run.round, run.cell, run.allocator, run.started, run.status, run.reason,
                  json.dumps(run.metrics), json.dumps(run.resident), json.dumps(run.latency)))
 
-    def finish(self, campaign: int, finished: str) -> None:
+    def finish(self, campaign: int, finished: str, rounds: int | None = None) -> None:
+        """rounds: as many as there was time for, where that was the plan."""
         with self._transaction() as db:
-            db.execute("UPDATE campaign SET finished = ? WHERE id = ?", (finished, campaign))
+            db.execute("UPDATE campaign SET finished = ?, rounds = coalesce(?, rounds) WHERE id = ?",
+                       (finished, rounds, campaign))
 
     def _transaction(self) -> "_Transaction":
         return _Transaction(self._db, self.path)
@@ -171,6 +173,11 @@ class Store:
     def campaigns(self) -> list[tuple[int, str, str]]:
         """(number, started, profile) of each, oldest first."""
         return self._db.execute("SELECT id, started, profile FROM campaign ORDER BY id").fetchall()
+
+    def unfinished(self, profile: str = "") -> int | None:
+        """The last campaign, of that profile, that has not come to its end."""
+        return self._db.execute("SELECT max(id) FROM campaign WHERE finished IS NULL AND ? IN ('', profile)",
+                                (profile,)).fetchone()[0]
 
     def done(self, campaign: int) -> set[tuple[int, str, str]]:
         """(round, cell, allocator) of the runs that are there already."""

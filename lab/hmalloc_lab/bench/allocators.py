@@ -1,0 +1,155 @@
+"""Who is measured: the system's malloc, the peers, hmalloc preloaded and through its own interface, and any library that
+the user names; and how each of them is put under a program."""
+
+import hashlib
+import json
+import re
+import subprocess
+from pathlib import Path
+
+from .. import allocators
+from ..built import SOURCE, Built
+from ..errors import Failure
+from . import catalogue
+from .catalogue import Cell
+from .store import AllocatorRow
+
+_PRELOADED = ("hmalloc", "peer", "given")
+# How an allocator is told to have so many arenas.
+_ARENAS = {"glibc": ("MALLOC_ARENA_MAX", "{}"), "jemalloc": ("MALLOC_CONF", "narenas:{}")}
+# Where bench/peers has built nothing, the distribution's packages stand in.
+_PACKAGED = {"mimalloc2": ("libmimalloc.so.2", "libmimalloc2.0"),
+             "jemalloc": ("libjemalloc.so.2", "libjemalloc2"),
+             "gperftools": ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4")}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+
+# ---- Which there are. -----------------------------------------------------------------------------------------------
+
+
+def everybody(built: Built, with_peers: bool = True, given: list[str] | None = None) -> list[AllocatorRow]:
+    """All that can be measured here; `given`: the user's NAME=PATH."""
+    found = [_glibc(), *(_peers(built.state) if with_peers else []), *_hmallocs(built)]
+    for text in given or []:
+        found.append(_given(text, {row.name for row in found}))
+    return found
+
+
+def choose(rows: list[AllocatorRow], wanted: str) -> list[AllocatorRow]:
+    """Those of a comma-separated list, and those that the user gave by path; all where the list is empty."""
+    names = [name for name in wanted.split(",") if name]
+    missing = [name for name in names if name not in {row.name for row in rows}]
+    if missing:
+        raise Failure(f"no allocator {', '.join(missing)} here; there are {', '.join(row.name for row in rows)} "
+                      f"(hmalloc bench peers builds the others)")
+    return [row for row in rows if not names or row.name in names or row.kind == "given"]
+
+
+def _row(name: str, kind: str, version: str, library: Path, environment: dict | None = None) -> AllocatorRow:
+    return AllocatorRow(name, kind, version, str(library), checksum(library), environment or {})
+
+
+def checksum(library: Path | str) -> str:
+    return hashlib.sha256(Path(library).read_bytes()).hexdigest()
+
+
+def _glibc() -> AllocatorRow:
+    version = _said("getconf", "GNU_LIBC_VERSION").removeprefix("glibc ")
+    package = _said("dpkg-query", "-W", "-f", "${Version}", "libc6")
+    return _row("glibc", "system", package or version or "unknown", allocators.own_libc().resolve())
+
+
+def _peers(state: Path) -> list[AllocatorRow]:
+    manifest = state / "peers" / "peers.json"
+    try:
+        built = json.loads(manifest.read_text()) if manifest.is_file() else []
+        rows = [_row(peer["name"], "peer", peer["version"], (SOURCE / peer["path"]).resolve(), peer["environment"])
+                for peer in built if (SOURCE / peer["path"]).is_file()]
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise Failure(f"{manifest}: damaged (hmalloc bench peers --force builds it again)") from error
+    return rows + _packaged({row.name for row in rows})
+
+
+def _packaged(there: set[str]) -> list[AllocatorRow]:
+    listed = _said("/sbin/ldconfig", "-p")
+    rows = []
+    for name, (library, package) in _PACKAGED.items():
+        found = re.search(rf"^\s*{re.escape(library)} .*=> (\S+)$", listed, re.MULTILINE)
+        if name not in there and found:
+            version = _said("dpkg-query", "-W", "-f", "${Version}", package)
+            rows.append(_row(name, "peer", f"{version or 'unknown'} (package)", Path(found[1]).resolve()))
+    return rows
+
+
+def _hmallocs(built: Built) -> list[AllocatorRow]:
+    if built.library is None or not built.library.is_file():
+        raise Failure("libhmalloc.so has not been built")
+    library = built.library.resolve()
+    answer = allocators.ask(library)
+    if answer is None:
+        raise Failure(f"{library}: does not say that it is hmalloc")
+    commit = _said("git", "-C", str(SOURCE), "describe", "--always", "--dirty")
+    version = f"{answer.version} ({commit})" if commit else answer.version
+    return [_row("hmalloc", "hmalloc", version, library),
+            *(_row(f"hmalloc-{api}", "explicit", version, library)
+              for api in (catalogue.EXPLICIT, catalogue.ALL_SHARED)),
+            AllocatorRow("floor", "floor", "no allocator: an array's blocks in turn")]
+
+
+def _given(text: str, taken: set[str]) -> AllocatorRow:
+    name, equals, path = text.partition("=")
+    if not equals or not path or not _NAME.fullmatch(name):
+        raise Failure(f"--allocator {text}: expected NAME=PATH.so")
+    if name in taken:
+        raise Failure(f"--allocator {text}: there is an allocator {name} already, give it another name")
+    return _row(name, "given", "as given", allocators.usable(Path(path).resolve()))
+
+
+def _said(*command: str) -> str:
+    """What a tool of the system prints; nothing where there is no such tool."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        return ""
+
+
+# ---- Which may go on. -----------------------------------------------------------------------------------------------
+
+
+def require_unchanged(rows: list[AllocatorRow]) -> None:
+    """For a campaign that goes on: numbers of two builds must not be mixed under one name."""
+    for row in rows:
+        if row.library and not Path(row.library).is_file():
+            raise Failure(f"{row.name}: {row.library} is gone since the campaign began: it cannot go on")
+        if row.library and checksum(row.library) != row.sha256:
+            raise Failure(f"{row.name}: {row.library} has changed since the campaign began: it cannot go on, "
+                          "begin a new one")
+
+
+# ---- How one is put under a program. --------------------------------------------------------------------------------
+
+
+def serves(row: AllocatorRow, cell: Cell) -> bool:
+    if row.kind == "explicit":
+        return row.name.removeprefix("hmalloc-") in cell.apis
+    if row.kind == "floor":
+        return catalogue.FLOOR in cell.apis
+    return "arenas" not in cell.point or row.name in _ARENAS
+
+
+def executable(row: AllocatorRow, cell: Cell) -> str:
+    """The explicit ways to allocate are programs of their own."""
+    if row.kind == "explicit":
+        return f"{cell.workload}-{row.name.removeprefix('hmalloc-')}"
+    return f"{cell.workload}-floor" if row.kind == "floor" else cell.workload
+
+
+def preload(row: AllocatorRow) -> str:
+    return row.library if row.kind in _PRELOADED else ""
+
+
+def environment(row: AllocatorRow, cell: Cell) -> dict[str, str]:
+    if "arenas" not in cell.point:
+        return row.environment
+    name, pattern = _ARENAS[row.name]
+    return row.environment | {name: pattern.format(cell.point["arenas"])}

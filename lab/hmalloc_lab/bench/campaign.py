@@ -1,0 +1,216 @@
+"""The rounds of a campaign.  In each round every allocator runs every cell once, in a process of its own: the cells in
+random order, the allocators of one cell one right after the other in random order, so that whatever disturbs the
+machine disturbs them alike.  Every run is stored at once; what is stored already is not run again."""
+
+import os
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from ..built import Built
+from . import allocators, gaps, latency, process, store
+from .catalogue import Cell
+from .gaps import Gaps
+from .process import Outcome
+from .progress import Progress
+from .store import AllocatorRow, RoundRow, Run, Store
+
+# Below this share of a CPU per worker somebody else had the machine, or the allocator let its threads sleep.
+_ENOUGH_CPU = 0.95
+_MOST_TRIES = 4
+# An allocator that failed so often in a cell is not tried there again.
+_MOST_FAILURES = 2
+_LEAST_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a profile is run.  Ten seconds are left to a quick one for its tables and its report."""
+
+    rounds: int
+    budget_s: float | None = None   # ends at the end of the last round that fits
+    probes: int = 5                 # so often is asked whether the machine is quiet, before a round counts as noisy
+    pause_s: float = 5
+
+
+MANNERS = {"quick": Manner(10, budget_s=100, probes=2, pause_s=1), "paper": Manner(10), "full": Manner(20)}
+
+
+def now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="milliseconds")
+
+
+class Runner:
+    """Measures what a campaign in the store still lacks."""
+
+    def __init__(self, built: Built, kept: Store, number: int, progress: Progress, traces: dict[str, Path],
+                 budget_s: float | None = None, probe: Callable[[], Gaps] | None = None) -> None:
+        self._built, self._kept, self._progress, self._traces = built, kept, progress, traces
+        self._budget_s, self._begin = budget_s, time.monotonic()
+        self._probe = probe or (lambda: gaps.probe(built.natives))
+        self._campaign = kept.load(number)
+        self._manner = MANNERS[self._campaign.profile]
+        self._done = kept.done(number)
+        self._rounds = {row.number: row for row in self._campaign.round_rows}
+        self._failures = Counter((run.cell, run.allocator) for run in self._campaign.runs if run.status != store.OK)
+        self._sleepers: set[tuple[str, str]] = set()
+        self._took: dict[tuple[str, str], float] = {}
+
+    def run(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="hmalloc-bench-") as folder:
+            self._latencies = Path(folder) / "latencies"
+            self._warm_up()
+            for number in self._numbers():
+                self._round(number)
+        self._kept.finish(self._campaign.id, now(), None if self._budget_s is None else max(self._rounds, default=None))
+
+    # ---- Rounds. ----------------------------------------------------------------------------------------------------
+
+    def _numbers(self) -> Iterator[int]:
+        """As many rounds as planned; a noisy one is replaced at the end, at most as many again."""
+        planned, number = self._campaign.rounds, 0
+        while self._clean_before(number + 1) < planned and number < 2 * planned:
+            number += 1
+            out_of_time = self._budget_s is not None and self._elapsed() + self._round_takes() > self._budget_s
+            if number > _LEAST_ROUNDS and out_of_time:
+                return
+            yield number
+
+    def _clean_before(self, number: int) -> int:
+        return sum(1 for row in self._rounds.values() if row.number < number and not row.noisy)
+
+    def _round(self, number: int) -> None:
+        todo = [pair for pair in self._order(number) if (number, pair[0].name, pair[1].name) not in self._done
+                and self._failures[pair[0].name, pair[1].name] < _MOST_FAILURES]
+        if not todo:
+            return
+        self._begin_round(number)
+        self._progress.round(number, number + self._rounds_after(number), self._left(number, todo))
+        for at, (cell, who) in enumerate(todo):
+            self._progress.run(cell.name, who.name, self._left(number, todo[at:]))
+            self._keep(self._measured(number, cell, who))
+
+    def _order(self, number: int) -> list[tuple[Cell, AllocatorRow]]:
+        """Drawn from seed and number alone: a round that goes on has the order that it began with."""
+        chance = random.Random(f"{self._campaign.seed} {number}")
+        before = self._clean_before(number)
+        order = [cell for cell in self._campaign.cells if before < cell.most_rounds]
+        chance.shuffle(order)
+        pairs = []
+        for cell in order:
+            turn = [who for who in self._campaign.allocators if allocators.serves(who, cell)]
+            chance.shuffle(turn)
+            pairs += [(cell, who) for who in turn]
+        return pairs
+
+    def _begin_round(self, number: int) -> None:
+        found = gaps.wait_for_quiet(self._probe, self._manner.probes, self._manner.pause_s)
+        before = self._rounds.get(number)
+        noisy = found.noisy or (before is not None and before.noisy)
+        if noisy:
+            self._progress.note(f"round {number} is noisy: others take {found.lost_share:.0%} of the machine")
+        row = RoundRow(number, before.started if before else now(), found.lost_share, found.longest_gap_us, noisy)
+        self._rounds[number] = row
+        self._kept.add_round(self._campaign.id, row)
+
+    def _warm_up(self) -> None:
+        """Each cell once, on one allocator after the other: programs and libraries come into memory, nothing is kept."""
+        turn = 0
+        for cell in self._campaign.cells:
+            able = [who for who in self._campaign.allocators if allocators.serves(who, cell)]
+            if able:
+                who, turn = able[turn % len(able)], turn + 1
+                self._progress.run(cell.name, who.name, None)
+                self._timed(cell, who)
+
+    # ---- One run. ---------------------------------------------------------------------------------------------------
+
+    def _measured(self, number: int, cell: Cell, who: AllocatorRow) -> Run:
+        started = now()
+        best = self._timed(cell, who)
+        pair = cell.name, who.name
+        for _ in range(_MOST_TRIES - 1):
+            if pair in self._sleepers or not _disturbed(cell, best):
+                break
+            again = self._timed(cell, who)
+            if again[0].status != store.OK or _cpu_share(again) > _cpu_share(best):
+                best = again
+        if _disturbed(cell, best):
+            # The same in every try: its threads wait for each other.  It is not asked so often again.
+            self._sleepers.add(pair)
+        outcome, latencies = best
+        return Run(number, cell.name, who.name, started, outcome.status, outcome.reason, outcome.metrics,
+                   outcome.resident, latencies)
+
+    def _timed(self, cell: Cell, who: AllocatorRow) -> tuple[Outcome, dict]:
+        begin = time.monotonic()
+        self._latencies.unlink(missing_ok=True)
+        outcome = process.run(self._built.measurer, self._command(cell, who), who, allocators.environment(who, cell),
+                              cell.limit_s)
+        latencies = {}
+        if "latency" in cell.point and outcome.status == store.OK:
+            percentiles, latencies = latency.read(self._latencies)
+            outcome.metrics.update(percentiles)
+        if outcome.status == store.OK and cell.metric not in outcome.metrics:
+            outcome = Outcome(store.FAILED, f"its result has no {cell.metric}")
+        self._took[cell.name, who.name] = time.monotonic() - begin
+        return outcome, latencies
+
+    def _command(self, cell: Cell, who: AllocatorRow) -> list[str]:
+        if cell.workload == "replay":
+            return [str(self._built.natives / "hmalloc-trace"), "replay", str(self._traces[cell.point["trace"]]), "--json"]
+        words = cell.arguments
+        if "latency" in cell.point:
+            words[words.index("--latency") + 1] = str(self._latencies)
+        return [str(self._built.workloads / allocators.executable(who, cell)), *words]
+
+    def _keep(self, run: Run) -> None:
+        self._kept.add(self._campaign.id, run)
+        if run.status != store.OK:
+            pair = run.cell, run.allocator
+            self._failures[pair] += 1
+            if self._failures[pair] == 1:
+                self._progress.note(f"{run.allocator}, {run.cell}: {run.status}: {run.reason}")
+
+    # ---- Time to go. ------------------------------------------------------------------------------------------------
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._begin
+
+    def _takes(self, pairs: list[tuple[Cell, AllocatorRow]]) -> float:
+        """By the last run of the same; before there was one, by the cell's runs on others."""
+        of_cell: dict[str, float] = {}
+        for (cell, _), seconds in self._took.items():
+            of_cell[cell] = max(seconds, of_cell.get(cell, 0))
+        return sum(self._took.get((cell.name, who.name), of_cell.get(cell.name, 0)) for cell, who in pairs)
+
+    def _round_takes(self) -> float:
+        return self._takes(self._order(max(self._rounds, default=0) + 1))
+
+    def _rounds_after(self, number: int) -> int:
+        """If none of them is noisy."""
+        planned = self._campaign.rounds
+        rounds = min(planned - self._clean_before(number + 1), 2 * planned - number)
+        if self._budget_s is None:
+            return rounds
+        fit = int((self._budget_s - self._elapsed()) / max(self._round_takes(), 0.001)) - 1
+        return max(min(rounds, fit), _LEAST_ROUNDS - number, 0)
+
+    def _left(self, number: int, todo: list[tuple[Cell, AllocatorRow]]) -> float:
+        return self._takes(todo) + self._rounds_after(number) * self._round_takes()
+
+
+def _cpu_share(tried: tuple[Outcome, dict]) -> float:
+    return tried[0].metrics.get("cpu_share", 1.0)
+
+
+def _disturbed(cell: Cell, tried: tuple[Outcome, dict]) -> bool:
+    return tried[0].status == store.OK and cell.threads <= CPUS and _cpu_share(tried) < _ENOUGH_CPU
+
+
+CPUS = len(os.sched_getaffinity(0))

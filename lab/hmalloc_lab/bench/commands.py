@@ -1,0 +1,272 @@
+"""hmalloc bench: what the user asks for, and how the laboratory's parts are put together for it."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..built import SOURCE, Built
+from ..errors import Failure
+from . import catalogue
+from .catalogue import Cell
+
+# The parts are imported where they are used: `compare` and `doctor` do without the laboratory's packages.
+
+_INTERRUPTED = 130
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=False)
+_SETTINGS = {"help_option_names": []}
+
+
+def _show_help(wanted: bool) -> None:
+    if wanted:
+        print((SOURCE / "lab" / "help" / "bench.txt").read_text(), end="")
+        raise typer.Exit()
+
+
+Help = Annotated[bool, typer.Option("-h", "--help", is_eager=True, callback=_show_help)]
+Db = Annotated[Path | None, typer.Option("--db")]
+Baseline = Annotated[str, typer.Option("--baseline")]
+
+
+@app.callback(invoke_without_command=True, context_settings=_SETTINGS)
+def bench(context: typer.Context, wants_help: Help = False) -> None:
+    if context.invoked_subcommand is None:
+        _show_help(True)
+
+
+# ---- Measuring. -----------------------------------------------------------------------------------------------------
+
+
+def _add_profile(profile: str) -> None:
+    @app.command(profile, context_settings=_SETTINGS)
+    def command(
+            context: typer.Context, wants_help: Help = False,
+            workloads: Annotated[str, typer.Option("--workloads")] = "",
+            families: Annotated[str, typer.Option("--families")] = "",
+            names: Annotated[str, typer.Option("--allocators")] = "",
+            given: Annotated[list[str] | None, typer.Option("--allocator")] = None,
+            no_peers: Annotated[bool, typer.Option("--no-peers")] = False,
+            rounds: Annotated[int | None, typer.Option("--rounds", min=1, max=10_000)] = None,
+            seed: Annotated[int, typer.Option("--seed")] = 1,
+            db: Db = None, baseline: Baseline = "",
+            report: Annotated[Path | None, typer.Option("--report")] = None,
+            go_on: Annotated[bool, typer.Option("--resume")] = False) -> None:
+        from . import allocators, campaign, environment
+        from .store import Store
+
+        built: Built = context.obj
+        db = _database(built, db)
+        if go_on:
+            if workloads or families or names or given or no_peers or rounds:
+                raise Failure("--resume goes on with the campaign as it was begun: without choosing anything anew")
+            raise typer.Exit(_resume(built, db, profile, baseline, report))
+        console = _progress_console()
+        cells = _choose_cells(catalogue.cells(profile), workloads, families)
+        rows = allocators.choose(allocators.everybody(built, not no_peers, given), names)
+        _require_measured(rows, baseline)
+        cells, traces = _possible(built, cells, console)
+        manner = campaign.MANNERS[profile]
+        budget_s = manner.budget_s if rounds is None else None
+        facts = environment.describe() | {"traces": {name: allocators.checksum(file)[:12] for name, file in
+                                                     traces.items()}, "seconds planned": budget_s}
+        with Store(db, create=True) as kept:
+            number = kept.begin(campaign.now(), profile, shlex.join(["hmalloc", "bench", *_own_arguments()]), seed,
+                                rounds or manner.rounds, {key: fact for key, fact in facts.items() if fact}, cells, rows)
+            code = _run(built, kept, number, traces, console)
+        raise typer.Exit(_finish(db, number, baseline, report, code))
+
+
+for _profile in catalogue.PROFILES:
+    _add_profile(_profile)
+
+
+@app.command("resume", context_settings=_SETTINGS)
+def resume_command(context: typer.Context, wants_help: Help = False, db: Db = None, baseline: Baseline = "",
+                   report: Annotated[Path | None, typer.Option("--report")] = None) -> None:
+    raise typer.Exit(_resume(context.obj, _database(context.obj, db), "", baseline, report))
+
+
+def _resume(built: Built, db: Path, profile: str, baseline: str, report: Path | None) -> int:
+    from . import allocators, traces
+    from .store import Store
+
+    console = _progress_console()
+    with Store(db) as kept:
+        number = kept.unfinished(profile)
+        if number is None:
+            raise Failure(f"{db}: no {profile + ' ' if profile else ''}campaign in it is unfinished")
+        begun = kept.load(number)
+        allocators.require_unchanged(begun.allocators)
+        _require_measured(begun.allocators, baseline)
+        files, missing = traces.provide(built, begun.cells)
+        for trace, why in missing.items():
+            raise Failure(f"trace {trace}: {why}")
+        for trace, file in files.items():
+            if allocators.checksum(file)[:12] != begun.environment.get("traces", {}).get(trace):
+                raise Failure(f"{file} has changed since the campaign began: it cannot go on, begin a new one")
+        console.print(f"going on with campaign {number}: {begun.profile}, begun {begun.started[:16]}", markup=False)
+        code = _run(built, kept, number, files, console)
+    return _finish(db, number, baseline, report, code)
+
+
+def _run(built: Built, kept, number: int, traces: dict[str, Path], console: Console) -> int:
+    from .campaign import Runner
+    from .progress import Progress
+
+    try:
+        with Progress(console) as progress:
+            Runner(built, kept, number, progress, traces).run()
+    except KeyboardInterrupt:
+        console.print(f"interrupted: what was measured is in {kept.path}; hmalloc bench resume goes on"
+                      f"{_db_option(built, kept.path)}", markup=False, soft_wrap=True)
+        return _INTERRUPTED
+    return 0
+
+
+def _finish(db: Path, number: int, baseline: str, report: Path | None, code: int) -> int:
+    from ..page import page
+    from . import summary
+    from .results import Results
+
+    results = Results.read(db, number)
+    summary.show(_console(), results, baseline or None)
+    if not any(run.status == "ok" for run in results.campaign.runs):
+        return code or 1
+    path = report or db.with_suffix(".html")
+    page.write(results, path)
+    _console().print(f"Report: {path}", soft_wrap=True)
+    return code
+
+
+def _possible(built: Built, cells: list[Cell], console: Console) -> tuple[list[Cell], dict[str, Path]]:
+    """The cells whose programs and traces are there, and the traces; a line for each that is not."""
+    from . import traces
+
+    files, missing = traces.provide(built, cells)
+    for workload in dict.fromkeys(cell.workload for cell in cells if cell.workload != "replay"):
+        if not (built.workloads / workload).is_file():
+            missing[workload] = "it is not built"
+    for name, why in missing.items():
+        console.print(f"left out: {name}: {why}", markup=False, soft_wrap=True)
+    possible = [cell for cell in cells if cell.workload not in missing and cell.point.get("trace") not in missing]
+    if not possible:
+        raise Failure("nothing left to measure", 1)
+    return possible, files
+
+
+def _choose_cells(cells: list[Cell], workloads: str, families: str) -> list[Cell]:
+    """workloads: W or W:PART-OF-NAME; families: with `-` for a space.  Both comma-separated; empty means all."""
+    if families:
+        known = list(dict.fromkeys(cell.family.replace(" ", "-") for cell in cells))
+        wanted = [family.replace(" ", "-") for family in families.split(",")]
+        for family in wanted:
+            if family not in known:
+                raise Failure(f"no family {family}; there are {', '.join(known)}")
+        cells = [cell for cell in cells if cell.family.replace(" ", "-") in wanted]
+    if not workloads:
+        return cells
+    chosen = []
+    for word in workloads.split(","):
+        workload, _, part = word.partition(":")
+        hits = [cell for cell in cells if cell.workload == workload and part in cell.name]
+        if not hits:
+            known = dict.fromkeys(cell.workload for cell in cells)
+            raise Failure(f"no cell {word}; the workloads are {', '.join(known)} (hmalloc bench list)")
+        chosen += hits
+    return [cell for cell in cells if cell in chosen]
+
+
+def _require_measured(rows: list, baseline: str) -> None:
+    if baseline and baseline not in {row.name for row in rows}:
+        raise Failure(f"--baseline {baseline}: not among those measured: {', '.join(row.name for row in rows)}")
+
+
+# ---- Looking at what was measured. ----------------------------------------------------------------------------------
+
+
+@app.command("show", context_settings=_SETTINGS)
+def show_command(context: typer.Context, wants_help: Help = False, db: Db = None, baseline: Baseline = "") -> None:
+    from . import summary
+    from .results import Results
+
+    summary.show(_console(), Results.read(_database(context.obj, db)), baseline or None)
+
+
+@app.command("report", context_settings=_SETTINGS)
+def report_command(context: typer.Context, wants_help: Help = False, db: Db = None,
+                   out: Annotated[Path | None, typer.Option("--out")] = None) -> None:
+    from ..page import page
+    from .results import Results
+
+    db = _database(context.obj, db)
+    path = out or db.with_suffix(".html")
+    page.write(Results.read(db), path)
+    _console().print(f"Report: {path}", soft_wrap=True)
+
+
+@app.command("export", context_settings=_SETTINGS)
+def export_command(context: typer.Context, out: Annotated[Path, typer.Option("--out")], wants_help: Help = False,
+                   db: Db = None, formats: Annotated[str, typer.Option("--formats")] = "svg,png") -> None:
+    import tempfile
+
+    from ..page import export, page
+    from .results import Results
+
+    results = Results.read(_database(context.obj, db))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        page.write(results, path)
+        export.export(path, out, formats.split(","))
+    _console().print(f"Figures: {out}", soft_wrap=True)
+
+
+@app.command("compare", context_settings=_SETTINGS)
+def compare_command(old: Path, new: Path, wants_help: Help = False) -> None:
+    from . import versus
+    from .results import Results
+
+    raise typer.Exit(versus.compare(_console(), Results.read(old), Results.read(new)))
+
+
+@app.command("list", context_settings=_SETTINGS)
+def list_command(context: typer.Context, profile: Annotated[str, typer.Argument()] = "quick", wants_help: Help = False) -> None:
+    from . import allocators
+
+    if profile not in catalogue.PROFILES:
+        raise Failure(f"no profile {profile}: {', '.join(catalogue.PROFILES)}")
+    console = _console()
+    console.print("Allocators")
+    for row in allocators.everybody(context.obj):
+        console.print(f"  {row.name:19} {row.kind:9} {row.version}", markup=False, soft_wrap=True)
+    family = ""
+    for cell in catalogue.cells(profile):
+        if cell.family != family:
+            family = cell.family
+            console.print(f"Cells of {profile}: {family}")
+        console.print(f"  {cell.name}", markup=False, soft_wrap=True)
+
+
+# ---- Small things. --------------------------------------------------------------------------------------------------
+
+
+def _database(built: Built, db: Path | None) -> Path:
+    return db or built.state / "bench" / "lab.db"
+
+
+def _db_option(built: Built, db: Path) -> str:
+    return "" if db == _database(built, None) else f" with --db {db}"
+
+
+def _own_arguments() -> list[str]:
+    return sys.argv[sys.argv.index("bench") + 1:]
+
+
+def _console() -> Console:
+    return Console(highlight=False)
+
+
+def _progress_console() -> Console:
+    return Console(stderr=True, highlight=False)

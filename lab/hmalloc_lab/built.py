@@ -1,0 +1,25 @@
+"""Where the launcher has put the native parts."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2]  # where the tools run from the source tree
+
+
+@dataclass(frozen=True)
+class Built:
+    library: Path | None   # libhmalloc.so
+    measurer: Path | None  # hmalloc-measure; the other natives lie beside it
+
+    @property
+    def natives(self) -> Path:
+        return self.measurer.parent
+
+    @property
+    def workloads(self) -> Path:
+        return self.natives / "bench"
+
+    @property
+    def state(self) -> Path:
+        """Where measurements, traces and peers are kept."""
+        return self.natives.parent
