@@ -1,13 +1,21 @@
-// exchange: threads with 1024 live messages each; a step replaces a random one of them, and of the replaced ones half
-// are freed where they were made and half are sent to the next thread, which reads and frees them.
-// Nanoseconds of thread time per step (one malloc, one free, one queue operation on average).
+// exchange: threads in a ring, with 1024 live messages each.  A step replaces a random one of them with a new one; the
+// replaced one is freed where it was made, or sent to the next thread, which reads and frees it.  All memory is shared.
+// An operation is a step: one malloc and one free.
 //
-//   exchange [--size 32,64,256] [--threads 2] [--seconds 0.2] [--pin 1]
+//   exchange [--shape symmetric|asymmetric] [--size 64] [--threads 2] [--seconds 0.2] [--pin 0] [--latency FILE]
+//
+//   symmetric    every thread sends half of what it replaces
+//   asymmetric   servers and clients in turn around the ring: a server sends 7 of 8, a client 1 of 8, so memory flows
+//                from the one to the other; an even number of threads
+//
+// thread_ns_per_op is thread time, not wall time, per step: the same whatever the number of threads if they do not
+// disturb each other.  server_sent_share and server_received_share are messages per step of the first thread,
+// client_sent_share of the second.
 //
 // How it misleads: the live table, the random choice and the queue cost several nanoseconds, the same for all; a
-// thread that waits for the other's inbox is counted as busy.  Only the first word of a message is written and read,
-// so it understates what large messages cost.  An allocator that leaves freed foreign blocks with the freeing thread
-// looks good here even if it spreads the blocks of one line over two threads for ever.
+// thread that waits for room in the next one's inbox is counted as busy.  Only the first word of a message is written
+// and read, so it understates what large messages cost.  An allocator that leaves freed foreign blocks with the
+// freeing thread looks good here even if it spreads the blocks of one line over two threads for ever.
 #include <array>
 #include <memory>
 
@@ -22,40 +30,53 @@ constexpr std::size_t kLive = 1024;
 constexpr std::size_t kBatch = 32;
 using Queue = SpscQueue<1024, kBatch>;
 
-template <std::size_t Size>
+constexpr std::uint32_t kHalf = 4;  // eighths
+constexpr std::uint32_t kServer = 7;
+constexpr std::uint32_t kClient = 1;
+
+struct Counts {
+  double steps = 0;
+  double sent = 0;
+  double busy = 0;  // seconds
+};
+
+template <class Sampler>
 class Side {
  public:
-  Side(Queue& inbox, Queue& outbox, std::uint64_t seed) : inbox_(inbox), outbox_(outbox), random_(seed) {}
+  // eighths: of the replaced messages, are sent.
+  Side(std::size_t size, std::uint32_t eighths, Queue& inbox, Queue& outbox, Sampler& sampler, std::uint64_t seed)
+      : size_(size), eighths_(eighths), inbox_(inbox), outbox_(outbox), sampler_(sampler), random_(seed) {}
 
   // Goes on emptying its inbox until the last side has made its steps: nobody is left before a full outbox.
   void run(double seconds, std::atomic<unsigned>& running) {
     for (void*& message : live_) message = make();
     double start = now();
-    for (; busy < seconds; busy = now() - start) {
+    for (; busy_ < seconds; busy_ = now() - start) {
       for (unsigned i = 0; i < kSteps; ++i) step();
-      steps += kSteps;
+      steps_ += kSteps;
     }
     outbox_.flush();
     running.fetch_sub(1);
     for (unsigned spins = 0; running.load() > 0; relax(spins)) drain();
   }
 
-  void finish() {  // after the threads have ended
+  Counts finish() {  // after the threads have ended
     drain();
-    for (void* message : live_) release(message, Size);
+    for (void* message : live_) shared::release(message, size_);
+    return {static_cast<double>(steps_), static_cast<double>(outbox_.pushed()), busy_};
   }
-
-  double steps = 0;
-  double busy = 0;  // seconds
 
  private:
   static constexpr unsigned kSteps = 1024;
 
   void* make() {
-    void* message = allocate(Size);
-    escape(message);
+    void* message = sampler_.allocation([&] { return shared::allocate(size_); });
     *static_cast<std::uint64_t*>(message) = ++made_;
     return message;
+  }
+
+  void discard(void* message) {
+    sampler_.freeing([&] { shared::release(message, size_); });
   }
 
   void step() {
@@ -63,10 +84,10 @@ class Side {
     void*& slot = live_[choice % kLive];
     void* old = slot;
     slot = make();
-    if ((choice & 0x80000000u) != 0) {
-      release(old, Size);
-    } else {
+    if (choice >> 29 < eighths_) {
       send(old);
+    } else {
+      discard(old);
     }
     if (made_ % kBatch == 0) drain();
   }
@@ -77,49 +98,73 @@ class Side {
 
   void drain() {
     for (void* message = nullptr; inbox_.pop(message);) {
-      received_ += *static_cast<const std::uint64_t*>(message);
-      escape(message);
-      release(message, Size);
+      read_ += *static_cast<const volatile std::uint64_t*>(message);
+      discard(message);
     }
   }
 
+  const std::size_t size_;
+  const std::uint32_t eighths_;
   Queue& inbox_;
   Queue& outbox_;
+  Sampler& sampler_;
   Random random_;
   std::uint64_t made_ = 0;
-  std::uint64_t received_ = 0;
+  std::uint64_t read_ = 0;
+  std::uint64_t steps_ = 0;
+  double busy_ = 0;
   std::array<void*, kLive> live_{};
 };
 
-template <std::size_t Size>
-void measure(const Arguments& arguments) {
-  if (!arguments.has("size", std::to_string(Size))) return;
-  unsigned threads = arguments.count("threads", 2);
-  double seconds = arguments.number("seconds", 0.2);
+struct Setting {
+  bool symmetric;
+  std::size_t size;
+  unsigned threads;
+  double seconds;
+  bool pin;
+
+  std::uint32_t eighths(unsigned index) const { return symmetric ? kHalf : index % 2 == 0 ? kServer : kClient; }
+};
+
+template <class Sampler>
+Span exchange(const Setting& setting, std::vector<Sampler>& samplers, std::vector<Counts>& counts) {
+  const unsigned threads = setting.threads;
   std::vector<std::unique_ptr<Queue>> queues;
-  std::vector<std::unique_ptr<Side<Size>>> sides(threads);
+  std::vector<std::unique_ptr<Side<Sampler>>> sides(threads);
   for (unsigned i = 0; i < threads; ++i) queues.push_back(std::make_unique<Queue>());
   std::atomic<unsigned> running{threads};
-  Span span = run_workers(threads, arguments.count("pin", 0) != 0, [&](unsigned index) {
-    sides[index] = std::make_unique<Side<Size>>(*queues[index], *queues[(index + 1) % threads], index + 1);
-    sides[index]->run(seconds, running);
+  Span span = run_workers(threads, setting.pin, [&](unsigned index) {
+    sides[index] = std::make_unique<Side<Sampler>>(setting.size, setting.eighths(index), *queues[index],
+                                                   *queues[(index + 1) % threads], samplers[index], index + 1);
+    sides[index]->run(setting.seconds, running);
   });
-  double steps = 0;
-  double busy = 0;
-  for (auto& side : sides) {
-    steps += side->steps;
-    busy += side->busy;
-    side->finish();
-  }
-  report({"exchange", std::to_string(Size), threads, steps, busy / steps * 1e9,
-          field("cpu_share", span.cpu_share)});
+  for (auto& side : sides) counts.push_back(side->finish());
+  return span;
 }
 
 }  // namespace
 
 int main(int count, char** values) {
   Arguments arguments(count, values);
-  measure<32>(arguments);
-  measure<64>(arguments);
-  measure<256>(arguments);
+  bool symmetric = arguments.choice("shape", {"symmetric", "asymmetric"}) == "symmetric";
+  std::size_t size = arguments.count("size", 64, sizeof(std::uint64_t));
+  unsigned threads = arguments.threads(2, 2);
+  Setting setting{symmetric, size, threads, arguments.seconds("seconds", 0.2), arguments.flag("pin")};
+  std::string latency = arguments.text("latency", "");
+  arguments.finish();
+  if (!symmetric && threads % 2 != 0) arguments.refuse("--shape asymmetric needs an even number of --threads");
+
+  std::vector<Counts> counts;
+  Sampled run = run_sampled(latency, threads, [&](auto& samplers) { return exchange(setting, samplers, counts); });
+  double steps = 0;
+  double busy = 0;
+  for (const Counts& each : counts) {
+    steps += each.steps;
+    busy += each.busy;
+  }
+  run.span.elapsed = busy / threads;  // filling the tables before and emptying the inboxes afterwards are no steps
+  report("exchange", threads, steps, run.span,
+         field("thread_ns_per_op", busy / steps * 1e9) + field("server_sent_share", counts[0].sent / counts[0].steps) +
+             field("server_received_share", counts.back().sent / counts[0].steps) +
+             field("client_sent_share", counts[1].sent / counts[1].steps) + run.fields);
 }

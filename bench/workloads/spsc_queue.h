@@ -26,6 +26,8 @@ class SpscQueue {
   }
   // Producer only.  Shows the consumer every entry pushed so far.
   void flush() { published_tail_.store(tail_, std::memory_order_release); }
+  // Producer only.
+  std::size_t pushed() const { return tail_; }
 
   // Consumer only.  False when nothing published is left.
   bool pop(void*& item) {
