@@ -121,12 +121,12 @@ def _local(of: _Scale) -> Iterator[Cell]:
         yield Cell("shbench", "local", {"threads": threads}, {"iterations": of(500, 4000, 2_000_000)},
                    apis=(EXPLICIT, ALL_SHARED), limit_s=900)
     for threads in of.threads:
-        yield Cell("ar-random", "local", {"threads": threads}, {"steps": of(200_000, 2_000_000, 20_000_000)},
+        yield Cell("ar-random", "local", {"threads": threads}, {"steps": of(1_000_000, 6_000_000, 20_000_000)},
                    apis=(EXPLICIT, ALL_SHARED), limit_s=900)
     for arenas in of((), (1, 2, 4, 8), (1, 2, 4, 8, 16)):
         for threads in of.threads:
             yield Cell("ar-random", "local", {"threads": threads, "arenas": arenas},
-                       {"steps": of(200_000, 1_000_000, 20_000_000)}, limit_s=900)
+                       {"steps": of(1_000_000, 4_000_000, 20_000_000)}, limit_s=900)
     for threads in of.threads:
         yield Cell("barnes-hut", "local", {"threads": threads},
                    {"bodies": of(4_000, 16_384, 32_768), "steps": of(1, 2, 20)},
@@ -137,10 +137,10 @@ def _large_and_mixed(of: _Scale) -> Iterator[Cell]:
     for threads in of.threads:
         yield Cell("largetest", "large", {"threads": threads}, {"iterations": of(3_000, 20_000, 1_000_000)},
                    apis=(EXPLICIT, ALL_SHARED), limit_s=900)
-    for workload in (1, 2, 3):
+    for workload, weight in ((1, 4), (2, 1), (3, 2)):  # small calls are faster
         for threads in of.threads:
             yield Cell("vvmalloc", "local" if workload == 1 else "large" if workload == 2 else "mixed",
-                       {"workload": workload, "threads": threads}, {"repeats": of(1, 2, 10)},
+                       {"workload": workload, "threads": threads}, {"repeats": weight * of(2, 10, 50)},
                        apis=(EXPLICIT, ALL_SHARED), limit_s=900)
 
 
@@ -173,7 +173,7 @@ def _false_sharing(of: _Scale) -> Iterator[Cell]:
         for aligned in (0, 1):
             # One run goes through the sizes 3 to 52 and reports each: field `series`, [[size, ns per write], ...].
             yield Cell("linux-false-sharing", "false sharing", {"threads": threads, "aligned": aligned},
-                       {"writes": of(20_000, 100_000, 100_000_000)}, limit_s=900)
+                       {"writes": of(500_000, 4_000_000, 100_000_000)}, limit_s=900)
 
 
 def _linux(of: _Scale) -> Iterator[Cell]:
@@ -182,7 +182,7 @@ def _linux(of: _Scale) -> Iterator[Cell]:
             for mode in ("threads", "processes"):
                 if size == 512 or mode == "threads":
                     yield Cell("linux-workers", "local", {"mode": mode, "size": size, "threads": workers},
-                               {"pairs": of(200_000, 500_000, 10_000_000)}, apis=(), limit_s=900)
+                               {"pairs": of(1_000_000, 2_000_000, 10_000_000)}, apis=(), limit_s=900)
     for threads in of((3,), (1, 3, 7), (1, 3, 7)):
         for rounds in of((4,), (1, 2, 4, 8), (1, 2, 3, 4, 5, 6, 7, 8)):
             yield Cell("linux-successors", "memory", {"threads": threads, "rounds": rounds}, {"objects": 10_000},
