@@ -73,16 +73,17 @@ def _when(number: int) -> str:
 
 def _allocator(name: str) -> AllocatorRow:
     kind, version, _, _ = _KNOWN.get(name, ("given", "as given", 1.3, 1.3))
-    if kind in ("system", "floor"):
+    if kind == "floor":
         return AllocatorRow(name, kind, version)
     environment = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"} if name == "tcmalloc" else {}
-    library = f"build/peers/{name}/lib{name}.so" if kind == "peer" else "build/release/libhmalloc.so"
+    library = {"system": "libc.so.6", "peer": f"build/peers/{name}/lib{name}.so"}.get(kind, "build/release/libhmalloc.so")
     return AllocatorRow(name, kind, version, library, hashlib.sha256(library.encode()).hexdigest(), environment)
 
 
 def _environment() -> dict:
-    return {"CPU": "Made-up CPU at 3.0 GHz", "CPUs": _CPUS, "kernel": "6.1.0", "huge pages": "madvise",
-            "governor": "performance", "cgroup CPUs": "max", "cgroup memory": "max", "glibc": "2.36"}
+    return {"CPU": "Made-up CPU at 3.0 GHz", "CPUs": _CPUS, "memory": "8.0 GiB", "virtual machine": "no",
+            "frequency governor": "performance", "kernel": "6.1.0", "transparent huge pages": "madvise",
+            "cgroup CPU limit": "max 100000", "cgroup memory limit": "max", "glibc": "2.36", "load before": "0.10 0.12 0.09"}
 
 
 def _can_run(name: str, cell: Cell) -> bool:

@@ -105,13 +105,13 @@ class Store:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None, timeout=10)
-            self._open()
+            self._open(create)
         except (OSError, sqlite3.Error) as error:
             raise Failure(f"{path}: {_plain(error)}") from error
 
-    def _open(self) -> None:
+    def _open(self, create: bool) -> None:
         tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if tables == 0:
+        if create and tables == 0:
             self._db.executescript(f"{_SCHEMA} PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {VERSION};")
         application = self._db.execute("PRAGMA application_id").fetchone()[0]
         version = self._db.execute("PRAGMA user_version").fetchone()[0]

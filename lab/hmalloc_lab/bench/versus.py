@@ -26,6 +26,7 @@ from .results import Results
 from .statistics import FEWEST, is_memory, round_ratios
 from .tables import number
 
+_MAY_DIFFER = {"hmalloc", "load before"}  # of the environment: what is compared, and what never is the same
 _DRIFT = 0.2  # of the reference's own times, from which the machine is hardly the same
 
 
@@ -95,7 +96,7 @@ def _common(old: Results, new: Results, reference: str, wanted: Sequence[str] | 
 
 def _differences(old: Results, new: Results) -> Iterable[str]:
     before, after = old.campaign, new.campaign
-    for key in before.environment.keys() & after.environment.keys():
+    for key in sorted((before.environment.keys() & after.environment.keys()) - _MAY_DIFFER):
         if before.environment[key] != after.environment[key]:
             yield f"another {key}: {before.environment[key]}, now {after.environment[key]}"
     if before.profile != after.profile:

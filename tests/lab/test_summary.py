@@ -1,0 +1,110 @@
+"""The campaign in the terminal and as Markdown."""
+
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from fabricate import fabricate
+from hmalloc_lab.bench import summary, tables
+from hmalloc_lab.bench.results import Results
+from hmalloc_lab.bench.store import Store, load
+from hmalloc_lab.errors import Failure
+from rich.console import Console
+from rich.text import Text
+
+
+def shown(results, width=80, baseline=None, terminal=False):
+    text = StringIO()
+    summary.show(Console(file=text, width=width, highlight=False, force_terminal=terminal), results, baseline)
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_tables_fit_the_width(results, width):
+    text = shown(results, width, baseline="glibc", terminal=True)
+    assert max(len(line) for line in Text.from_ansi(text).plain.splitlines()) <= width
+    assert "…" not in text
+
+
+def test_plain_where_nobody_looks(results):
+    text = shown(results)
+    assert "\x1b" not in text and "10 rounds (2 noisy: 3, 7)" in text
+
+
+def test_who_is_best_comes_first(results):
+    lines = shown(results).splitlines()
+    names = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in results.allocators]
+    assert names[:9] == tables.best_first(summary.statistics.family_means(results),
+                                          [who.name for who in results.drop_ins])
+
+
+def test_lost_cells_are_named_worst_first(results):
+    text = shown(results)
+    worst = summary.statistics.duels(results, "hmalloc")[0]
+    behind = text[text.index("behind, worst first"):].splitlines()
+    assert behind[1].startswith(worst.cell.name) and worst.peer in behind[1]
+    won, even, lost, few = tables.counted(summary.statistics.duels(results, "hmalloc"))
+    assert f"won {won}, even {even}, lost {lost}, too few rounds {few}" in text
+    assert won + even + lost + few == sum("arenas" not in cell.point for cell in results.cells.values())
+    assert f"and {lost - 12} more cells" in text
+
+
+def test_failures_are_told_with_their_reason(results):
+    text = shown(results)
+    assert "rpmalloc crashed in larson" in text and "SIGSEGV" in text
+    assert "gperftools hung in barnes-hut threads=8 (round 5): no end after 900 s" in text
+    assert "runs of snmalloc did not, and do not count" in text
+
+
+def test_baseline_shows_every_cell_with_its_verdict(results):
+    text = shown(results, 100, baseline="glibc")
+    part = text[text.index("hmalloc / glibc"):text.index("hmalloc-explicit / glibc")]
+    assert sum(line.endswith(("faster", "slower", "distinguishable", "rounds", "leaner", "fatter"))
+               for line in part.splitlines()) == sum("arenas" not in cell.point for cell in results.cells.values())
+    with pytest.raises(Failure, match="nobody: not in this campaign"):
+        shown(results, baseline="nobody")
+
+
+def test_few_rounds_give_no_verdict(tmp_path):
+    text = shown(Results.read(fabricate(tmp_path / "few.db", "quick", rounds=2)))
+    assert "won 0, even 0, lost 0, too few rounds 44" in text and "rounds prove nothing" in text
+    assert "[" not in text[text.index("behind, worst first"):text.index("Failures")]
+
+
+def test_nothing_measured(tmp_path):
+    with Store(tmp_path / "empty.db", create=True) as db:
+        db.begin("2026-11-21T12:00:00", "quick", "", 1, 10, {}, [], [])
+    results = Results.read(tmp_path / "empty.db")
+    assert "Nothing was measured." in shown(results) and "not finished" in shown(results)
+    assert tables.markdown(results).startswith("# Benchmark results")
+
+
+def test_markdown_has_everything_but_the_raw_runs(results):
+    text = tables.markdown(results)
+    for cell in results.cells:
+        assert f"| {cell} |" in text
+    for row in results.allocators.values():
+        assert row.name in text and row.version in text and row.sha256[:16] in text
+    for key in results.campaign.environment:
+        assert f"| {key} |" in text
+    assert "SIGSEGV" in text and "| 7 |" in text[text.index("## Noisy rounds"):]
+
+
+def test_markdown_tables_are_rectangular(results):
+    results = Results(replace(results.campaign, command="bench | tee", environment={"CPU": "a|b"}))
+    widths = []
+    for line in tables.markdown(results).splitlines():
+        if line.startswith("|"):
+            widths.append(line.count("|"))
+        elif widths:
+            assert len(set(widths)) == 1
+            widths = []
+
+
+def test_mean_over_fewer_cells_is_marked(tmp_path):
+    path = fabricate(tmp_path / "fewer.db", "quick")
+    campaign = load(path)
+    text = shown(Results(replace(campaign, runs=[run for run in campaign.runs if run.allocator != "rpmalloc"
+                                                 or not run.cell.startswith("pairs")])))
+    line = next(line for line in text.splitlines() if line.startswith("rpmalloc "))
+    assert "*" in line and "*: over fewer cells than the others" in text
