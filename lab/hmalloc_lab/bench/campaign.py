@@ -38,6 +38,7 @@ class Manner:
     pause_s: float = 5
 
 
+BUDGET = "time budget in seconds"  # in the environment of a campaign that has one
 MANNERS = {"quick": Manner(10, budget_s=100, probes=2, pause_s=1), "paper": Manner(10), "full": Manner(20)}
 
 
@@ -49,11 +50,11 @@ class Runner:
     """Measures what a campaign in the store still lacks."""
 
     def __init__(self, built: Built, kept: Store, number: int, progress: Progress, traces: dict[str, Path],
-                 budget_s: float | None = None, probe: Callable[[], Gaps] | None = None) -> None:
+                 probe: Callable[[], Gaps] | None = None) -> None:
         self._built, self._kept, self._progress, self._traces = built, kept, progress, traces
-        self._budget_s, self._begin = budget_s, time.monotonic()
         self._probe = probe or (lambda: gaps.probe(built.natives))
         self._campaign = kept.load(number)
+        self._budget_s, self._begin = self._campaign.environment.get(BUDGET), time.monotonic()
         self._manner = MANNERS[self._campaign.profile]
         self._done = kept.done(number)
         self._rounds = {row.number: row for row in self._campaign.round_rows}

@@ -11,7 +11,6 @@ from rich.console import Console
 from ..built import SOURCE, Built
 from ..errors import Failure
 from . import catalogue
-from .catalogue import Cell
 
 # The parts are imported where they are used: `compare` and `doctor` do without the laboratory's packages.
 
@@ -54,7 +53,7 @@ def _add_profile(profile: str) -> None:
             db: Db = None, baseline: Baseline = "",
             report: Annotated[Path | None, typer.Option("--report")] = None,
             go_on: Annotated[bool, typer.Option("--resume")] = False) -> None:
-        from . import allocators, campaign, environment
+        from . import allocators, campaign, environment, selection
         from .store import Store
 
         built: Built = context.obj
@@ -64,17 +63,17 @@ def _add_profile(profile: str) -> None:
                 raise Failure("--resume goes on with the campaign as it was begun: without choosing anything anew")
             raise typer.Exit(_resume(built, db, profile, baseline, report))
         console = _progress_console()
-        cells = _choose_cells(catalogue.cells(profile), workloads, families)
+        cells = selection.choose(catalogue.cells(profile), workloads, families)
         rows = allocators.choose(allocators.everybody(built, not no_peers, given), names)
         _require_measured(rows, baseline)
-        cells, traces = _possible(built, cells, console)
-        manner = campaign.MANNERS[profile]
-        budget_s = manner.budget_s if rounds is None else None
-        facts = environment.describe() | {"traces": {name: allocators.checksum(file)[:12] for name, file in
-                                                     traces.items()}, "seconds planned": budget_s}
         with Store(db, create=True) as kept:
+            cells, traces = selection.possible(built, cells, console)
+            manner = campaign.MANNERS[profile]
+            facts = environment.describe() | {"traces": _checksums(traces)}
+            if rounds is None and manner.budget_s:
+                facts[campaign.BUDGET] = manner.budget_s
             number = kept.begin(campaign.now(), profile, shlex.join(["hmalloc", "bench", *_own_arguments()]), seed,
-                                rounds or manner.rounds, {key: fact for key, fact in facts.items() if fact}, cells, rows)
+                                rounds or manner.rounds, facts, cells, rows)
             code = _run(built, kept, number, traces, console)
         raise typer.Exit(_finish(db, number, baseline, report, code))
 
@@ -102,11 +101,9 @@ def _resume(built: Built, db: Path, profile: str, baseline: str, report: Path | 
         allocators.require_unchanged(begun.allocators)
         _require_measured(begun.allocators, baseline)
         files, missing = traces.provide(built, begun.cells)
-        for trace, why in missing.items():
-            raise Failure(f"trace {trace}: {why}")
-        for trace, file in files.items():
-            if allocators.checksum(file)[:12] != begun.environment.get("traces", {}).get(trace):
-                raise Failure(f"{file} has changed since the campaign began: it cannot go on, begin a new one")
+        if missing or _checksums(files) != begun.environment["traces"]:
+            raise Failure(f"the traces in {built.state / 'bench' / 'traces'} have changed since the campaign began: "
+                          "it cannot go on, begin a new one")
         console.print(f"going on with campaign {number}: {begun.profile}, begun {begun.started[:16]}", markup=False)
         code = _run(built, kept, number, files, console)
     return _finish(db, number, baseline, report, code)
@@ -139,44 +136,6 @@ def _finish(db: Path, number: int, baseline: str, report: Path | None, code: int
     page.write(results, path)
     _console().print(f"Report: {path}", soft_wrap=True)
     return code
-
-
-def _possible(built: Built, cells: list[Cell], console: Console) -> tuple[list[Cell], dict[str, Path]]:
-    """The cells whose programs and traces are there, and the traces; a line for each that is not."""
-    from . import traces
-
-    files, missing = traces.provide(built, cells)
-    for workload in dict.fromkeys(cell.workload for cell in cells if cell.workload != "replay"):
-        if not (built.workloads / workload).is_file():
-            missing[workload] = "it is not built"
-    for name, why in missing.items():
-        console.print(f"left out: {name}: {why}", markup=False, soft_wrap=True)
-    possible = [cell for cell in cells if cell.workload not in missing and cell.point.get("trace") not in missing]
-    if not possible:
-        raise Failure("nothing left to measure", 1)
-    return possible, files
-
-
-def _choose_cells(cells: list[Cell], workloads: str, families: str) -> list[Cell]:
-    """workloads: W or W:PART-OF-NAME; families: with `-` for a space.  Both comma-separated; empty means all."""
-    if families:
-        known = list(dict.fromkeys(cell.family.replace(" ", "-") for cell in cells))
-        wanted = [family.replace(" ", "-") for family in families.split(",")]
-        for family in wanted:
-            if family not in known:
-                raise Failure(f"no family {family}; there are {', '.join(known)}")
-        cells = [cell for cell in cells if cell.family.replace(" ", "-") in wanted]
-    if not workloads:
-        return cells
-    chosen = []
-    for word in workloads.split(","):
-        workload, _, part = word.partition(":")
-        hits = [cell for cell in cells if cell.workload == workload and part in cell.name]
-        if not hits:
-            known = dict.fromkeys(cell.workload for cell in cells)
-            raise Failure(f"no cell {word}; the workloads are {', '.join(known)} (hmalloc bench list)")
-        chosen += hits
-    return [cell for cell in cells if cell in chosen]
 
 
 def _require_measured(rows: list, baseline: str) -> None:
@@ -254,6 +213,12 @@ def list_command(context: typer.Context, profile: Annotated[str, typer.Argument(
 
 def _database(built: Built, db: Path | None) -> Path:
     return db or built.state / "bench" / "lab.db"
+
+
+def _checksums(files: dict[str, Path]) -> dict[str, str]:
+    from . import allocators
+
+    return {name: allocators.checksum(file) for name, file in files.items()}
 
 
 def _db_option(built: Built, db: Path) -> str:

@@ -89,16 +89,16 @@ def _content(file: int) -> str:
 
 def _read(report: str) -> _Cost | Outcome:
     rows = [line.split() for line in report.splitlines()]
-    last = rows[-1] if rows else ["nothing"]
-    if last[0] == "failed":
-        return Outcome(store.FAILED, f"could not be started: {os.strerror(int(last[1])).lower()}")
-    if last[0] != "ended":
+    said = {row[0]: row[1:] for row in rows}
+    if "failed" in said:
+        return Outcome(store.FAILED, f"could not be started: {os.strerror(int(said['failed'][0])).lower()}")
+    if "ended" not in said:
         return Outcome(store.FAILED, "could not be measured")
-    status, stopped, wall_ns, user_us, system_us, peak, minor, major, voluntary, involuntary = map(int, last[1:])
+    status, stopped, wall_ns, user_us, system_us, peak, minor, major, voluntary, involuntary = map(int, said["ended"])
     metrics = {"wall_s": wall_ns / 1e9, "user_s": user_us / 1e6, "system_s": system_us / 1e6,
                "cpu_s": (user_us + system_us) / 1e6, "peak_kb": peak, "minor_faults": minor, "major_faults": major,
                "voluntary_switches": voluntary, "involuntary_switches": involuntary}
-    metrics |= {"instructions": int(row[1]) for row in rows if row[0] == "instructions"}
+    metrics |= {"instructions": int(count) for count in said.get("instructions", ())}
     resident = [[float(row[1]), int(row[2])] for row in rows if row[0] == "resident"]
     return _Cost(metrics, resident, status, bool(stopped))
 

@@ -1,1 +1,0 @@
-"""The interleaved benchmark runner behind bench/run.py: cells, allocators, measuring, statistics, report."""
