@@ -1,6 +1,6 @@
-// active-false (Hoard, section 5.2; HMalloc, section 4.4 and Table 1): does the allocator give parts of one cache line to
-// several threads?  Each thread allocates a block of 8 bytes, writes each of its bytes 20,000 times and frees it.  All
-// memory is local.  Nanoseconds of wall time per malloc, its writes and its free, over all threads.
+// active-false (Hoard, section 5.3; HMalloc, section 4.4 and Table 1): does the allocator give parts of one cache
+// line to several threads?  Each thread allocates a block of 8 bytes, writes each of its bytes 20,000 times and frees
+// it.  All memory is local.  Nanoseconds of wall time per malloc, its writes and its free, over all threads.
 //
 //   active-false [--threads 1] [--size 8] [--pairs 200000] [--writes 20000]
 //

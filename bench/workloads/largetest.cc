@@ -1,12 +1,12 @@
-// largetest (SSMalloc; HMalloc, section 4.2 and Table 1): each thread allocates 100 blocks of 64 bytes and then one of
-// 64 KB, and frees them all.  All memory is local, though hmalloc serves a block of 64 KB as a general one.
+// largetest (SFMalloc; HMalloc, section 4.2 and Table 1): each thread allocates 100 blocks of 64 bytes and then one
+// of 64 KB, and frees them all.  All memory is local, though hmalloc serves a block of 64 KB as a general one.
 // Nanoseconds of wall time per malloc and free, over all threads.
 //
 //   largetest [--threads 1] [--iterations 1000000]
 //
-// iterations: of each thread, as the paper says; where it divides them among the threads, as in shbench, it says so too.
-// How it misleads: only the first byte of the large block is written, so an allocator that gives its pages back pays for
-// one of them again, not for sixteen; at one large block in 101 the small ones decide the figure unless it does.
+// iterations: of each thread; the paper divides those of shbench among the threads, but not these.
+// How it misleads: only the first byte of the large block is written, so an allocator that gives its pages back pays
+// for one of them again, not for sixteen; at one large block in 101 the small ones decide the figure unless it does.
 #include <array>
 
 #include "common.h"

@@ -1,14 +1,14 @@
-// larson (Larson and Krishnan; Hoard, section 5; HMalloc, section 4.3 and Table 1): a server whose threads come and go.
-// Each thread replaces random ones of 10,000 blocks of random sizes; after a number of steps it starts a successor, hands
-// it the blocks and ends.  The successor frees blocks that a thread which is no more allocated.  All memory is shared.
-// Nanoseconds of wall time per malloc and free, over all threads.
+// larson (Larson and Krishnan; Hoard, section 5.2; HMalloc, section 4.3 and Table 1): a server whose threads come and
+// go.  Each thread replaces random ones of 10,000 blocks of random sizes; after a number of steps it starts a
+// successor, hands it the blocks and ends.  The successor frees blocks that a thread which is no more allocated.  All
+// memory is shared.  Nanoseconds of wall time per malloc and free, over all threads.
 //
 //   larson [--threads 1] [--min 8] [--max 512] [--slots 10000] [--steps 50000] [--seconds 10] [--latency FILE]
 //
 // min and max: 8 and 512 in the HMalloc paper, 10 and 100 in Hoard's.  steps: of one thread's life.
-// How it misleads: a thread lives for milliseconds, so starting and ending threads, which hardly any server does at this
-// rate, is part of the figure; the time is fixed and the work is not, so peak memory grows with speed in allocators that
-// lose something with each thread.
+// How it misleads: a thread lives for milliseconds, so starting and ending threads, which hardly any server does at
+// this rate, is part of the figure; the time is fixed and the work is not, so peak memory grows with speed in
+// allocators that lose something with each thread.
 #include "common.h"
 
 namespace {

@@ -1,11 +1,12 @@
-// linux-scalability (Lever and Boreham; HMalloc, section 4.2 and Table 1): each thread allocates a million blocks of 512
-// bytes and then frees them all.  All memory is local.  Nanoseconds of wall time per malloc and free, over all threads.
+// linux-scalability (Lever and Boreham; HMalloc, section 4.1 and Table 1): each thread allocates a million blocks of
+// 512 bytes and then frees them all.  All memory is local.  Nanoseconds of wall time per malloc and free, over all
+// threads.
 //
 //   linux-scalability [--threads 1] [--size 512] [--objects 1000000]
 //
 // objects: of each thread.
-// How it misleads: it happens once, so nothing is ever reused: most of the figure is the kernel's, which hands out half
-// a gigabyte per thread page by page, and huge pages decide more than any allocator.
+// How it misleads: it happens once, so nothing is ever reused: most of the figure is the kernel's, which hands out
+// half a gigabyte per thread page by page, and huge pages decide more than any allocator.
 #include "common.h"
 
 int main(int count, char** values) {

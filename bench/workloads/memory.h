@@ -3,7 +3,7 @@
 //
 //   (plain)              malloc for both: the allocator that is preloaded
 //   HM_BENCH_EXPLICIT    hmalloc's explicit API, each with its own functions
-//   HM_BENCH_ALL_SHARED  hmalloc's shared memory for both: the HMalloc paper's baseline (section 4.1)
+//   HM_BENCH_ALL_SHARED  hmalloc's shared memory for both: the HMalloc paper's baseline HMalloc-shared (section 4)
 //   HM_BENCH_FLOOR       no allocator at all
 #pragma once
 

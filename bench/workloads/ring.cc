@@ -1,6 +1,5 @@
-// ring: one thread makes messages, another consumes them: every block is allocated here and freed there.  All memory is
-// shared.
-// Every byte is written by the producer and read by the consumer.  Nanoseconds per message.
+// ring: one thread makes messages, another consumes them: every block is allocated here and freed there.  All memory
+// is shared.  Every byte is written by the producer and read by the consumer.  Nanoseconds per message.
 //
 //   ring [--size 64] [--seconds 0.2] [--pin 0]      sizes: 16 64 256
 //

@@ -1,14 +1,14 @@
-// shbench (MicroQuill; HMalloc, section 4.2 and Table 1): each thread allocates 1000 blocks of random sizes from 1 byte
-// to 1 KB and frees them one after the other; the threads share the iterations.  All memory is local.
+// shbench (MicroQuill; HMalloc, section 4.1 and Table 1): each thread allocates 1000 blocks of random sizes from 1
+// byte to 1 KB and frees them one after the other; the threads share the iterations.  All memory is local.
 // Nanoseconds of wall time per malloc and free, over all threads.
 //
 //   shbench [--threads 1] [--iterations 200000]
 //
-// The blocks are freed in the order in which they were allocated, as the HMalloc paper says ("serially"); Hoard (section
-// 5) frees in random order, and of sizes from 8 to 100 bytes.
+// The blocks are freed in the order in which they were allocated, as the HMalloc paper says ("serially"); Hoard
+// (section 5.2) frees in random order, and sizes from 8 to 100 bytes (5.4).
 // How it misleads: sizes are uniform, so that half of the calls ask for more than 512 bytes, where programs ask for
-// small blocks far more often; 500 KB live per thread fit the second-level cache; first in, first out is the order that
-// coalescence free was made for.  The draw costs two nanoseconds, the same for all.
+// small blocks far more often; 500 KB live per thread fit the second-level cache; first in, first out is the order
+// that coalescence free was made for.  The draw costs two nanoseconds, the same for all.
 #include <array>
 
 #include "common.h"

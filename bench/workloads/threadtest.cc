@@ -1,6 +1,6 @@
-// threadtest (Hoard, section 5; HMalloc, section 4.1 and Table 1): in every round each thread allocates its share of
-// 100,000 objects and then frees them all.  All memory is local.  Nanoseconds of wall time per malloc and free, over all
-// threads.
+// threadtest (Hoard, section 5.2; HMalloc, section 4.1 and Table 1): in every round each thread allocates its share of
+// 100,000 objects and then frees them all.  All memory is local.  Nanoseconds of wall time per malloc and free, over
+// all threads.
 //
 //   threadtest [--threads 1] [--size 64] [--objects 100000] [--rounds 5000] [--pin 0] [--latency FILE]
 //

@@ -46,18 +46,18 @@ inline void relax(unsigned& spins) {  // waits, and lets others run on a machine
   __builtin_ia32_pause();
 }
 
-// A worker's own clocks, stamped by itself.
+// A worker's own clocks, stamped by itself; the processor's inside the wall's, lest a short run have more than one CPU.
 struct Stamp {
   double start = 0;
   double end = 0;
   double cpu = 0;
   void begin() {
-    cpu = -thread_cpu_time();
     start = now();
+    cpu = -thread_cpu_time();
   }
   void finish() {
-    end = now();
     cpu += thread_cpu_time();
+    end = now();
   }
 };
 
