@@ -1,0 +1,32 @@
+// Makes a trace of a spool: addresses become numbered blocks, the threads' records one order.
+#pragma once
+
+#include <filesystem>
+
+#include "spool.h"
+#include "trace.h"
+
+namespace hm::trace {
+
+// A spool, mapped; removed together with this.  Its process, if it still lives, stops recording.
+class Spool {
+ public:
+  explicit Spool(const std::filesystem::path& path);
+  ~Spool();
+  Spool(Spool&& other) noexcept;
+  Spool& operator=(Spool&& other) noexcept;
+
+  const SpoolHeader& header() const { return *header_; }
+  // The chunks of each thread, in the order in which it filled them.
+  std::vector<std::vector<const Chunk*>> chunks() const;
+
+ private:
+  std::filesystem::path path_;
+  SpoolHeader* header_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+// Adds all events to the writer.
+Header pack(const Spool& spool, Writer& writer);
+
+}  // namespace hm::trace
