@@ -21,6 +21,7 @@ FIELDS = {"workload", "api", "threads", "ops", "ns_per_op", "seconds", "cpu_shar
 TINY = {"seconds": 0.01, "objects": 1000, "rounds": 16, "iterations": 40, "steps": 4000, "bodies": 256, "repeats": 1,
         "pairs": 100, "writes": 100, "wait": 0.01, "slots": 1000}
 
+
 def name_of(workload: str, api: str) -> str:
     return f"{workload}-{api}" if api else workload
 
@@ -203,7 +204,9 @@ def test_latency_samples_of_both_kinds(workload, api, tmp_path):
     allocations, frees = samples(path)
     for kind in (allocations, frees):
         assert 1 <= median(kind) < 100_000
-        assert len(kind) == pytest.approx(result["ops"] / 16, rel=0.3) or len(kind) == 2 * 65536
+        # Up to 2000 blocks a thread are there before the first operation.
+        expected = min(result["ops"] / 16, 2 * 65536)
+        assert 0.7 * expected < len(kind) < 1.3 * expected + 250
     assert 1 <= result["clock_ns"] < 10_000
 
 
