@@ -1,0 +1,123 @@
+"""Writes a campaign as one HTML page that needs nothing else: no server, no net, no other file."""
+
+import base64
+import hashlib
+import json
+import os
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from ..bench.results import Results
+from ..bench.store import AllocatorRow
+from ..errors import Failure
+from . import curves, formats, heatmap, machine, overview, palette, replay, verdicts
+from .papers import all_figures
+from .questions import QUESTIONS
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_SCRIPTS = ("state.js", "plots.js", "charts.js", "heatmap.js", "controls.js")
+_SECTIONS = (("overview", "Overview"), ("heatmap", "Every cell"), ("threads", "Threads"), ("memory", "Memory over time"),
+             ("latency", "Latency tails"), ("replay", "Replayed traces"), ("papers", "What the papers claim"),
+             ("environment", "Environment"))
+_KINDS = (("hmalloc", ("hmalloc", "explicit")), ("Peers", ("system", "peer")), ("Given", ("given",)), ("Floor", ("floor",)))
+
+
+def write(results: Results, path: Path) -> None:
+    text = render(results)
+    beside = path.with_name(path.name + ".new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise Failure(f"{path}: {error.strerror}", 1) from error
+
+
+def render(results: Results) -> str:
+    campaign = results.campaign
+    scripts = [get_plotlyjs(), "".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in _SCRIPTS)]
+    rankings = overview.rankings(results)
+    shown = [verdicts.show(results, figure) for figure in all_figures()]
+    data = _data(results, rankings, shown)
+    return _templates().get_template("page.html.j2").render(
+        results=results,
+        campaign=campaign,
+        machine=machine.describe(results),
+        style=Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8")),
+        scripts=[Markup(script) for script in scripts],
+        policy=_policy(scripts),
+        looks=palette.looks(results.allocators.values()),
+        questions=QUESTIONS,
+        rankings=rankings,
+        duels=overview.duels(results),
+        replay=(traces := replay.traces(results)),
+        replayed=[name for name in results.allocators if any(line.values[name] is not None for trace in traces
+                                                             for line in trace.lines)],
+        papers=verdicts.by_paper(shown),
+        verdict_counts=verdicts.counts(shown),
+        sections=_SECTIONS,
+        kinds=_kinds(results),
+        place={name: index for index, name in enumerate(results.allocators)},
+        thread_counts=sorted({cell.threads for cell in campaign.cells}),
+        reference=data["reference"],
+        cpus=campaign.environment.get("CPUs"),
+        has={"threads": data["threadGroups"], "memory": any("resident" in cell for cell in data["cells"]),
+             "latency": any("latency" in cell for cell in data["cells"])},
+        data=_embedded(data))
+
+
+def _kinds(results: Results) -> list[tuple[str, list[AllocatorRow]]]:
+    """The allocators as the filters group them."""
+    groups = [(title, results.of_kind(*kinds)) for title, kinds in _KINDS]
+    return [(title, rows) for title, rows in groups if rows]
+
+
+def _policy(scripts: list[str]) -> str:
+    """Forbids every connection, and every script but these: what a name smuggles in does not run."""
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
+
+
+def _data(results: Results, rankings: list[overview.Ranking], shown: list[verdicts.Shown]) -> dict:
+    looks = palette.looks(results.allocators.values())
+    cells = []
+    for cell in results.campaign.cells:
+        entry = heatmap.cell_data(results, cell)
+        for key, value in (("resident", curves.resident(results, cell)), ("latency", curves.latency(results, cell))):
+            if value:
+                entry[key] = value
+        cells.append(entry)
+    fast, lean = rankings[0], rankings[1]
+    return {
+        "allocators": [{"name": row.name, "kind": row.kind, "dropIn": row in results.drop_ins,
+                        "light": looks[row.name].light, "dark": looks[row.name].dark, "marker": looks[row.name].marker,
+                        "line": looks[row.name].line} for row in results.allocators.values()],
+        "reference": next((row.name for row in results.of_kind("system")), next(iter(results.allocators), "")),
+        "cpus": results.campaign.environment.get("CPUs"),
+        "noisy": sorted(results.noisy_rounds),
+        "cells": cells,
+        "threadGroups": curves.thread_groups(results),
+        "scatter": overview.scatter(fast, lean),
+        "figures": {each.figure.id: [verdicts.chart_data(chart) for chart in each.charts] for each in shown},
+    }
+
+
+def _embedded(data: dict) -> Markup:
+    """JSON that no browser takes for markup, whatever a name contains."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+@cache
+def _templates() -> Environment:
+    templates = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
+                            trim_blocks=True, lstrip_blocks=True)
+    templates.filters |= {"ratio": formats.ratio, "quantity": formats.quantity, "significant": formats.significant, "number": formats.number,
+                          "anchor": heatmap.anchor}
+    return templates

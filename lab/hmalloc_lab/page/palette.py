@@ -1,0 +1,50 @@
+"""One look per allocator, the same in every chart: a colour for light and for dark paper, a marker, a line.
+
+hmalloc owns the strong red, its explicit forms the shades beside it.  Neighbouring colours differ in lightness too, and every line carries
+its own marker, so that nothing rests on hue alone.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..bench.store import AllocatorRow
+
+
+@dataclass(frozen=True)
+class Look:
+    light: str
+    dark: str
+    marker: str
+    line: str = "solid"
+
+
+_KNOWN = {
+    "hmalloc": Look("#c4122f", "#ff6b7a", "circle"),
+    "hmalloc-explicit": Look("#7d1044", "#ffa3c4", "diamond", "dash"),
+    "hmalloc-all-shared": Look("#e5636f", "#c9404f", "x-thin-open", "dot"),
+    "floor": Look("#8b939d", "#7d8792", "line-ew-open", "dashdot"),
+    "glibc": Look("#3d4550", "#d5dbe3", "square"),
+    "mimalloc2": Look("#3f9fd8", "#74c3f2", "triangle-up"),
+    "mimalloc3": Look("#0b5aa5", "#4b93e6", "triangle-down"),
+    "snmalloc": Look("#00805f", "#2fbf98", "star"),
+    "jemalloc": Look("#d98200", "#f5b342", "cross"),
+    "rpmalloc": Look("#b0579b", "#e08fcb", "pentagon"),
+    "tcmalloc": Look("#7d7412", "#c9bd45", "hexagon"),
+    "gperftools": Look("#6a51b0", "#a793ea", "star-diamond"),
+}
+
+# For allocators that the user gave, in their order.
+_OTHERS = (Look("#8a4b2a", "#d2926d", "bowtie"), Look("#0f8b96", "#4fd0da", "hourglass"),
+           Look("#5f7f1b", "#a5cc55", "triangle-left"), Look("#94306e", "#dd7fbb", "triangle-right"),
+           Look("#444c9c", "#8d96e8", "square-cross"), Look("#977500", "#dcb93c", "circle-x"))
+
+
+def looks(allocators: Iterable[AllocatorRow]) -> dict[str, Look]:
+    found, others = {}, 0
+    for row in allocators:
+        if row.name in _KNOWN:
+            found[row.name] = _KNOWN[row.name]
+        else:
+            found[row.name] = _OTHERS[others % len(_OTHERS)]
+            others += 1
+    return found
