@@ -12,7 +12,9 @@ namespace {
 // The records of one thread, one after the other, without those that changed nothing.
 class Cursor {
  public:
-  Cursor(std::vector<const Chunk*> chunks, uint64_t stopped_at) : chunks_(std::move(chunks)), stopped_at_(stopped_at) {
+  Cursor(const std::vector<const Chunk*>& chunks, uint64_t stopped_at) : stopped_at_(stopped_at) {
+    // A process that still lives goes on filling its last chunk, with records that do not count.
+    for (const Chunk* chunk : chunks) chunks_.push_back({chunk->records(), chunk->used});
     settle();
   }
 
@@ -28,9 +30,9 @@ class Cursor {
   const Record* peek(uint32_t ahead) const {
     size_t chunk = chunk_;
     uint64_t index = uint64_t{index_} + ahead;
-    for (; chunk < chunks_.size() && index >= chunks_[chunk]->used; ++chunk) index -= chunks_[chunk]->used;
+    for (; chunk < chunks_.size() && index >= chunks_[chunk].used; ++chunk) index -= chunks_[chunk].used;
     if (chunk == chunks_.size()) return nullptr;
-    const Record* record = chunks_[chunk]->records() + index;
+    const Record* record = chunks_[chunk].records + index;
     return record->time <= stopped_at_ ? record : nullptr;
   }
 
@@ -43,8 +45,8 @@ class Cursor {
 
   void settle() {
     for (;;) {
-      while (chunk_ < chunks_.size() && index_ >= chunks_[chunk_]->used) {
-        index_ -= chunks_[chunk_]->used;
+      while (chunk_ < chunks_.size() && index_ >= chunks_[chunk_].used) {
+        index_ -= chunks_[chunk_].used;
         ++chunk_;
       }
       head_ = peek(0);
@@ -53,7 +55,11 @@ class Cursor {
     }
   }
 
-  std::vector<const Chunk*> chunks_;
+  struct Records {
+    const Record* records;
+    uint32_t used;
+  };
+  std::vector<Records> chunks_;
   uint64_t stopped_at_;
   size_t chunk_ = 0;
   uint32_t index_ = 0;
@@ -64,7 +70,7 @@ class Packer {
  public:
   Packer(const Spool& spool, Writer& writer) : writer_(writer) {
     const SpoolHeader& header = spool.header();
-    for (auto& chunks : spool.chunks()) cursors_.emplace_back(std::move(chunks), header.stopped_at);
+    for (const auto& chunks : spool.chunks()) cursors_.emplace_back(chunks, header.stopped_at);
     threads_.resize(cursors_.size());
     header_.program = header.program;
     for (const char* word = header.command; *word != 0; word += std::strlen(word) + 1) header_.command.push_back(word);

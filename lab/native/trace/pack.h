@@ -21,7 +21,10 @@ class Spool {
   std::vector<std::vector<const Chunk*>> chunks() const;
 
  private:
+  uint64_t chunk_at(uint64_t offset, uint64_t end) const;
+
   std::filesystem::path path_;
+  int file_ = -1;
   SpoolHeader* header_ = nullptr;
   uint64_t size_ = 0;
 };

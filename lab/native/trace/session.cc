@@ -88,7 +88,8 @@ SpoolHeader* open_spool(const char* folder, uint64_t size) {
   snprintf(path, sizeof path, "%s/%d.%llu", folder, getpid(), static_cast<unsigned long long>(now()));
   int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) {
-    say("hmalloc-record: this process is not recorded: it cannot write in the folder of the trace\n");
+    bool is_over = errno == ENOENT;  // the recorded program has ended, and this is a process that it left behind
+    if (!is_over) say("hmalloc-record: this process is not recorded: it may not write into the folder of the trace\n");
     return nullptr;
   }
   void* memory = MAP_FAILED;
