@@ -6,7 +6,8 @@
 //
 //   symmetric    every thread sends half of what it replaces
 //   asymmetric   servers and clients in turn around the ring: a server sends 7 of 8, a client 1 of 8, so memory flows
-//                from the one to the other; an even number of threads
+//                from the one to the other.  An even number of threads, and none goes far ahead of the next: else an
+//                allocator that slows the servers down would let the clients make more of the steps, which are cheap
 //
 // thread_ns_per_op is thread time, not wall time, per step: the same whatever the number of threads if they do not
 // disturb each other.  server_sent_share and server_received_share are messages per step of the first thread,
@@ -28,7 +29,10 @@ using namespace bench;
 
 constexpr std::size_t kLive = 1024;
 constexpr std::size_t kBatch = 32;
-using Queue = SpscQueue<1024, kBatch>;
+struct Inbox {
+  SpscQueue<1024, kBatch> messages;
+  alignas(128) std::atomic<std::uint64_t> owner_steps{0};
+};
 
 constexpr std::uint32_t kHalf = 4;  // eighths
 constexpr std::uint32_t kServer = 7;
@@ -44,8 +48,8 @@ template <class Sampler>
 class Side {
  public:
   // eighths: of the replaced messages, are sent.
-  Side(std::size_t size, std::uint32_t eighths, Queue& inbox, Queue& outbox, Sampler& sampler, std::uint64_t seed)
-      : size_(size), eighths_(eighths), inbox_(inbox), outbox_(outbox), sampler_(sampler), random_(seed) {}
+  Side(std::size_t size, std::uint32_t eighths, Inbox& own, Inbox& next, Sampler& sampler, std::uint64_t seed)
+      : size_(size), eighths_(eighths), own_(own), next_(next), sampler_(sampler), random_(seed) {}
 
   // Goes on emptying its inbox until the last side has made its steps: nobody is left before a full outbox.
   void run(double seconds, std::atomic<unsigned>& running) {
@@ -54,8 +58,9 @@ class Side {
     for (; busy_ < seconds; busy_ = now() - start) {
       for (unsigned i = 0; i < kSteps; ++i) step();
       steps_ += kSteps;
+      if (eighths_ != kHalf) keep_pace(start + seconds);
     }
-    outbox_.flush();
+    next_.messages.flush();
     running.fetch_sub(1);
     for (unsigned spins = 0; running.load() > 0; relax(spins)) drain();
   }
@@ -63,7 +68,7 @@ class Side {
   Counts finish() {  // after the threads have ended
     drain();
     for (void* message : live_) shared::release(message, size_);
-    return {static_cast<double>(steps_), static_cast<double>(outbox_.pushed()), busy_};
+    return {static_cast<double>(steps_), static_cast<double>(next_.messages.pushed()), busy_};
   }
 
  private:
@@ -93,11 +98,19 @@ class Side {
   }
 
   void send(void* message) {
-    for (unsigned spins = 0; !outbox_.push(message); relax(spins)) drain();
+    for (unsigned spins = 0; !next_.messages.push(message); relax(spins)) drain();
+  }
+
+  void keep_pace(double end) {
+    own_.owner_steps.store(steps_, std::memory_order_relaxed);
+    for (unsigned spins = 0; steps_ > next_.owner_steps.load(std::memory_order_relaxed) + kSteps; relax(spins)) {
+      if (now() > end) return;
+      drain();
+    }
   }
 
   void drain() {
-    for (void* message = nullptr; inbox_.pop(message);) {
+    for (void* message = nullptr; own_.messages.pop(message);) {
       read_ += *static_cast<const volatile std::uint64_t*>(message);
       discard(message);
     }
@@ -105,8 +118,8 @@ class Side {
 
   const std::size_t size_;
   const std::uint32_t eighths_;
-  Queue& inbox_;
-  Queue& outbox_;
+  Inbox& own_;
+  Inbox& next_;
   Sampler& sampler_;
   Random random_;
   std::uint64_t made_ = 0;
@@ -129,13 +142,13 @@ struct Setting {
 template <class Sampler>
 Span exchange(const Setting& setting, std::vector<Sampler>& samplers, std::vector<Counts>& counts) {
   const unsigned threads = setting.threads;
-  std::vector<std::unique_ptr<Queue>> queues;
+  std::vector<std::unique_ptr<Inbox>> inboxes;
   std::vector<std::unique_ptr<Side<Sampler>>> sides(threads);
-  for (unsigned i = 0; i < threads; ++i) queues.push_back(std::make_unique<Queue>());
+  for (unsigned i = 0; i < threads; ++i) inboxes.push_back(std::make_unique<Inbox>());
   std::atomic<unsigned> running{threads};
   Span span = run_workers(threads, setting.pin, [&](unsigned index) {
-    sides[index] = std::make_unique<Side<Sampler>>(setting.size, setting.eighths(index), *queues[index],
-                                                   *queues[(index + 1) % threads], samplers[index], index + 1);
+    sides[index] = std::make_unique<Side<Sampler>>(setting.size, setting.eighths(index), *inboxes[index],
+                                                   *inboxes[(index + 1) % threads], samplers[index], index + 1);
     sides[index]->run(setting.seconds, running);
   });
   for (auto& side : sides) counts.push_back(side->finish());
