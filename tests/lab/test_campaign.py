@@ -64,7 +64,7 @@ def glibc(built):
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr(campaign, "MANNERS", {name: replace(each, probes=2, pause_s=0)
+    monkeypatch.setattr(campaign, "MANNERS", {name: replace(each, probes=2, pause_s=0, tries=4)
                                               for name, each in campaign.MANNERS.items()})
 
 
@@ -131,7 +131,7 @@ def test_every_allocator_runs_once_a_round_beside_the_others_in_an_order_that_va
     assert len(order) == len(set(order)) == 6 * 2 * 2
     assert [row[:2] for row in order[::2]] == [row[:2] for row in order[1::2]]
     by_round = {number: tuple(row[1:] for row in order if row[0] == number) for number in range(1, 7)}
-    assert len(set(by_round.values())) > 2
+    assert len({rows[0][0] for rows in by_round.values()}) == len({rows[0][1] for rows in by_round.values()}) == 2
 
 
 def test_a_noisy_round_is_kept_marked_and_replaced(measure, glibc):
@@ -163,14 +163,14 @@ def test_a_budget_ends_at_a_round_but_never_before_the_second(measure, glibc):
 
 
 def test_a_disturbed_run_is_repeated_and_the_least_disturbed_kept(measure, glibc, monkeypatch):
-    shares = iter([1.0, 0.5, 0.9, 0.6, 0.97])  # the first is the warm-up
+    shares = iter([1.0, 0.5, 0.9, 0.6, 0.7])  # the first is the warm-up
 
     def run(*_):
         return Outcome(store.OK, "", {"ns_per_op": 1.0, "cpu_share": next(shares)})
 
     monkeypatch.setattr(process, "run", run)
     results = measure([THREADTEST], [glibc])
-    assert [run.metrics["cpu_share"] for run in results.campaign.runs] == [0.97]
+    assert [run.metrics["cpu_share"] for run in results.campaign.runs] == [0.9]
 
 
 def test_threads_that_sleep_by_themselves_are_not_repeated_for_ever(measure, glibc, monkeypatch):
@@ -216,7 +216,7 @@ def test_latency_cells_have_percentiles_and_histograms(measure, glibc):
     assert run.latency.keys() == {"malloc", "free"}
     for kind in ("latency", "latency_malloc", "latency_free"):
         tail = [run.metrics[f"{kind}_{part}_ns"] for part in ("p50", "p99", "p999", "p9999", "max")]
-        assert tail == sorted(tail) and tail[0] > 0
+        assert tail == sorted(tail) and 0 < tail[0] < 100_000 and tail[-1] < 1e9
 
 
 # ---- Interrupts. ----------------------------------------------------------------------------------------------------
@@ -284,8 +284,8 @@ def test_a_database_of_an_older_version_is_refused(bench, tmp_path):
         pass
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version = 0")
-    for command in ("quick", "resume", "show", "report"):
-        done = bench(command, "--db", path)
+    for command in (["quick", "--workloads", "nothing"], ["resume"], ["show"], ["report"]):
+        done = bench(*command, "--db", path)
         assert done.returncode == 2
         assert done.stderr.startswith(f"hmalloc: {path}: a database of version 0, ") and done.stderr.count("\n") == 1
 

@@ -22,7 +22,6 @@ from .store import AllocatorRow, RoundRow, Run, Store
 
 # Below this share of a CPU per worker somebody else had the machine, or the allocator let its threads sleep.
 _ENOUGH_CPU = 0.95
-_MOST_TRIES = 4
 # An allocator that failed so often in a cell is not tried there again.
 _MOST_FAILURES = 2
 _LEAST_ROUNDS = 2
@@ -36,10 +35,11 @@ class Manner:
     budget_s: float | None = None   # ends at the end of the last round that fits
     probes: int = 5                 # so often is asked whether the machine is quiet, before a round counts as noisy
     pause_s: float = 5
+    tries: int = 4                  # of a run that was disturbed
 
 
 BUDGET = "time budget in seconds"  # in the environment of a campaign that has one
-MANNERS = {"quick": Manner(10, budget_s=100, probes=2, pause_s=1), "paper": Manner(10), "full": Manner(20)}
+MANNERS = {"quick": Manner(10, budget_s=100, probes=2, pause_s=1, tries=2), "paper": Manner(10), "full": Manner(20)}
 
 
 def now() -> str:
@@ -113,8 +113,9 @@ class Runner:
         found = gaps.wait_for_quiet(self._probe, self._manner.probes, self._manner.pause_s)
         before = self._rounds.get(number)
         noisy = found.noisy or (before is not None and before.noisy)
-        if noisy:
-            self._progress.note(f"round {number} is noisy: others take {found.lost_share:.0%} of the machine")
+        if noisy and not any(row.noisy for row in self._rounds.values()):
+            self._progress.note(f"others take {found.lost_share:.0%} of the machine: noisy rounds are marked, and replaced "
+                                "at the end")
         row = RoundRow(number, before.started if before else now(), found.lost_share, found.longest_gap_us, noisy)
         self._rounds[number] = row
         self._kept.add_round(self._campaign.id, row)
@@ -135,7 +136,7 @@ class Runner:
         started = now()
         best = self._timed(cell, who)
         pair = cell.name, who.name
-        for _ in range(_MOST_TRIES - 1):
+        for _ in range(self._manner.tries - 1):
             if pair in self._sleepers or not _disturbed(cell, best):
                 break
             again = self._timed(cell, who)

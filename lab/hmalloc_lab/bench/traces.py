@@ -41,10 +41,12 @@ def _record(built: Built, command: list[str], file: Path) -> None:
     unfinished = file.with_suffix(".part")
     try:
         done = subprocess.run(
-            [built.natives / "hmalloc-trace", "record", "--out", unfinished, "--", *command],
+            [built.natives / "hmalloc-trace", "record", "--output", unfinished, "--", *command],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=_LIMIT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Failure(f"it could not be recorded: {error}") from error
+    except OSError as error:
+        raise Failure(f"{error.filename}: {error.strerror.lower()}") from error
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"its recording took longer than {_LIMIT_S} s") from error
     if done.returncode != 0 or not unfinished.is_file():
         said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         raise Failure(f"it could not be recorded: {said}")
