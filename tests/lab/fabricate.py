@@ -46,17 +46,19 @@ _ONLY_WITH_API = {"hmalloc-explicit": EXPLICIT, "hmalloc-all-shared": ALL_SHARED
 _WITH_ARENAS = ("glibc", "jemalloc")
 
 
-def fabricate(path: Path, profile: str = "paper", rounds: int = 10, allocators: tuple[str, ...] = DEFAULT, seed: int = 1,
-              slow: dict[str, float] | None = None, failing: bool = True) -> Path:
+def fabricate(path: Path, profile: str = "paper", rounds: int = 10, allocators: tuple[str, ...] = DEFAULT,
+              seed: int = 1, slow: dict[str, float] | None = None, failing: bool = True) -> Path:
     """Writes a new database.  slow: allocator -> factor on its times; failing: with a crash, a hang, a library that was
     not loaded."""
     plan = cells(profile)
     rows = [_allocator(name) for name in allocators]
     with Store(path, create=True) as db:
-        number = db.begin(_BEGIN.isoformat(), profile, f"hmalloc bench {profile}", seed, rounds, _environment(), plan, rows)
+        number = db.begin(_BEGIN.isoformat(), profile, f"hmalloc bench {profile}", seed, rounds, _environment(), plan,
+                          rows)
         for each in range(1, rounds + 1):
             noisy = each in _NOISY
-            db.add_round(number, RoundRow(each, _when(each), 0.08 if noisy else 0.004, 9000.0 if noisy else 120.0, noisy))
+            lost_share, longest_gap_us = (0.08, 9000.0) if noisy else (0.004, 120.0)
+            db.add_round(number, RoundRow(each, _when(each), lost_share, longest_gap_us, noisy))
         failures = _failures(plan) if failing else {}
         for cell in plan:
             for row in rows:
@@ -76,14 +78,16 @@ def _allocator(name: str) -> AllocatorRow:
     if kind == "floor":
         return AllocatorRow(name, kind, version)
     environment = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"} if name == "tcmalloc" else {}
-    library = {"system": "libc.so.6", "peer": f"build/peers/{name}/lib{name}.so"}.get(kind, "build/release/libhmalloc.so")
+    libraries = {"system": "libc.so.6", "peer": f"build/peers/{name}/lib{name}.so"}
+    library = libraries.get(kind, "build/release/libhmalloc.so")
     return AllocatorRow(name, kind, version, library, hashlib.sha256(library.encode()).hexdigest(), environment)
 
 
 def _environment() -> dict:
     return {"CPU": "Made-up CPU at 3.0 GHz", "CPUs": _CPUS, "memory": "8.0 GiB", "virtual machine": "no",
             "frequency governor": "performance", "kernel": "6.1.0", "transparent huge pages": "madvise",
-            "cgroup CPU limit": "max 100000", "cgroup memory limit": "max", "glibc": "2.36", "load before": "0.10 0.12 0.09"}
+            "cgroup CPU limit": "max 100000", "cgroup memory limit": "max", "glibc": "2.36",
+            "load before": "0.10 0.12 0.09"}
 
 
 def _can_run(name: str, cell: Cell) -> bool:

@@ -104,7 +104,8 @@ def test_mean_of_few_cells_shows_their_range():
 def test_ratios_to_the_best_leave_out_who_serves_not_every_program():
     cell = Cell("pairs", "local", {})
     results = campaign([cell], [GLIBC, HMALLOC, AllocatorRow("hmalloc-explicit", "explicit", "1")],
-                       {("pairs", "glibc"): [4, 4, 9], ("pairs", "hmalloc"): [2, 2, 2], ("pairs", "hmalloc-explicit"): [1, 1, 1]})
+                       {("pairs", "glibc"): [4, 4, 9], ("pairs", "hmalloc"): [2, 2, 2],
+                        ("pairs", "hmalloc-explicit"): [1, 1, 1]})
     assert statistics.to_best(results, cell) == {"glibc": 2, "hmalloc": 1}
     assert statistics.explicit_means(results)["hmalloc-explicit"]["local"].value == 0.5
 

@@ -24,7 +24,8 @@ def run(number=1, **rest):
 
 def begin(path):
     db = Store(path, create=True)
-    return db, db.begin("2026-11-21T12:00:00", "quick", "bench quick", 7, 10, {"CPU": "x", "CPUs": 2}, CELLS, ALLOCATORS)
+    environment = {"CPU": "x", "CPUs": 2}
+    return db, db.begin("2026-11-21T12:00:00", "quick", "bench quick", 7, 10, environment, CELLS, ALLOCATORS)
 
 
 def test_round_trip(tmp_path):
@@ -65,6 +66,14 @@ def test_the_last_campaign_is_meant_or_the_one_asked_for(tmp_path):
         assert [row[0] for row in db.campaigns()] == [first, second]
         with pytest.raises(Failure, match="no campaign 9 in it"):
             db.load(9)
+
+
+def test_what_cannot_be_written_whole_is_not_written(tmp_path):
+    db, number = begin(tmp_path / "a.db")
+    with db:
+        with pytest.raises(Failure, match="UNIQUE.*; what was measured before is kept"):
+            db.begin("2026-11-22T12:00:00", "paper", "", 1, 10, {}, [CELLS[0], CELLS[0]], [])
+        assert [row[0] for row in db.campaigns()] == [number]
 
 
 def test_readers_beside_the_writer(tmp_path):
@@ -154,7 +163,8 @@ FILL = textwrap.dedent("""
 
 def test_a_full_disk_keeps_what_was_there(tmp_path):
     path = tmp_path / "full.db"
-    child = subprocess.run([sys.executable, "-B", "-c", FILL, path, *sys.path], capture_output=True, text=True, timeout=60)
+    child = subprocess.run([sys.executable, "-B", "-c", FILL, path, *sys.path], capture_output=True, text=True,
+                           timeout=60)
     assert child.returncode == 0, child.stderr
     count, code, message = child.stdout.split(" ", 2)
     assert int(count) > 10 and code == "1" and message.strip().endswith("what was measured before is kept")

@@ -3,9 +3,9 @@
 A ratio compares two allocators in one cell.  Runs of one round were made next to each other, in the same mood of the
 machine, so they are divided round by round; the median of these ratios is shown, which one disturbed round cannot move,
 with the percentile bootstrap's 95 % interval.  "Not distinguishable" is said where the interval includes 1, and also
-where the median is within 1 % of it: a link order, an address or a page colour moves a program by as much, is drawn once
-per build, and no number of rounds averages it out.  Below five rounds nothing is said: even from the smallest to the
-largest of four ratios covers the true median in 87 campaigns of 100 only (of five: 94).
+where the median is within 1 % of it: a link order, an address or a page colour moves a program by as much, is drawn
+once per build, and no number of rounds averages it out.  Below five rounds nothing is said: even the range from the
+smallest to the largest of four ratios covers the true median in 87 campaigns of 100 only (of five: 94).
 
 A mean over a family is the geometric mean of the cells' ratios to the best drop-in allocator of each cell; its interval
 resamples the cells.  It says how much the mean owes to the choice of cells, not how noisy they were.

@@ -39,7 +39,8 @@ def _head(console: Console, results: Results) -> None:
     made, noisy = len(of.round_rows), sorted(results.noisy_rounds)
     rounds = f"{made} rounds" if made == of.rounds else f"{made} rounds, {of.rounds} planned"
     if noisy:
-        rounds += f" ({len(noisy)} noisy: {', '.join(map(str, noisy))})"
+        named = f": {', '.join(map(str, noisy))}" if len(noisy) <= _MOST_LINES // 2 else ""
+        rounds += f" ({len(noisy) if len(noisy) < made else 'all'} noisy{named})"
     failed = len(results.failures())
     _print(console, f"{rounds}, {len(results.cells)} cells, {len(results.allocators)} allocators: "
                     f"{len(of.runs) - failed:,} runs that count, {failed:,} that failed"
@@ -73,7 +74,8 @@ def _mean(column: dict[str, Mean], name: str) -> Text:
     if name not in column:
         return Text("-", style="dim")
     fewer = column[name].cells < max(mean.cells for mean in column.values())
-    return Text(f"{column[name].value:.2f}{'*' if fewer else ''}", style="bold green" if name in best_of(column) else "")
+    style = "bold green" if name in best_of(column) else ""
+    return Text(f"{column[name].value:.2f}{'*' if fewer else ''}", style=style)
 
 
 def _explicit(console: Console, results: Results) -> None:
@@ -96,8 +98,8 @@ def _duels(console: Console, results: Results) -> None:
     behind = [duel for duel in found if duel.ratio.verdict in statistics.WORSE]
     if all(duel.ratio.verdict == statistics.TOO_FEW for duel in found):
         behind = [duel for duel in found if duel.ratio.median > 1]
-        _print(console, f"Fewer than {statistics.FEWEST} rounds prove nothing. By the medians alone hmalloc is behind in "
-                        f"{len(behind)} of {len(found)} cells.")
+        _print(console, f"Fewer than {statistics.FEWEST} rounds prove nothing. By the medians alone hmalloc is behind "
+                        f"in {len(behind)} of {len(found)} cells.")
     if behind:
         console.print(_behind_table(console, results, behind[:_MOST_LINES]))
     _more(console, len(behind), "cells behind the best peer")

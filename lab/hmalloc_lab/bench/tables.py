@@ -15,7 +15,8 @@ Row = Sequence[str]
 def number(value: float) -> str:
     """Three digits are as many as the noise leaves."""
     size = abs(value)
-    return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 0.1 else f"{value:.2g}"
+    form = ",.0f" if size >= 100 else ".1f" if size >= 10 else ".2f" if size >= 0.1 else ".2g"
+    return format(value, form)
 
 
 def unit(cell: Cell) -> str:
@@ -58,10 +59,10 @@ def best_of(means: dict[str, Mean]) -> set[str]:
 
 def markdown(results: Results) -> str:
     parts = ["# Benchmark results", _campaign(results), "## Allocators", _allocators(results), "## Families",
-             "Geometric means of each cell's median divided by the smallest median of all drop-in allocators: 1.00 would be "
-             f"the best in every cell. In brackets the 95 % bootstrap interval over the cells (below {statistics.FEWEST} "
-             "cells their range), and their number. `all`: the cells that count time. `peak`: resident memory at its peak.",
-             _families(results), *_duels(results), *_explicit(results),
+             "Geometric means of each cell's median divided by the smallest median of all drop-in allocators: 1.00 would "
+             "be the best in every cell. In brackets the 95 % bootstrap interval over the cells (below "
+             f"{statistics.FEWEST} cells their range), and their number. `all`: the cells that count time. `peak`: "
+             "resident memory at its peak.", _families(results), *_duels(results), *_explicit(results),
              "## Cells", "Median ± half the distance between the quartiles over the rounds (median divided by the "
              "smallest median of all drop-in allocators, which is bold).", *_cells(results),
              "## Failures", _failures(results), "## Noisy rounds", _noisy(results)]

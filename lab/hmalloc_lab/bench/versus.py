@@ -116,8 +116,6 @@ def _changes(old: Results, new: Results, names: Sequence[str], reference: str) -
     """And how many comparisons had too few rounds."""
     found, few = [], 0
     for cell in new.cells.values():
-        if cell.name not in old.cells:
-            continue
         for metric in dict.fromkeys((cell.metric, "vm_hwm_kb") if cell.counts_peak else (cell.metric,)):
             for name in names:
                 before, after = (round_ratios(of.values(cell, name, metric), of.values(cell, reference, metric))
@@ -159,8 +157,8 @@ def _newly_failing(old: Results, new: Results, names: Sequence[str]) -> list[tup
 
 
 def _legend(console: Console, old: Results, new: Results, reference: str, threshold: float) -> None:
-    _print(console, f"new / old, each as its ratio to {reference} of the same campaign (the same library in both) [95 % "
-                    f"interval]; worse: the whole interval above {1 + threshold:g}")
+    _print(console, f"new / old, each as its ratio to {reference} of the same campaign (the same library in both) "
+                    f"[95 % interval]; worse: the whole interval above {1 + threshold:g}")
     drift = statistics.geometric_mean(
         new.median(cell, reference) / before for cell in new.cells.values()
         if cell.name in old.cells and not is_memory(cell.metric) and new.median(cell, reference)
