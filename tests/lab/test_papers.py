@@ -335,7 +335,7 @@ def test_too_few_rounds_tell_nothing():
 
 
 def test_an_interval_across_the_threshold_tells_nothing():
-    noisy = only("ns_per_op", lambda cell, number: 0.5 if number % 2 else 1.5, "hmalloc-explicit")
+    noisy = only("ns_per_op", lambda cell, number: 0.5 if number % 3 else 1.5, "hmalloc-explicit")  # the median is 0.5
     assert FIGURES["hmalloc-fig-11-a"].judge(campaign(noisy)).outcome == UNTOLD
 
 
@@ -344,6 +344,17 @@ def test_claims_beyond_the_cpus_are_not_told():
     for figure in ("hoard-fig-3-a", "ar-malloc-chart-3", "linux-malloc-table-3", "linux-malloc-fig-10"):
         verdict = FIGURES[figure].judge(alone)
         assert verdict.outcome == UNTOLD and re.search("has 2|2 CPUs", verdict.reason), verdict.reason
+
+
+def test_linear_as_far_as_the_cpus_go_is_not_linear_as_far_as_the_paper_goes():
+    verdict = FIGURES["hoard-fig-4-a"].judge(campaign(stuck("glibc", 4), cpus=8))
+    assert verdict.outcome == UNTOLD and "goes to 14 CPUs, this machine has 8" in verdict.reason
+
+
+def test_a_trace_that_needs_no_memory_has_no_utilisation():
+    nothing_grew = only("a_over_u", lambda cell, _: 0.0)
+    (table,) = FIGURES["vvmalloc-fig-1"].draw(campaign(nothing_grew))
+    assert {row[list(table.columns).index("glibc")] for row in table.rows} == {None}
 
 
 def test_the_classics_are_asked_for_until_they_are_measured():

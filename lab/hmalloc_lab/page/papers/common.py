@@ -116,8 +116,8 @@ def times_as_fast(of: Cells, baseline: str = GLIBC) -> Draw:
     return draw
 
 
-def grid(of: Cells, head: str, label: Callable[[Cell], str], metric: str, convert: Callable[[float], float] = float,
-         title: str = "") -> Draw:
+def grid(of: Cells, head: str, label: Callable[[Cell], str], metric: str,
+         convert: Callable[[float], float | None] = float, title: str = "") -> Draw:
     """A row for each cell, a column for each allocator: medians."""
     def draw(results: Results) -> list[Table]:
         among = [cell for cell in of(results) if measured_in(results, [cell])]
@@ -128,7 +128,7 @@ def grid(of: Cells, head: str, label: Callable[[Cell], str], metric: str, conver
     return draw
 
 
-def _converted(value: float | None, convert: Callable[[float], float]) -> float | None:
+def _converted(value: float | None, convert: Callable[[float], float | None]) -> float | None:
     return None if value is None else convert(value)
 
 

@@ -4,11 +4,12 @@ What the paper says of Hoard takes Hoard; what it says of Ptmalloc is judged on 
 glibc also stands for the system's allocator, with which the paper's speed-ups begin.
 """
 
+from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ...bench.statistics import ratio
 from ..figure import PaperFigure, Table
 from .common import GLIBC, Cells, cells, grid, joined, measured_in, nothing, one_thread, speed_up, together
-from .judging import (Clause, against_number, compared, faster, judged, linear, slower, stops_scaling, untold)
+from .judging import Clause, against_number, compared, faster, judged, linear, slower, stops_scaling, untold
 
 PAPER = "Hoard (2000)"
 HOARD = "hoard"
@@ -56,10 +57,10 @@ _FIG_3 = [
               linear(HOARD, BARNES_HUT, PROCESSORS), linear(GLIBC, BARNES_HUT, PROCESSORS)),
     PaperFigure(PAPER, "Fig. 3 (e)", "BEMengine",
                 "Section 5.2: Hoard is far ahead of Ptmalloc and Solaris on a field solver that needs nearly 600 MB.",
-                nothing, untold("BEMengine is not public: nothing here stands for it.")),
+                nothing, untold("BEMengine is part of a commercial solver: nothing here stands for it.")),
     PaperFigure(PAPER, "Fig. 3 (f)", "BEMengine, the solver alone",
                 "Section 5.2: where the solver hardly allocates, Hoard and the Solaris allocator are equally fast.",
-                nothing, untold("BEMengine is not public: nothing here stands for it.")),
+                nothing, untold("BEMengine is part of a commercial solver: nothing here stands for it.")),
 ]
 
 _FIG_4 = [
@@ -86,7 +87,7 @@ _PROGRAMS = Table(["the paper's", "here"], [
     ["shbench", "shbench"],
     ["Larson", "larson --min 10 --max 100"],
     ["active-false, passive-false", "active-false, passive-false"],
-    ["BEMengine", "none: not public"],
+    ["BEMengine", "none: part of a commercial solver"],
     ["Barnes-Hut", "barnes-hut"],
 ], "The paper's programs (its Table 1) and ours")
 
@@ -121,7 +122,7 @@ def _trace(*names: str) -> Cells:
     return cells("replay", lambda cell: cell.point.get("trace") in names)
 
 
-def _name(cell) -> str:
+def _name(cell: Cell) -> str:
     return str(cell.point["trace"])
 
 
@@ -149,8 +150,8 @@ _TABLES = [
                 judged(against_number(HOARD, _trace("threadtest", "larson", "barnes-hut"), "a_over_u", 1.24, "A/U",
                                       _name),
                        against_number(HOARD, _trace("python", "perl", "sqlite"), "a_over_u", 1.47, "A/U", _name)),
-                "A is the memory taken from the system while a recorded trace is replayed, headers included; the paper "
-                "counts without headers. shbench has larger sizes here."),
+                "A is how much the resident set grows at most while a trace is replayed, headers included; the "
+                "paper counts without headers. shbench has larger sizes here."),
     PaperFigure(PAPER, "Table 5", "Run time by empty fraction",
                 "Section 5.5: with f = 1/8, 1/4 and 1/2 Hoard's time on 14 processors hardly changes: threadtest 1.27, "
                 "1.28 and 1.19 s, shbench 1.45, 1.50 and 1.44 s, Larson 4.41, 4.42 and 4.35 million operations per "

@@ -10,7 +10,7 @@ the machine has CPUs and no more: beyond that the scheduler is measured.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...bench.catalogue import Cell
 from ...bench.results import Results
@@ -65,6 +65,7 @@ class Finding:
 
     holds: bool | None
     text: str
+    limit: str = ""      # what of the claim this machine leaves out; said once for all clauses
 
 
 Clause = Callable[[Results], Finding]
@@ -76,7 +77,8 @@ def judged(*clauses: Clause, note: str = "") -> Judge:
         findings = [clause(results) for clause in clauses]
         holds = [finding.holds for finding in findings]
         outcome = NOT_CONFIRMED if False in holds else UNTOLD if None in holds else CONFIRMED
-        return Verdict(outcome, " ".join(filter(None, [*dict.fromkeys(finding.text for finding in findings), note])))
+        words = [finding.text for finding in findings] + [finding.limit for finding in findings] + [note]
+        return Verdict(outcome, " ".join(dict.fromkeys(filter(None, words))))
     return judge
 
 
@@ -122,7 +124,7 @@ def compared(who: Who, whom: Who, of: Cells, least: float = 0.0, most: float = m
         found = weighed(f"{what} of {mine} over {theirs}'s", checks, span(least, most, in_most), in_most)
         if len(among) == len(of(results)):
             return found
-        return Finding(found.holds, f"{found.text} Threads beyond the {cpus(results)} CPUs are not judged.")
+        return replace(found, limit=f"More threads than the {cpus(results)} CPUs are not judged.")
     return clause
 
 
@@ -195,7 +197,7 @@ def linear(who: Who, of: Cells, up_to: int, share: float = 0.7) -> Clause:
     def clause(results: Results) -> Finding:
         found = scales(results)
         if found.holds and cpus(results) < up_to:
-            return Finding(None, f"{found.text} The claim goes to {up_to} CPUs, this machine has {cpus(results)}.")
+            return Finding(None, found.text, f"The claim goes to {up_to} CPUs, this machine has {cpus(results)}.")
         return found
     return clause
 

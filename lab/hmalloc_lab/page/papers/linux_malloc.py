@@ -4,9 +4,11 @@ There is one machine here for the paper's three.  It stands for the two Linux ma
 CPUs; Solaris, whose heap had one lock, takes an allocator of that kind.
 """
 
+from ...bench.catalogue import Cell
+from ...bench.results import Results
 from ..figure import PaperFigure
-from .common import GLIBC, lines
-from .judging import judged, on_cpus
+from .common import GLIBC, Cells, lines
+from .judging import Clause, judged, on_cpus
 from .linux_false_sharing import penalty, size_chart
 from .linux_successors import fault_chart, fault_spread, grows_as_predicted, less_spread, successors
 from .linux_workers import (SECONDS, expected_time, far_above_expected, flat_to_the_cpus, jump_beyond_the_cpus,
@@ -21,7 +23,7 @@ _QUAD = "This machine stands for the paper's four Xeons; glibc today for glibc 2
 _SOLARIS = "A heap behind one lock stands for that of Solaris 2.6, this machine for its two UltraSPARCs."
 
 
-def _three_workers(results):
+def _three_workers(results: Results) -> list[Cell]:
     return [cell for cell in workers(8192)(results) if cell.threads == 3]
 
 
@@ -72,7 +74,7 @@ _WORKERS = [
 ]
 
 
-def _faults(label: str, title: str, claim: str, of, *clauses) -> PaperFigure:
+def _faults(label: str, title: str, claim: str, of: Cells, *clauses: Clause) -> PaperFigure:
     return PaperFigure(PAPER, label, title, claim, fault_chart(of), judged(*clauses, note="glibc today for glibc 2.1."),
                        "Faults since the first object: loading a program of today costs some hundred more. Points are "
                        "means over the rounds, bars reach from the smallest to the largest.")

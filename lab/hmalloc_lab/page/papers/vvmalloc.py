@@ -3,6 +3,7 @@
 glibc is its ptmalloc, gperftools the TCMalloc of its time.  Its own four approaches show as soon as they are measured.
 """
 
+from ...bench.catalogue import Cell
 from ..figure import PaperFigure
 from .common import GLIBC, Cells, Draw, Who, cells, grid, lines, nothing, times_as_fast
 from .judging import Clause, Judge, alike, faster, judged, percent, slower, untold
@@ -45,12 +46,13 @@ def _with(subject: str, draw: Draw) -> Draw:
 _NO_DRIVER: Judge = untold("Takes VVMalloc's own allocators and the malloc lab's traces; neither is measured here.")
 
 
-def _trace(cell) -> str:
+def _trace(cell: Cell) -> str:
     return str(cell.point["trace"])
 
 
-def _utilisation(a_over_u: float) -> float:
-    return 100 / a_over_u
+def _utilisation(a_over_u: float) -> float | None:
+    """None where the resident set did not grow."""
+    return 100 / a_over_u if a_over_u > 0 else None
 
 
 _DRIVER = [
