@@ -1,21 +1,17 @@
 """The papers' figures: all there, drawn from any campaign, and judged by the numbers and nothing else."""
 
 import re
-import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2] / "lab")]
-
-from fabricate import fabricate  # noqa: E402
-from hmalloc_lab.bench.catalogue import Cell, cells  # noqa: E402
-from hmalloc_lab.bench.results import Results  # noqa: E402
-from hmalloc_lab.bench.store import AllocatorRow, Campaign, RoundRow, Run  # noqa: E402
-from hmalloc_lab.page.figure import CONFIRMED, NOT_CONFIRMED, UNTOLD, Chart, Table  # noqa: E402
-from hmalloc_lab.page.papers import all_figures  # noqa: E402
+from fabricate import fabricate
+from hmalloc_lab.bench.catalogue import Cell, cells
+from hmalloc_lab.bench.results import Results
+from hmalloc_lab.bench.store import AllocatorRow, Campaign, RoundRow, Run
+from hmalloc_lab.page.figure import CONFIRMED, NOT_CONFIRMED, UNTOLD, Chart, Table
+from hmalloc_lab.page.papers import all_figures
 
 FIGURES = {figure.id: figure for figure in all_figures()}
 

@@ -27,8 +27,12 @@ class Check:
     most: float = math.inf
 
     @property
+    def too_few(self) -> bool:
+        return self.ratio is not None and self.ratio.verdict == TOO_FEW
+
+    @property
     def holds(self) -> bool | None:
-        if self.ratio is None or self.ratio.verdict == TOO_FEW:
+        if self.ratio is None or self.too_few:
             return None
         if self.least <= self.ratio.low and self.ratio.high <= self.most:
             return True
@@ -37,8 +41,8 @@ class Check:
     def __str__(self) -> str:
         if self.ratio is None:
             return f"nothing measured {self.at}"
-        if self.ratio.verdict == TOO_FEW:
-            return f"{self.ratio.median:.2f} {self.at} from too few rounds"
+        if self.too_few:
+            return f"{self.ratio.median:.2f} {self.at}"
         return f"{self.ratio.median:.2f} ({self.ratio.low:.2f}\N{EN DASH}{self.ratio.high:.2f}) {self.at}"
 
 
@@ -52,11 +56,15 @@ class Share:
     most: float = math.inf
 
     @property
+    def too_few(self) -> bool:
+        return self.value is None
+
+    @property
     def holds(self) -> bool | None:
         return None if self.value is None else self.least <= self.value <= self.most
 
     def __str__(self) -> str:
-        return f"too few rounds {self.at}" if self.value is None else f"{percent(self.value)} {self.at}"
+        return f"unknown {self.at}" if self.value is None else f"{percent(self.value)} {self.at}"
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,8 @@ def weighed(what: str, checks: Sequence["Check | Share"], asked: str, in_most: b
         answer = True if 2 * holds.count(True) > len(holds) else False if 2 * holds.count(False) >= len(holds) else None
     else:
         answer = False if False in holds else None if None in holds else True
-    return Finding(answer, f"{what}: {', '.join(map(str, checks))} (asked: {asked}).")
+    few = "; from too few rounds" if any(check.too_few for check in checks) else ""
+    return Finding(answer, f"{what}: {', '.join(map(str, checks))} (asked: {asked}{few}).")
 
 
 # ---- Who against whom in the same cells. ----------------------------------------------------------------------------
@@ -139,21 +148,6 @@ def slower(who: Who, whom: Who, of: Cells, by: float = 0.0, **more) -> Clause:
 
 def alike(who: Who, whom: Who, of: Cells, within: float, **more) -> Clause:
     return compared(who, whom, of, least=1 / (1 + within), most=1 + within, **more)
-
-
-def against_number(who: Who, of: Cells, metric: str, number: float, what: str, at: Callable[[Cell], str]) -> Clause:
-    """At most the paper's number, and 5 % for its rounding and ours."""
-    most = 1.05 * number
-
-    def clause(results: Results) -> Finding:
-        name, among = chosen(results, who), of(results)
-        if gap := missing(results, among, among, name):
-            return Finding(None, gap)
-        values = [results.values(cell, name, metric) for cell in among]
-        checks = [Check(f"in {at(cell)}", paired_ratio(each, dict.fromkeys(each, 1.0)), most=most)
-                  for cell, each in zip(among, values, strict=True)]
-        return weighed(f"{name}, {what}", checks, span(most=most))
-    return clause
 
 
 # ---- One allocator in different cells. ------------------------------------------------------------------------------
@@ -211,9 +205,6 @@ def stops_scaling(who: Who, of: Cells, after: int, gain: float = 0.1) -> Clause:
                      least=few[-1].threads / after / (1 + gain))] if few and many else []
     return on_cpus(after + 1, related(who, of, pairs, "change in the time",
                                       f"at most {percent(gain)} faster than linear up to {after} threads"))
-
-
-# ---- Parts of the above that papers with their own shapes use too. --------------------------------------------------
 
 
 def runnable(results: Results, among: list[Cell]) -> list[Cell]:
