@@ -173,6 +173,18 @@ def test_a_disturbed_run_is_repeated_and_the_least_disturbed_kept(measure, glibc
     assert [run.metrics["cpu_share"] for run in results.campaign.runs] == [0.9]
 
 
+def test_more_threads_than_cpus_are_no_disturbance(measure, glibc, monkeypatch):
+    calls = []
+
+    def run(*_):
+        calls.append(1)
+        return Outcome(store.OK, "", {"ns_per_op": 1.0, "cpu_share": 0.5, "threads": campaign.CPUS + 1})
+
+    monkeypatch.setattr(process, "run", run)
+    measure([THREADTEST], [glibc])
+    assert len(calls) == 1 + 1
+
+
 def test_threads_that_sleep_by_themselves_are_not_repeated_for_ever(measure, glibc, monkeypatch):
     calls = []
 
@@ -236,6 +248,9 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_does_the_rest(bench, tmp_path
     while not path.exists() or len(_runs(path)) < 5:
         assert running.poll() is None
         time.sleep(0.02)
+    another = bench("resume")
+    assert (another.returncode, another.stderr) \
+        == (2, f"hmalloc: another hmalloc bench is measuring into {tmp_path}: one after the other\n")
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130, err

@@ -2,17 +2,21 @@
 random order, the allocators of one cell one right after the other in random order, so that whatever disturbs the
 machine disturbs them alike.  Every run is stored at once; what is stored already is not run again."""
 
+import fcntl
 import os
 import random
+import resource
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from ..built import Built
+from ..errors import Failure
 from . import allocators, gaps, latency, process, store
 from .catalogue import Cell
 from .gaps import Gaps
@@ -20,6 +24,7 @@ from .process import Outcome
 from .progress import Progress
 from .store import AllocatorRow, RoundRow, Run, Store
 
+CPUS = len(os.sched_getaffinity(0))
 # Below this share of a CPU per worker somebody else had the machine, or the allocator let its threads sleep.
 _ENOUGH_CPU = 0.95
 # An allocator that failed so often in a cell is not tried there again.
@@ -46,6 +51,19 @@ def now() -> str:
     return datetime.now().astimezone().isoformat(timespec="milliseconds")
 
 
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Two campaigns at once would measure each other, and one that runs must not be resumed."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise Failure(f"another hmalloc bench is measuring into {folder}: one after the other") from error
+    finally:
+        os.close(handle)
+
+
 class Runner:
     """Measures what a campaign in the store still lacks."""
 
@@ -63,6 +81,7 @@ class Runner:
         self._took: dict[tuple[str, str], float] = {}
 
     def run(self) -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         with tempfile.TemporaryDirectory(prefix="hmalloc-bench-") as folder:
             self._latencies = Path(folder) / "latencies"
             self._warm_up()
@@ -212,7 +231,5 @@ def _cpu_share(tried: tuple[Outcome, dict]) -> float:
 
 
 def _disturbed(cell: Cell, tried: tuple[Outcome, dict]) -> bool:
-    return tried[0].status == store.OK and cell.threads <= CPUS and _cpu_share(tried) < _ENOUGH_CPU
-
-
-CPUS = len(os.sched_getaffinity(0))
+    threads = tried[0].metrics.get("threads", cell.threads)
+    return tried[0].status == store.OK and threads <= CPUS and _cpu_share(tried) < _ENOUGH_CPU

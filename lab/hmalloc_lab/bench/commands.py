@@ -66,7 +66,7 @@ def _add_profile(profile: str) -> None:
         cells = selection.choose(catalogue.cells(profile), workloads, families)
         rows = allocators.choose(allocators.everybody(built, not no_peers, given), names)
         _require_measured(rows, baseline)
-        with Store(db, create=True) as kept:
+        with Store(db, create=True) as kept, campaign.alone(db.parent):
             cells, traces = selection.possible(built, cells, console)
             manner = campaign.MANNERS[profile]
             facts = environment.describe() | {"traces": _checksums(traces)}
@@ -89,11 +89,11 @@ def resume_command(context: typer.Context, wants_help: Help = False, db: Db = No
 
 
 def _resume(built: Built, db: Path, profile: str, baseline: str, report: Path | None) -> int:
-    from . import allocators, traces
+    from . import allocators, campaign, traces
     from .store import Store
 
     console = _progress_console()
-    with Store(db) as kept:
+    with Store(db) as kept, campaign.alone(db.parent):
         number = kept.unfinished(profile)
         if number is None:
             raise Failure(f"{db}: no {profile + ' ' if profile else ''}campaign in it is unfinished")
@@ -183,11 +183,15 @@ def export_command(context: typer.Context, out: Annotated[Path, typer.Option("--
 
 
 @app.command("compare", context_settings=_SETTINGS)
-def compare_command(old: Path, new: Path, wants_help: Help = False) -> None:
+def compare_command(
+        old: Path, new: Path, wants_help: Help = False,
+        names: Annotated[str, typer.Option("--allocators")] = "",
+        threshold: Annotated[float, typer.Option("--threshold", min=0, max=1000)] = 5.0) -> None:
     from . import versus
     from .results import Results
 
-    raise typer.Exit(versus.compare(_console(), Results.read(old), Results.read(new)))
+    chosen = names.split(",") if names else None
+    raise typer.Exit(versus.compare(_console(), Results.read(old), Results.read(new), chosen, threshold / 100))
 
 
 @app.command("list", context_settings=_SETTINGS)
