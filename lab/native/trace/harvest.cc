@@ -33,7 +33,8 @@ bool is_static(const fs::path& program) {
   std::ifstream file(program, std::ios::binary);
   Elf64_Ehdr header{};
   file.read(reinterpret_cast<char*>(&header), sizeof header);
-  if (!file || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return false;
+  bool is_elf = file && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64;
+  if (!is_elf) return false;
   for (unsigned index = 0; index < header.e_phnum; ++index) {
     Elf64_Phdr segment{};
     file.seekg(static_cast<std::streamoff>(header.e_phoff + uint64_t{index} * header.e_phentsize));
@@ -60,7 +61,8 @@ Saved save(Spool spool, const fs::path& file) {
 
 void say_result(const Saved& saved, const fs::path& file, size_t others) {
   const Header& header = saved.header;
-  std::string beside = others == 0 ? "" : " (and " + std::to_string(others) + " further processes beside it)";
+  std::string beside;
+  if (others > 0) beside = ", " + std::to_string(others) + " further process" + (others == 1 ? "" : "es") + " beside it";
   std::fprintf(stderr, "hmalloc trace: %s operations, %u thread%s, %s requested: %s, %s%s\n",
                grouped(header.operations()).c_str(), header.threads, header.threads == 1 ? "" : "s",
                bytes_text(header.requested).c_str(), file.c_str(), bytes_text(saved.bytes).c_str(), beside.c_str());

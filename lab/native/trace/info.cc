@@ -79,7 +79,8 @@ void print(const Profile& profile) {
   row("operations", grouped(header.operations()) + ": " + grouped(header.mallocs) + " malloc, " +
                         grouped(header.frees) + " free, " + grouped(header.reallocs) + " realloc");
   row("objects", grouped(header.blocks()) + ", mean size " + bytes_text(static_cast<uint64_t>(profile.mean_size())));
-  row("requested", bytes_text(header.requested) + ", at most " + bytes_text(profile.max_in_use) + " in use at once (U)");
+  row("requested",
+      bytes_text(header.requested) + ", at most " + bytes_text(profile.max_in_use) + " in use at once (U)");
   row("cross-thread", share_text(static_cast<double>(profile.cross_thread_frees), static_cast<double>(header.frees)) +
                           " of the frees, by another thread than the malloc");
   row("never freed", grouped(profile.never_freed) + ", " + bytes_text(profile.never_freed_bytes));

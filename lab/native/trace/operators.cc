@@ -41,10 +41,10 @@ HM_NEW("_ZnwmRKSt9nothrow_t", new(size_t n, const nothrow_t& t) noexcept, make(n
 HM_NEW("_ZnamRKSt9nothrow_t", new[](size_t n, const nothrow_t& t) noexcept, make(n), n, &t)
 HM_NEW("_ZnwmSt11align_val_t", new(size_t n, align_val_t a), make(n, a), n, a)
 HM_NEW("_ZnamSt11align_val_t", new[](size_t n, align_val_t a), make(n, a), n, a)
-HM_NEW("_ZnwmSt11align_val_tRKSt9nothrow_t", new(size_t n, align_val_t a, const nothrow_t& t) noexcept, make(n, a), n, a,
-       &t)
-HM_NEW("_ZnamSt11align_val_tRKSt9nothrow_t", new[](size_t n, align_val_t a, const nothrow_t& t) noexcept, make(n, a), n,
-       a, &t)
+HM_NEW("_ZnwmSt11align_val_tRKSt9nothrow_t", new(size_t n, align_val_t a, const nothrow_t& t) noexcept, make(n, a),
+       n, a, &t)
+HM_NEW("_ZnamSt11align_val_tRKSt9nothrow_t", new[](size_t n, align_val_t a, const nothrow_t& t) noexcept, make(n, a),
+       n, a, &t)
 #undef HM_NEW
 
 HM_EXPORT void operator delete(void* p) noexcept { free(p); }

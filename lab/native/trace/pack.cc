@@ -77,7 +77,8 @@ class Packer {
     header_.allocator = header.allocator;
     header_.pid = header.pid;
     header_.parent = header.parent;
-    if (header.stop_error != 0) header_.stopped = header.stop_error == EFBIG ? "limit" : std::strerror(header.stop_error);
+    int error = header.stop_error;
+    if (error != 0) header_.stopped = error == EFBIG ? "limit" : std::strerror(error);
   }
 
   // Merges the threads by time.  Where several stamps are equal, because the clock is coarse, a record goes first that
@@ -95,7 +96,7 @@ class Packer {
       std::vector<size_t> tied;
       for (; !heads.empty() && heads.top().first == time; heads.pop()) tied.push_back(heads.top().second);
       while (!tied.empty()) {
-        auto chosen = std::find_if(tied.begin(), tied.end(), [&](size_t thread) { return fits(*cursors_[thread].head()); });
+        auto chosen = std::find_if(tied.begin(), tied.end(), [&](size_t index) { return fits(*cursors_[index].head()); });
         if (chosen == tied.end()) chosen = tied.begin();  // a foreign block
         take(*chosen);
         const Record* head = cursors_[*chosen].head();

@@ -21,8 +21,14 @@ uint64_t growth(long before_kb, long at_end_kb) {
 
 double ratio(double a, double b) { return b == 0 ? 0 : a / b; }
 
-nlohmann::json result(const Plan::Numbers& numbers, const Stage& stage, uint64_t allocated, long faults,
-                      unsigned repeats) {
+// What was watched beside the clock.
+struct Watched {
+  uint64_t allocated = 0;  // A
+  uint64_t left = 0;       // blocks that the program never freed, of all plays
+  long faults = 0;
+};
+
+nlohmann::json result(const Plan::Numbers& numbers, const Stage& stage, const Watched& watched, unsigned repeats) {
   auto ops = static_cast<double>(numbers.operations * repeats);
   auto elapsed = static_cast<double>(stage.elapsed_ns());
   auto in_use = static_cast<double>(numbers.max_in_use);
@@ -35,19 +41,20 @@ nlohmann::json result(const Plan::Numbers& numbers, const Stage& stage, uint64_t
           {"kops_per_s", ops / elapsed * 1e6},
           {"cpu_share", stage.cpu_share()},
           {"max_in_use", numbers.max_in_use},
-          {"max_allocated", allocated},
-          {"a_over_u", ratio(static_cast<double>(allocated), in_use)},
-          {"utilization", ratio(in_use, static_cast<double>(allocated))},
+          {"max_allocated", watched.allocated},
+          {"a_over_u", ratio(static_cast<double>(watched.allocated), in_use)},
+          {"utilization", ratio(in_use, static_cast<double>(watched.allocated))},
           {"mallocs", stage.mallocs() / repeats},
           {"frees", stage.frees() / repeats},
           {"reallocs", stage.reallocs() / repeats},
+          {"never_freed", watched.left / repeats},
           {"objects", numbers.blocks},
           {"mean_size", ratio(static_cast<double>(numbers.requested), static_cast<double>(numbers.blocks))},
           {"cross_thread_share", ratio(static_cast<double>(numbers.cross_thread_frees),
                                        static_cast<double>(numbers.frees))},
           {"vm_peak_kb", status_kb("VmPeak:")},
           {"vm_hwm_kb", status_kb("VmHWM:")},
-          {"minor_faults", faults},
+          {"minor_faults", watched.faults},
           {"malloc_library", malloc_library()}};
 }
 
@@ -71,15 +78,16 @@ void replay(const std::filesystem::path& file, unsigned repeats, bool as_json) {
   load_code();
   reset_peak_resident();
   long before = resident_kb();
-  long faults = minor_faults();
+  Watched watched{.faults = -minor_faults()};
   long at_end = 0;
   for (unsigned repeat = 0; repeat < repeats; ++repeat) {
     stage.play();
     at_end = std::max(at_end, resident_kb());
-    stage.clear();
+    watched.left += stage.clear();
   }
-  faults = minor_faults() - faults;
-  nlohmann::json said = result(plan.numbers(), stage, growth(before, at_end), faults, repeats);
+  watched.faults += minor_faults();
+  watched.allocated = growth(before, at_end);
+  nlohmann::json said = result(plan.numbers(), stage, watched, repeats);
   if (as_json) {
     std::printf("%s\n", said.dump().c_str());
   } else {

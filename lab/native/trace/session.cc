@@ -18,8 +18,8 @@ namespace {
 
 constexpr size_t kMostChunk = 256 << 10;
 
-// Lives in a page that the kernel empties in the child of a fork: the child finds no session and begins its own, whatever
-// kind of fork it was and whichever thread called it.
+// Lives in a page that the kernel empties in the child of a fork: the child finds no session and begins its own,
+// whatever kind of fork it was and whichever thread called it.
 struct Session {
   std::atomic<bool> taken;     // somebody has begun to open it
   std::atomic<uint64_t> id;    // when it was opened; 0: not yet

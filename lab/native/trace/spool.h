@@ -1,7 +1,7 @@
 // The spool: the file that the recorder inside a process writes, and `hmalloc-trace record` packs when it has ended.
 //
-// It is mapped shared, so every record belongs to the kernel's page cache the moment it is written: exit, _exit, exec, a
-// crash or SIGKILL lose none.  After the header come chunks.  A chunk belongs to one thread, which alone writes it; a
+// It is mapped shared, so every record belongs to the kernel's page cache the moment it is written: exit, _exit, exec,
+// a crash or SIGKILL lose none.  After the header come chunks.  A chunk belongs to one thread, which alone writes it; a
 // thread's chunks follow each other in the file in the order in which it filled them.
 //
 // I1  Records [0, used) of a chunk are complete, and in the thread's own order.

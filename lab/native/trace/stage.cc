@@ -76,10 +76,14 @@ void Stage::play() {
   elapsed_ += last_end_ - start;
 }
 
-void Stage::clear() {
+uint64_t Stage::clear() {
+  uint64_t left = 0;
   for (uint64_t number = 0; number < plan_.numbers().blocks; ++number) {
-    std::free(plan_.block(number).exchange(nullptr, std::memory_order_relaxed));
+    void* block = plan_.block(number).exchange(nullptr, std::memory_order_relaxed);
+    left += block != nullptr;
+    std::free(block);
   }
+  return left;
 }
 
 double Stage::cpu_share() const {

@@ -17,8 +17,8 @@ class Stage {
 
   // Once through the plan.  The calling thread plays the first recorded one.
   void play();
-  // Frees the blocks that the program never freed.
-  void clear();
+  // Frees the blocks that the program never freed; how many.
+  uint64_t clear();
 
   uint64_t elapsed_ns() const { return elapsed_; }  // of all plays: first start to last end
   double cpu_share() const;                         // how much of a CPU each thread had
