@@ -9,7 +9,7 @@ import pytest
     (2, "run: which program? (hmalloc run --help)", ["run"]),
     (2, "run: which program? (hmalloc run --help)", ["run", "--"]),
     (2, "run: unknown option --frobnicate (hmalloc run --help)", ["run", "--frobnicate", "ls"]),
-    (2, "run: no allocator frobnicate (hmalloc, system, or the path of a library)",
+    (2, "run: no allocator frobnicate (hmalloc, system, the path of a library, or what 'hmalloc bench peers' has built)",
      ["run", "--allocator", "frobnicate", "ls"]),
     (2, "/etc/passwd: unusable library: invalid ELF header", ["run", "--allocator", "/etc/passwd", "ls"]),
     (2, "/no/such.so: no such library", ["run", "--allocator", "/no/such.so", "ls"]),
@@ -30,6 +30,8 @@ import pytest
     (127, "no-such-program: program not found", ["doctor", "--", "no-such-program"]),
     (2, "999999999: no such process", ["doctor", "999999999"]),
     (2, "test: no suite frobnicate (fast or all)", ["test", "frobnicate"]),
+    (2, "trace: no action frobnicate (record, info or replay)", ["trace", "frobnicate"]),
+    (2, "bench: No such command 'frobnicate'. (hmalloc bench --help)", ["bench", "frobnicate"]),
     (2, "install: unknown argument frobnicate (hmalloc install --help)", ["install", "frobnicate"]),
     (2, "install: /proc/no is not writable for you (sudo, or --prefix DIR)", ["install", "--prefix", "/proc/no"]),
 ])
