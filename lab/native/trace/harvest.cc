@@ -62,7 +62,7 @@ Saved save(Spool spool, const fs::path& file) {
 void say_result(const Saved& saved, const fs::path& file, size_t others) {
   const Header& header = saved.header;
   std::string beside;
-  if (others > 0) beside = ", " + std::to_string(others) + " further process" + (others == 1 ? "" : "es") + " beside it";
+  if (others > 0) beside = "; beside it " + std::to_string(others) + " further process" + (others == 1 ? "" : "es");
   std::fprintf(stderr, "hmalloc trace: %s operations, %u thread%s, %s requested: %s, %s%s\n",
                grouped(header.operations()).c_str(), header.threads, header.threads == 1 ? "" : "s",
                bytes_text(header.requested).c_str(), file.c_str(), bytes_text(saved.bytes).c_str(), beside.c_str());

@@ -96,7 +96,7 @@ class Packer {
       std::vector<size_t> tied;
       for (; !heads.empty() && heads.top().first == time; heads.pop()) tied.push_back(heads.top().second);
       while (!tied.empty()) {
-        auto chosen = std::find_if(tied.begin(), tied.end(), [&](size_t index) { return fits(*cursors_[index].head()); });
+        auto chosen = std::find_if(tied.begin(), tied.end(), [&](size_t thread) { return fits(thread); });
         if (chosen == tied.end()) chosen = tied.begin();  // a foreign block
         take(*chosen);
         const Record* head = cursors_[*chosen].head();
@@ -117,7 +117,8 @@ class Packer {
 
   static Call call_of(const Record& record) { return Call{static_cast<uint8_t>(record.call)}; }
 
-  bool fits(const Record& record) const {
+  bool fits(size_t thread) const {
+    const Record& record = *cursors_[thread].head();
     bool ends = call_of(record) == Call::kFree || call_of(record) == Call::kReallocOld;
     return live_.contains(record.address) == ends;
   }

@@ -45,7 +45,8 @@ uint64_t now() {
 }
 
 void say(const char* text) {
-  if (write(2, text, strlen(text)) < 0) return;
+  ssize_t written = write(2, text, strlen(text));
+  static_cast<void>(written);
 }
 
 template <size_t kRoom>
