@@ -57,10 +57,14 @@ class Results:
 
     def runs(self, cell: str, allocator: str) -> list[Run]:
         """The runs that count, oldest first: those of quiet rounds, where they are enough."""
-        good = [run for run in self._runs.get((cell, allocator), []) if run.status == store.OK]
+        good = self.good_runs(cell, allocator)
         quiet = [run for run in good if run.round not in self.noisy_rounds]
         enough = min(ENOUGH_ROUNDS, self.campaign.rounds, self.cells[cell].most_rounds)
         return quiet if len(quiet) >= enough else good
+
+    def good_runs(self, cell: str, allocator: str) -> list[Run]:
+        """Also those of noisy rounds."""
+        return [run for run in self._runs.get((cell, allocator), []) if run.status == store.OK]
 
     def failures(self) -> list[Run]:
         return [run for run in self.campaign.runs if run.status != store.OK]

@@ -1,4 +1,4 @@
-"""Pictures of a written page for README and docs: every figure as SVG and PNG, the heat map as PNG."""
+"""Pictures of a written page for README and docs: every figure as SVG and PNG, the first screen and the heat map as PNG."""
 
 import base64
 import os
@@ -45,9 +45,10 @@ def _opened(page_path: Path) -> Iterator:
     # Here, because a terminal summary must not wait for the import.
     from playwright.sync_api import Error, sync_playwright
 
+    options = browser_options()
     try:
         with sync_playwright() as driver:
-            browser = driver.chromium.launch(**browser_options())
+            browser = driver.chromium.launch(**options)
             page = browser.new_page(viewport={"width": 1440, "height": 1000}, device_scale_factor=2,
                                     color_scheme="light", reduced_motion="reduce")
             page.goto(page_path.resolve().as_uri())
@@ -58,15 +59,16 @@ def _opened(page_path: Path) -> Iterator:
 
 
 def _write_all(page, folder: Path, formats: Sequence[str]) -> Iterator[Path]:
-    for name, element in page.evaluate("pictureNames()"):
+    for name, plot in page.evaluate("pictureNames()"):
         for format in formats:
             path = folder / f"{name}.{format}"
-            path.write_bytes(_content(page.evaluate("([element, format]) => picture(element, format)", [element, format])))
+            address = page.evaluate("([id, format]) => picture(id, format)", [plot, format])
+            path.write_bytes(_content(address))
             yield path
-    if "png" in formats and page.locator("#heat table").count():
-        path = folder / "heatmap.png"
-        page.locator("#heat").screenshot(path=path)
-        yield path
+    if "png" in formats:
+        page.screenshot(path=folder / "report.png")
+        page.locator("#heat").screenshot(path=folder / "heatmap.png")
+        yield from (folder / "report.png", folder / "heatmap.png")
 
 
 def _content(address: str) -> bytes:

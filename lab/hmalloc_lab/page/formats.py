@@ -7,6 +7,8 @@ from ..bench.catalogue import UNITS
 
 def significant(value: float) -> str:
     """Three digits: 1,234 · 123 · 12.0 · 1.23 · 0.0123"""
+    if not math.isfinite(value):
+        return "–"
     if value == 0 or abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.{2 - math.floor(math.log10(abs(value)))}f}"
@@ -20,6 +22,11 @@ def number(value: float) -> str:
 def ratio(value: float) -> str:
     """Two decimals up to 10, then fewer: nobody reads 12.34 x."""
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def times(value: float) -> str:
+    """No line ends between the number and its sign."""
+    return f"{ratio(value)}\u00a0×"
 
 
 def quantity(value: float, metric: str) -> str:

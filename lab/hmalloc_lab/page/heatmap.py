@@ -37,7 +37,7 @@ def cell_data(results: Results, cell: Cell) -> dict:
 
 
 def _answer(results: Results, cell: Cell, metric: str) -> dict:
-    columns = {"median": [], "low": [], "high": [], "against": [], "rounds": []}
+    columns = {"median": [], "low": [], "high": [], "count": [], "against": [], "rounds": []}
     for name in results.allocators:
         values = results.values(cell, name, metric)
         if not values:
@@ -48,7 +48,9 @@ def _answer(results: Results, cell: Cell, metric: str) -> dict:
         columns["low"].append(compact(min(values.values())))
         columns["high"].append(compact(max(values.values())))
         columns["against"].append(_against_ours(results, cell, name, metric))
-        columns["rounds"].append([[number, compact(value)] for number, value in sorted(values.items())])
+        columns["count"].append(len(values))
+        columns["rounds"].append([[run.round, compact(run.metrics[metric])] for run in results.good_runs(cell.name, name)
+                                  if run.metrics.get(metric) is not None])
     return {"metric": metric, "unit": UNITS.get(metric, ""), **columns}
 
 

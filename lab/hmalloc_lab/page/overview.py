@@ -6,7 +6,7 @@ from ..bench import statistics
 from ..bench.catalogue import Cell
 from ..bench.results import Results
 from ..bench.statistics import Mean, Ratio
-from .formats import ordinal, ratio
+from .formats import ordinal, times
 from .questions import MEMORY, QUESTIONS, Question, cells_asked
 
 OURS = "hmalloc"
@@ -26,6 +26,10 @@ class Ranking:
         return min(values[-1], 2.5 * values[len(values) // 2])
 
     @property
+    def cells(self) -> int:
+        return max((mean.cells for mean in self.means.values()), default=0)
+
+    @property
     def leader(self) -> str:
         return next(iter(self.means), "not measured") if len(self.means) != 1 else "no comparison"
 
@@ -33,15 +37,18 @@ class Ranking:
     def sentence(self) -> str:
         if not self.means:
             return "No cell was measured that answers this."
-        first, best = next(iter(self.means.items()))
-        if len(self.means) == 1:
+        (first, best), (second, next_best) = self._foremost()
+        if second is None:
             return f"{first} was measured alone: there is nobody to compare it with."
-        text = f"Its {self.question.subject} is {ratio(best.value)} × the best of each of {best.cells} cells, on average."
+        text = f"Its {self.question.subject} is {times(best.value)} the best of each of {best.cells} cells, on average."
         if first == OURS or OURS not in self.means:
-            second, mean = list(self.means.items())[1]
-            return f"{text} Next is {second} with {ratio(mean.value)} ×."
+            close = ": too close to call" if best.high >= next_best.value else ""
+            return f"{text} Next is {second} with {times(next_best.value)}{close}."
         place = list(self.means).index(OURS) + 1
-        return f"{text} {OURS} is {ordinal(place)} of {len(self.means)} with {ratio(self.means[OURS].value)} ×."
+        return f"{text} {OURS} is {ordinal(place)} of {len(self.means)} with {times(self.means[OURS].value)}."
+
+    def _foremost(self) -> list[tuple]:
+        return [*self.means.items(), (None, None)][:2]
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,7 @@ class Duels:
             return f"comparisons of a cell's time, memory or tail. {rest}"
         worst = self.losses[0]
         return (f"comparisons of a cell's time, memory or tail. {rest} "
-                f"At worst {ratio(worst.ratio.median)} × {worst.peer}, in {worst.cell.name}.")
+                f"At worst {times(worst.ratio.median)} {worst.peer}, in {worst.cell.name}.")
 
 
 def rankings(results: Results) -> list[Ranking]:

@@ -4,6 +4,8 @@ import base64
 import hashlib
 import json
 import os
+from contextlib import suppress
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -19,11 +21,16 @@ from .papers import all_figures
 from .questions import QUESTIONS
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_SCRIPTS = ("state.js", "plots.js", "charts.js", "heatmap.js", "controls.js")
-_SECTIONS = (("overview", "Overview"), ("heatmap", "Every cell"), ("threads", "Threads"), ("memory", "Memory over time"),
-             ("latency", "Latency tails"), ("replay", "Replayed traces"), ("papers", "What the papers claim"),
-             ("environment", "Environment"))
-_KINDS = (("hmalloc", ("hmalloc", "explicit")), ("Peers", ("system", "peer")), ("Given", ("given",)), ("Floor", ("floor",)))
+# One after the other: each uses what those before it define.
+_SCRIPTS = ("state.js", "plots.js", "overview.js", "curves.js", "figures.js", "heatmap.js", "details.js", "filters.js",
+            "moving.js", "paper.js", "start.js")
+_STYLES = ("frame.css", "overview.css", "results.css", "narrow.css", "print.css")
+_SECTIONS = (
+    ("overview", "Overview"), ("heatmap", "Every cell"), ("threads", "Threads"), ("memory", "Memory over time"),
+    ("latency", "Latency tails"), ("replay", "Replayed traces"), ("papers", "What the papers claim"),
+    ("environment", "Environment"))
+_KINDS = (
+    ("hmalloc", ("hmalloc", "explicit")), ("Peers", ("system", "peer")), ("Given", ("given",)), ("Floor", ("floor",)))
 
 
 def write(results: Results, path: Path) -> None:
@@ -34,13 +41,14 @@ def write(results: Results, path: Path) -> None:
         beside.write_text(text, encoding="utf-8")
         os.replace(beside, path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()
         raise Failure(f"{path}: {error.strerror}", 1) from error
 
 
 def render(results: Results) -> str:
     campaign = results.campaign
-    scripts = [get_plotlyjs(), "".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in _SCRIPTS)]
+    scripts = [get_plotlyjs(), _read(_SCRIPTS)]
     rankings = overview.rankings(results)
     shown = [verdicts.show(results, figure) for figure in all_figures()]
     data = _data(results, rankings, shown)
@@ -48,16 +56,15 @@ def render(results: Results) -> str:
         results=results,
         campaign=campaign,
         machine=machine.describe(results),
-        style=Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8")),
+        style=Markup(_read(_STYLES)),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),
         looks=palette.looks(results.allocators.values()),
-        questions=QUESTIONS,
+        choices=[(question.id, question.title) for question in QUESTIONS],
         rankings=rankings,
         duels=overview.duels(results),
         replay=(traces := replay.traces(results)),
-        replayed=[name for name in results.allocators if any(line.values[name] is not None for trace in traces
-                                                             for line in trace.lines)],
+        replayed=replay.served(traces),
         papers=verdicts.by_paper(shown),
         verdict_counts=verdicts.counts(shown),
         sections=_SECTIONS,
@@ -69,6 +76,10 @@ def render(results: Results) -> str:
         has={"threads": data["threadGroups"], "memory": any("resident" in cell for cell in data["cells"]),
              "latency": any("latency" in cell for cell in data["cells"])},
         data=_embedded(data))
+
+
+def _read(names: tuple[str, ...]) -> str:
+    return "\n".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
 
 def _kinds(results: Results) -> list[tuple[str, list[AllocatorRow]]]:
@@ -96,8 +107,7 @@ def _data(results: Results, rankings: list[overview.Ranking], shown: list[verdic
     fast, lean = rankings[0], rankings[1]
     return {
         "allocators": [{"name": row.name, "kind": row.kind, "dropIn": row in results.drop_ins,
-                        "light": looks[row.name].light, "dark": looks[row.name].dark, "marker": looks[row.name].marker,
-                        "line": looks[row.name].line} for row in results.allocators.values()],
+                        **asdict(looks[row.name])} for row in results.allocators.values()],
         "reference": next((row.name for row in results.of_kind("system")), next(iter(results.allocators), "")),
         "cpus": results.campaign.environment.get("CPUs"),
         "noisy": sorted(results.noisy_rounds),
@@ -118,6 +128,6 @@ def _embedded(data: dict) -> Markup:
 def _templates() -> Environment:
     templates = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
                             trim_blocks=True, lstrip_blocks=True)
-    templates.filters |= {"ratio": formats.ratio, "quantity": formats.quantity, "significant": formats.significant, "number": formats.number,
-                          "anchor": heatmap.anchor}
+    templates.filters |= {"ratio": formats.ratio, "quantity": formats.quantity, "significant": formats.significant,
+                          "number": formats.number, "anchor": heatmap.anchor}
     return templates

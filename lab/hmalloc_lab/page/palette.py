@@ -1,7 +1,7 @@
 """One look per allocator, the same in every chart: a colour for light and for dark paper, a marker, a line.
 
-hmalloc owns the strong red, its explicit forms the shades beside it.  Neighbouring colours differ in lightness too, and every line carries
-its own marker, so that nothing rests on hue alone.
+hmalloc owns the strong red, its explicit forms the shades beside it.  Neighbouring colours differ in lightness too, and
+every line carries its own marker, so that nothing rests on hue alone.
 """
 
 from collections.abc import Iterable

@@ -44,5 +44,11 @@ def traces(results: Results) -> list[Trace]:
     return found
 
 
+def served(found: list[Trace]) -> list[str]:
+    """The allocators that replayed any of them."""
+    lines = [line for trace in found for line in trace.lines]
+    return [name for name in (lines[0].values if lines else ()) if any(line.values[name] is not None for line in lines)]
+
+
 def _each(values: dict[str, float | None], change) -> dict[str, float | None]:
     return {name: None if value is None else change(name, value) for name, value in values.items()}

@@ -19,6 +19,15 @@ class Shown:
     verdict: Verdict
 
     @property
+    def drawn(self) -> bool:
+        return bool(self.charts or self.tables)
+
+    @property
+    def is_broad(self) -> bool:
+        """Too many columns to stand beside the text."""
+        return any(len(table.columns) > 9 for table in self.tables)
+
+    @property
     def paper(self) -> str:
         return self.figure.paper
 

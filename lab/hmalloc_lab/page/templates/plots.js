@@ -1,7 +1,7 @@
-// Every plot of the page: when it is drawn, and what all have in common.
+// Every plot of the page: when it is drawn, and what all of them have in common.
 const plots = new Map();  // element -> {build, drawn, stale, near}
-const CONFIG = { displayModeBar: false, responsive: true, doubleClick: 'reset' };
 
+// Only what is on the screen or near it is drawn: the page opens at once.
 const watcher = new IntersectionObserver(entries => {
   for (const { target, isIntersecting } of entries) {
     const plot = plots.get(target);
@@ -11,7 +11,7 @@ const watcher = new IntersectionObserver(entries => {
   }
 }, { rootMargin: '400px' });
 
-/** build(): {traces, layout}, or null where the filters leave nothing. */
+/** build() makes {traces, layout} of the choices as they are. */
 function addPlot(element, build) {
   plots.set(element, { build, stale: true, drawn: false, near: false });
   watcher.observe(element);
@@ -25,12 +25,13 @@ function dropPlots(within) {
   }
 }
 
-function draw(element) {
-  const plot = plots.get(element);
-  const made = plot.build();
+/** size: {width, height} where the element's is not meant. */
+function draw(element, size) {
+  const plot = plots.get(element), { traces, layout } = plot.build();
   plot.stale = false;
   plot.drawn = true;
-  return Plotly.react(element, made.traces, merged(baseLayout(), made.layout), CONFIG);
+  const whole = merged(merged(baseLayout(), layout), size ? { ...size, autosize: false } : {});
+  Plotly.react(element, traces, whole, { displayModeBar: false, responsive: !size });
 }
 
 function redraw() {
@@ -40,75 +41,62 @@ function redraw() {
   }
 }
 
-/** For print, export and those who cannot scroll. */
-function drawAll() {
-  const drawn = [];
-  for (const [element, plot] of plots) if (plot.stale && element.offsetParent !== null) drawn.push(draw(element));
-  return Promise.all(drawn);
-}
-
 function merged(base, more) {
-  const result = { ...base };
-  for (const [key, value] of Object.entries(more)) {
-    const nested = value && typeof value === 'object' && !Array.isArray(value) && base[key] && typeof base[key] === 'object';
-    result[key] = nested ? merged(base[key], value) : value;
-  }
+  const result = { ...base }, isObject = value => value && typeof value === 'object' && !Array.isArray(value);
+  for (const [key, value] of Object.entries(more))
+    result[key] = isObject(value) && isObject(base[key]) ? merged(base[key], value) : value;
   return result;
 }
 
+// ---- Looks. ---------------------------------------------------------------------------------------------------------
+
+/** A colour or font of the style sheet. */
 function ink(name) { return getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim(); }
 
 function baseLayout() {
-  const axis = { gridcolor: ink('rule'), linecolor: ink('quiet'), zeroline: false, ticks: '', automargin: true, fixedrange: true,
-    title: { standoff: 6, font: { size: 12, color: ink('quiet') } }, tickfont: { color: ink('quiet') } };
+  const quiet = ink('quiet'), clear = 'rgba(0,0,0,0)', font = { family: ink('sans'), size: 12, color: ink('ink') };
+  const axis = {
+    gridcolor: ink('rule'), linecolor: quiet, zeroline: false, ticks: '', automargin: true, fixedrange: true,
+    title: { standoff: 6, font: { size: 12, color: quiet } }, tickfont: { color: quiet },
+  };
   return {
-    paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', margin: { l: 8, r: 10, t: 10, b: 8 }, hovermode: 'closest',
-    font: { family: ink('sans'), size: 12, color: ink('ink') }, xaxis: axis, yaxis: axis, showlegend: false,
-    legend: { orientation: 'h', y: -0.2, yanchor: 'top', font: { size: 12 } }, dragmode: false,
-    hoverlabel: { bgcolor: ink('raised'), bordercolor: ink('rule'), font: { family: ink('sans'), color: ink('ink'), size: 12 }, align: 'left' },
+    paper_bgcolor: clear, plot_bgcolor: clear, margin: { l: 8, r: 10, t: 10, b: 8 }, font, xaxis: axis, yaxis: axis,
+    showlegend: false, legend: { orientation: 'h', y: -0.2, yanchor: 'top' }, dragmode: false, hovermode: 'closest',
+    hoverlabel: { bgcolor: ink('raised'), bordercolor: ink('rule'), font, align: 'left' },
   };
 }
 
 /** Names go into Plotly's own markup: there they stay text. */
 function plain(text) { return String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;'); }
 
-function colour(index) { return data.allocators[index][isDark() ? 'dark' : 'light']; }
+function colour(place) { return data.allocators[place][isDark() ? 'dark' : 'light']; }
 
 /** An allocator's look, the same everywhere. */
-function look(index, size = 6) {
-  const one = data.allocators[index];
-  const ours = one.kind === 'hmalloc';
-  return { name: plain(one.name), line: { color: colour(index), width: ours ? 3 : 1.6, dash: one.line },
-    marker: { color: colour(index), symbol: one.marker, size: ours ? size + 2 : size, line: { color: colour(index), width: one.marker.includes('open') ? 1.6 : 0 } } };
+function look(place, size = 6) {
+  const one = data.allocators[place], ours = one.kind === 'hmalloc', color = colour(place);
+  return {
+    name: plain(one.name),
+    line: { color, width: ours ? 3 : 1.6, dash: one.line },
+    marker: { color, symbol: one.marker, size: ours ? size + 2 : size,
+      line: { color, width: one.marker.includes('open') ? 1.6 : 0 } },
+  };
 }
 
 // For series that are no allocators: [light, dark].
-const SPARE = [['#59626d', '#9ba5b0'], ['#0b5aa5', '#7db6f2'], ['#a8420a', '#f08c46'], ['#00805f', '#2fbf98'], ['#6a51b0', '#a793ea'], ['#7d7412', '#c9bd45']];
+const SPARE = [['#59626d', '#9ba5b0'], ['#0b5aa5', '#7db6f2'], ['#a8420a', '#f08c46'],
+  ['#00805f', '#2fbf98'], ['#6a51b0', '#a793ea'], ['#7d7412', '#c9bd45']];
 
 function spareLook(name, place) {
-  const own = SPARE[place % SPARE.length][isDark() ? 1 : 0];
-  return { name: plain(name), line: { color: own, width: 1.6, dash: 'solid' }, marker: { color: own, size: 6 } };
+  const color = SPARE[place % SPARE.length][isDark() ? 1 : 0];
+  return { name: plain(name), line: { color, width: 1.6, dash: 'solid' }, marker: { color, size: 6 } };
 }
 
-/** Ticks of a logarithmic axis at 1, 2 and 5: Plotly's own leave a short axis bare. */
-function logTicks(values, text = value => String(Number(value.toPrecision(3)))) {
-  const low = Math.min(...values), high = Math.max(...values), ticks = [];
+/** A logarithmic axis with ticks at 1, 2 and 5: Plotly's own leave a short one bare. */
+function logAxis(values, text = value => String(Number(value.toPrecision(3)))) {
+  const known = values.filter(value => value > 0), low = Math.min(...known), high = Math.max(...known), ticks = [];
+  if (!known.length) return { type: 'log' };
+  const digits = high / low > 300 ? [1] : high / low < 4 ? [1, 1.2, 1.5, 2, 3, 4, 5, 7] : [1, 2, 5];
   for (let decade = Math.floor(Math.log10(low)) - 1; decade <= Math.ceil(Math.log10(high)); decade++)
-    for (const digit of high / low > 300 ? [1] : high / low < 4 ? [1, 1.2, 1.5, 2, 3, 4, 5, 7] : [1, 2, 5]) ticks.push(digit * 10 ** decade);
-  return { type: 'log', tickmode: 'array', tickvals: ticks, ticktext: ticks.map(text), minor: {} };
-}
-
-/** [file name, id of the plot] of those worth a file: the overview and the papers' figures. */
-function pictureNames() {
-  return [...plots.keys()].filter(element => element.id).map(element => [element.id.replace(/^plot-/, '').replace(/-1$/, ''), element.id]);
-}
-
-/** Alone, without the page around it: the plot has its title and legend inside. */
-function picture(id, format) {
-  const element = document.getElementById(id), made = plots.get(element).build();
-  const title = element.dataset.title;
-  const size = { width: 860, height: 480 };
-  const layout = merged(merged(baseLayout(), made.layout), { ...size, title: { text: plain(title), font: { size: 16 }, x: 0.02 },
-    margin: { t: 54, l: 16, r: 16, b: 16 }, paper_bgcolor: ink('paper'), showlegend: made.layout.showlegend ?? made.traces.length > 1 });
-  return Plotly.toImage({ data: made.traces, layout }, { format, ...size, scale: format === 'png' ? 2 : 1 });
+    ticks.push(...digits.map(digit => digit * 10 ** decade));
+  return { type: 'log', tickmode: 'array', tickvals: ticks, ticktext: ticks.map(text) };
 }
