@@ -1,59 +1,9 @@
-"""The report in a real browser: drawn, filtered, steered by keys, printed, and silent meanwhile."""
+"""The report in a real browser: drawn, searched and filtered, and silent meanwhile."""
 
 import re
-from pathlib import Path
 
-import pytest
-from fabricate import fabricate
-from hmalloc_lab.bench.results import Results
-from hmalloc_lab.page import export
-from hmalloc_lab.page import page as report
-from playwright.sync_api import expect, sync_playwright
-
-EVIL = '<b>"><img src=x onerror=window.hacked=1></script><script>window.hacked=1</script>'
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("report")
-    path = folder / "report.html"
-    report.write(Results.read(fabricate(folder / "lab.db", "quick", rounds=6)), path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """No browser is a failure, not a skip: the launcher installs one."""
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(**export.browser_options())
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def show(browser, written):
-    """Opens the page; at the end of the test the console must have stayed empty and nothing have been asked for."""
-    said, asked, contexts = [], [], []
-
-    def open(anchor: str = "", path: Path = written, **options):
-        context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, "color_scheme": "light",
-                                         "reduced_motion": "reduce", **options})
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: said.append(f"error: {error}"))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(path.as_uri() + anchor)
-        page.wait_for_selector("#heat table, #heat-none:not([hidden])", state="attached")
-        return page
-
-    yield open
-    for context in contexts:
-        context.close()
-    assert not said
-    assert all(address.startswith(("data:", "blob:", "file:")) for address in asked)
-    assert len([address for address in asked if address.startswith("file:")]) == len(contexts)
+from browsing import browser, columns, rows, show, written  # noqa: F401
+from playwright.sync_api import expect
 
 
 def plots(page, which: str = "") -> int:
@@ -61,14 +11,6 @@ def plots(page, which: str = "") -> int:
     inside = ".main-svg" if which == "drawn" else ""
     return page.evaluate("""inside => [...document.querySelectorAll('.plot')].filter(plot => plot.offsetParent
                             && (!inside || plot.querySelector(inside))).length""", inside)
-
-
-def columns(page) -> list[str]:
-    return page.locator("#heat thead th").all_inner_texts()[1:]
-
-
-def rows(page) -> list[str]:
-    return page.locator("#heat [data-row]").evaluate_all("rows => rows.map(row => row.dataset.row)")
 
 
 def names_drawn(page, plot: str) -> set[str]:
@@ -196,123 +138,3 @@ def test_a_link_to_a_losing_cell_opens_it_whatever_hides_it(show):
     expect(page.locator(f'[data-row="{name}"] button')).to_have_attribute("aria-expanded", "true")
     expect(page.locator(f'[data-row="{name}"]')).to_be_in_viewport()
     assert page.locator("#question [aria-pressed=true]").inner_text() == "Memory"
-
-
-# ---- Theme and keys. ------------------------------------------------------------------------------------------------
-
-
-def background(page) -> str:
-    return page.evaluate("getComputedStyle(document.body).backgroundColor")
-
-
-def test_the_theme_follows_the_system_until_it_is_chosen(show):
-    first, light, dark = show(), show(), show(color_scheme="dark")
-    first.wait_for_selector("#plot-overview .gridlayer path", state="attached")
-    assert background(light) != background(dark)
-    light.locator("#theme").click()
-    light.wait_for_function("plots.get(document.getElementById('plot-overview')).drawn")
-    assert background(light) == background(dark)
-    dark.wait_for_selector("#plot-overview .gridlayer path", state="attached")
-    for drawn, property in ((".gridlayer path", "stroke"), (".points path", "fill")):
-        colour = f"getComputedStyle(document.querySelector('#plot-overview {drawn}')).{property}"
-        assert light.evaluate(colour) == dark.evaluate(colour) != first.evaluate(colour)
-    assert background(show(light.evaluate("location.hash"))) == background(dark)
-    light.keyboard.press("t")
-    assert background(light) != background(dark)
-
-
-def test_the_slash_searches_and_escape_leaves(show):
-    page = show()
-    page.keyboard.press("/")
-    page.keyboard.type("ring/")
-    assert page.get_by_label("Search").input_value() == "ring/"
-    page.keyboard.press("Escape")
-    assert page.get_by_label("Search").input_value() == "" and len(rows(page)) > 1
-    assert page.evaluate("document.activeElement === document.body")
-
-
-def test_j_and_k_go_from_section_to_section(show):
-    page = show()
-    for expected in ("heatmap", "threads", "memory"):
-        page.keyboard.press("j")
-        assert page.evaluate("document.activeElement.id") == expected
-        expect(page.locator(f"#{expected} h2").first).to_be_in_viewport()
-    page.keyboard.press("k")
-    assert page.evaluate("document.activeElement.id") == "threads"
-
-
-def test_the_table_is_walked_with_arrows(show):
-    page = show()
-    page.locator("#heat [data-row] button").first.focus()
-    page.keyboard.press("ArrowDown")
-    assert page.evaluate("document.activeElement.textContent") == rows(page)[1]
-    page.keyboard.press("Enter")
-    expect(page.locator(".details")).to_have_count(1)
-    page.keyboard.press("ArrowUp")
-    assert page.evaluate("document.activeElement.textContent") == rows(page)[0]
-
-
-def test_the_first_tab_offers_to_skip_the_controls(show):
-    page = show()
-    page.keyboard.press("Tab")
-    skip = page.locator(".skip")
-    assert skip.evaluate("it => it === document.activeElement")
-    expect(skip).to_be_in_viewport()
-    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-    assert outline == "solid"
-
-
-# ---- Paper, narrow windows, strange names. --------------------------------------------------------------------------
-
-
-def test_paper_has_everything_but_the_controls(show, tmp_path):
-    page = show(color_scheme="dark")
-    page.emulate_media(media="print")
-    for control in (".side", "#question", "#curve", "summary >> nth=0"):
-        expect(page.locator(control)).to_be_hidden()
-    page.emulate_media(media="screen")
-    page.evaluate("""() => {
-      addEventListener('beforeprint', () => {
-        const shown = [...plots.keys()].filter(plot => plot.offsetParent);
-        const widths = shown.map(plot => plot.querySelector('.main-svg').getAttribute('width'));
-        window.onPaper = { widths: [...new Set(widths)].sort(),
-          folded: document.querySelectorAll('details:not([open])').length,
-          paper: getComputedStyle(document.documentElement).colorScheme };
-      });
-      addEventListener('afterprint', () => { window.folded = !document.querySelector('details[open]'); });
-    }""")
-    page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
-    assert page.evaluate("onPaper") == {"widths": ["330", "680"], "folded": 0, "paper": "light"}
-    page.wait_for_function("window.folded === true && !onScreen")
-    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
-
-
-def test_nothing_is_cut_off_on_paper(show):
-    a4 = 703  # between the margins, in CSS pixels
-    page = show(viewport={"width": a4, "height": 1000})
-    page.evaluate("toPaper()")
-    page.emulate_media(media="print")
-    assert page.evaluate("document.documentElement.scrollWidth") <= a4
-
-
-@pytest.mark.parametrize("width", [400, 1000])
-def test_a_narrow_window_scrolls_down_only(show, width):
-    page = show(viewport={"width": width, "height": 800})
-    page.locator("#heat [data-row] button").first.click()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    if width == 400:
-        expect(page.get_by_label("Search")).to_be_hidden()
-        page.get_by_role("button", name="Contents and filters").click()
-        expect(page.get_by_label("Search")).to_be_visible()
-
-
-def test_names_that_are_markup_do_nothing(show, tmp_path):
-    database = fabricate(tmp_path / "lab.db", "quick", 6, ("glibc", "hmalloc", EVIL))
-    report.write(Results.read(database), tmp_path / "evil.html")
-    page = show(path=tmp_path / "evil.html")
-    page.evaluate("for (const [plot] of plots) if (plot.offsetParent) draw(plot)")
-    page.locator("#heat [data-row] button").first.click()
-    page.locator("#plot-overview").hover()
-    assert page.evaluate("window.hacked") is None
-    assert EVIL in page.locator("#plot-overview .textpoint").all_text_contents()
-    assert EVIL in columns(page) and page.locator("img").count() == 0

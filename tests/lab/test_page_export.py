@@ -1,21 +1,11 @@
 """Pictures of the report for README and docs."""
 
 import xml.etree.ElementTree as xml
-from pathlib import Path
 
 import pytest
-from fabricate import fabricate
-from hmalloc_lab.bench.results import Results
+from browsing import written  # noqa: F401
 from hmalloc_lab.errors import Failure
-from hmalloc_lab.page import export, page
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("report")
-    path = folder / "report.html"
-    page.write(Results.read(fabricate(folder / "lab.db", "quick", rounds=6)), path)
-    return path
+from hmalloc_lab.page import export
 
 
 def test_figures_are_exported(written, tmp_path):

@@ -1,0 +1,62 @@
+"""Fixtures of the tests that open the report in a real browser."""
+
+from pathlib import Path
+
+import pytest
+from fabricate import fabricate
+from hmalloc_lab.bench.results import Results
+from hmalloc_lab.page import export, page as report
+from playwright.sync_api import sync_playwright
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    path = folder / "report.html"
+    report.write(Results.read(fabricate(folder / "lab.db", "quick", rounds=6)), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """No browser is a failure, not a skip: the launcher installs one."""
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(**export.browser_options())
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def show(browser, written):
+    """Opens the page; at the end of the test the console must have stayed empty and nothing have been asked for."""
+    said, asked, contexts = [], [], []
+
+    def open(anchor: str = "", path: Path = written, **options):
+        context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, "color_scheme": "light",
+                                         "reduced_motion": "reduce", **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: said.append(f"error: {error}"))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.as_uri() + anchor)
+        page.wait_for_selector("#heat table, #heat-none:not([hidden])", state="attached")
+        return page
+
+    yield open
+    for context in contexts:
+        context.close()
+    assert not said
+    assert all(address.startswith(("data:", "blob:", "file:")) for address in asked)
+    assert len([address for address in asked if address.startswith("file:")]) == len(contexts)
+
+
+def columns(page) -> list[str]:
+    """The allocators of the table of cells."""
+    return page.locator("#heat thead th").all_inner_texts()[1:]
+
+
+def rows(page) -> list[str]:
+    """Its cells."""
+    return page.locator("#heat [data-row]").evaluate_all("rows => rows.map(row => row.dataset.row)")

@@ -1,0 +1,130 @@
+"""The report in a real browser: in light and dark, by keys, on paper, in narrow windows, with strange names."""
+
+import pytest
+from browsing import browser, columns, rows, show, written  # noqa: F401
+from fabricate import fabricate
+from hmalloc_lab.bench.results import Results
+from hmalloc_lab.page import page as report
+from playwright.sync_api import expect
+
+EVIL = '<b>"><img src=x onerror=window.hacked=1></script><script>window.hacked=1</script>'
+
+
+# ---- Theme and keys. ------------------------------------------------------------------------------------------------
+
+
+def background(page) -> str:
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_the_theme_follows_the_system_until_it_is_chosen(show):
+    first, light, dark = show(), show(), show(color_scheme="dark")
+    first.wait_for_selector("#plot-overview .gridlayer path", state="attached")
+    assert background(light) != background(dark)
+    light.locator("#theme").click()
+    light.wait_for_function("plots.get(document.getElementById('plot-overview')).drawn")
+    assert background(light) == background(dark)
+    dark.wait_for_selector("#plot-overview .gridlayer path", state="attached")
+    for drawn, property in ((".gridlayer path", "stroke"), (".points path", "fill")):
+        colour = f"getComputedStyle(document.querySelector('#plot-overview {drawn}')).{property}"
+        assert light.evaluate(colour) == dark.evaluate(colour) != first.evaluate(colour)
+    assert background(show(light.evaluate("location.hash"))) == background(dark)
+    light.keyboard.press("t")
+    assert background(light) != background(dark)
+
+
+def test_the_slash_searches_and_escape_leaves(show):
+    page = show()
+    page.keyboard.press("/")
+    page.keyboard.type("ring/")
+    assert page.get_by_label("Search").input_value() == "ring/"
+    page.keyboard.press("Escape")
+    assert page.get_by_label("Search").input_value() == "" and len(rows(page)) > 1
+    assert page.evaluate("document.activeElement === document.body")
+
+
+def test_j_and_k_go_from_section_to_section(show):
+    page = show()
+    for expected in ("heatmap", "threads", "memory"):
+        page.keyboard.press("j")
+        assert page.evaluate("document.activeElement.id") == expected
+        expect(page.locator(f"#{expected} h2").first).to_be_in_viewport()
+    page.keyboard.press("k")
+    assert page.evaluate("document.activeElement.id") == "threads"
+
+
+def test_the_table_is_walked_with_arrows(show):
+    page = show()
+    page.locator("#heat [data-row] button").first.focus()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.textContent") == rows(page)[1]
+    page.keyboard.press("Enter")
+    expect(page.locator(".details")).to_have_count(1)
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.textContent") == rows(page)[0]
+
+
+def test_the_first_tab_offers_to_skip_the_controls(show):
+    page = show()
+    page.keyboard.press("Tab")
+    skip = page.locator(".skip")
+    assert skip.evaluate("it => it === document.activeElement")
+    expect(skip).to_be_in_viewport()
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+
+
+# ---- Paper, narrow windows, strange names. --------------------------------------------------------------------------
+
+
+def test_paper_has_everything_but_the_controls(show, tmp_path):
+    page = show(color_scheme="dark")
+    page.emulate_media(media="print")
+    for control in (".side", "#question", "#curve", "summary >> nth=0"):
+        expect(page.locator(control)).to_be_hidden()
+    page.emulate_media(media="screen")
+    page.evaluate("""() => {
+      addEventListener('beforeprint', () => {
+        const shown = [...plots.keys()].filter(plot => plot.offsetParent);
+        const widths = shown.map(plot => plot.querySelector('.main-svg').getAttribute('width'));
+        window.onPaper = { widths: [...new Set(widths)].sort(),
+          folded: document.querySelectorAll('details:not([open])').length,
+          paper: getComputedStyle(document.documentElement).colorScheme };
+      });
+      addEventListener('afterprint', () => { window.folded = !document.querySelector('details[open]'); });
+    }""")
+    page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
+    assert page.evaluate("onPaper") == {"widths": ["330", "680"], "folded": 0, "paper": "light"}
+    page.wait_for_function("window.folded === true && !onScreen")
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+
+
+def test_nothing_is_cut_off_on_paper(show):
+    a4 = 703  # between the margins, in CSS pixels
+    page = show(viewport={"width": a4, "height": 1000})
+    page.evaluate("toPaper()")
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= a4
+
+
+@pytest.mark.parametrize("width", [400, 1000])
+def test_a_narrow_window_scrolls_down_only(show, width):
+    page = show(viewport={"width": width, "height": 800})
+    page.locator("#heat [data-row] button").first.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if width == 400:
+        expect(page.get_by_label("Search")).to_be_hidden()
+        page.get_by_role("button", name="Contents and filters").click()
+        expect(page.get_by_label("Search")).to_be_visible()
+
+
+def test_names_that_are_markup_do_nothing(show, tmp_path):
+    database = fabricate(tmp_path / "lab.db", "quick", 6, ("glibc", "hmalloc", EVIL))
+    report.write(Results.read(database), tmp_path / "evil.html")
+    page = show(path=tmp_path / "evil.html")
+    page.evaluate("for (const [plot] of plots) if (plot.offsetParent) draw(plot)")
+    page.locator("#heat [data-row] button").first.click()
+    page.locator("#plot-overview").hover()
+    assert page.evaluate("window.hacked") is None
+    assert EVIL in page.locator("#plot-overview .textpoint").all_text_contents()
+    assert EVIL in columns(page) and page.locator("img").count() == 0
