@@ -139,6 +139,18 @@ need_trace() {
   [ -x "$natives/hmalloc-trace" ] || die 2 "trace: hmalloc was installed without its libraries (zstd, CLI11)"
 }
 
+# Somebody to compare with besides glibc, as long as `bench peers` has built nobody: what the distribution has of them.
+wish_peers() {
+  [ ! -f "$state/peers/peers.json" ] && have apt-cache || return 0
+  [ "$(id -u)" = 0 ] || have sudo || return 0
+  wanted=
+  for package in libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4 libtcmalloc-minimal4t64; do
+    ! apt-cache show "$package" >/dev/null 2>&1 || wanted="$wanted $package"
+  done
+  # shellcheck disable=SC2086
+  install_missing $wanted
+}
+
 need_workloads() {
   # shellcheck disable=SC2086
   install_missing $trace_packages

@@ -207,11 +207,11 @@ def _latency(of: _Scale) -> Iterator[Cell]:
 def _memory(of: _Scale) -> Iterator[Cell]:
     yield Cell("footprint", "memory", {"threads": 4}, {"steps": of(400_000, 3_000_000, 6_000_000)}, metric="footprint",
                apis=(EXPLICIT,), most_rounds=5)
-    yield Cell("idle", "memory", {"threads": 1000}, metric="kb_per_thread", most_rounds=3, counts_peak=False)
+    yield Cell("idle", "memory", {"threads": 1000}, metric="kb_per_thread", most_rounds=5, counts_peak=False)
     yield Cell("nothing", "memory", {"size": 0}, metric="rss_kb", most_rounds=5, counts_peak=False)
     yield Cell("nothing", "memory", {"size": 64}, metric="rss_kb", most_rounds=5, counts_peak=False)
     if of(False, True, True):
-        yield Cell("drain", "memory", {"megabytes": 250}, {"wait": of(1, 2, 3)}, metric="end_ratio", most_rounds=3)
+        yield Cell("drain", "memory", {"megabytes": 250}, {"wait": of(1, 2, 3)}, metric="end_ratio", most_rounds=5)
 
 
 # Recorded from these workloads and programs with the trace recorder before the first round; A/U of Hoard's Table 4.

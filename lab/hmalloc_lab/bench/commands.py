@@ -168,18 +168,25 @@ def report_command(context: typer.Context, wants_help: Help = False, db: Db = No
 
 @app.command("export", context_settings=_SETTINGS)
 def export_command(context: typer.Context, out: Annotated[Path, typer.Option("--out")], wants_help: Help = False,
-                   db: Db = None, formats: Annotated[str, typer.Option("--formats")] = "svg,png") -> None:
+                   db: Db = None, formats: Annotated[str, typer.Option("--formats")] = "md,svg,png") -> None:
     import tempfile
 
-    from ..page import export, page
+    from ..page import claims, export, page
+    from . import tables
     from .results import Results
 
-    results = Results.read(_database(context.obj, db))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "report.html"
-        page.write(results, path)
-        export.export(path, out, formats.split(","))
-    _console().print(f"Figures: {out}", soft_wrap=True)
+    results, wanted = Results.read(_database(context.obj, db)), formats.split(",")
+    pictures = [each for each in wanted if each != "md"]
+    if pictures:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "report.html"
+            page.write(results, path)
+            export.export(path, out, pictures)
+    if "md" in wanted:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "tables.md").write_text(tables.markdown(results), encoding="utf-8")
+        (out / "claims.md").write_text(claims.markdown(results, out), encoding="utf-8")
+    _console().print(f"Written into {out}", soft_wrap=True)
 
 
 @app.command("compare", context_settings=_SETTINGS)

@@ -137,17 +137,17 @@ def to_best(results: Results, cell: Cell, metric: str | None = None) -> dict[str
 
 def family_means(results: Results, metric: str | None = None) -> dict[str, dict[str, Mean]]:
     """Family -> drop-in allocator -> mean of its ratios to the best.  "all": over all cells; where every cell is asked
-    for its own metric, over those that count time."""
-    cells = _for_means(results)
+    for its own metric, over those that count time, without a clock in their way."""
+    cells = list(results.cells.values())
     families = {family: [cell for cell in cells if cell.family == family] for family in results.families}
-    families["all"] = [cell for cell in cells if metric or not is_memory(cell.metric)]
-    found = {family: _means(results, members, metric) for family, members in families.items()}
+    families["all"] = [cell for cell in cells if metric or not (is_memory(cell.metric) or cell.family == "latency")]
+    found = {family: means_over(results, members, metric) for family, members in families.items()}
     return {family: means for family, means in found.items() if means}
 
 
 def memory_means(results: Results) -> dict[str, Mean]:
     """The same for the peak of the resident memory, over the cells whose peak says something."""
-    return _means(results, [cell for cell in _for_means(results) if cell.counts_peak], "vm_hwm_kb")
+    return means_over(results, [cell for cell in results.cells.values() if cell.counts_peak], "vm_hwm_kb")
 
 
 def explicit_means(results: Results) -> dict[str, dict[str, Mean]]:
@@ -174,14 +174,12 @@ def duels(results: Results, allocator: str, metric: str | None = None) -> list[D
     return sorted(found, key=lambda duel: -duel.ratio.median)
 
 
-def _for_means(results: Results) -> list[Cell]:
-    """All but the arena study: two allocators alone run it, and being the better of two is no merit."""
-    return [cell for cell in results.cells.values() if "arenas" not in cell.point]
-
-
-def _means(results: Results, cells: Sequence[Cell], metric: str | None) -> dict[str, Mean]:
+def means_over(results: Results, cells: Iterable[Cell], metric: str | None = None) -> dict[str, Mean]:
+    """Drop-in allocator -> mean of its ratios to the best over these cells, but for the arena study: two allocators
+    alone run it, and being the better of two is no merit."""
     ratios: dict[str, list[float]] = {}
     for cell in cells:
-        for name, value in to_best(results, cell, metric).items():
-            ratios.setdefault(name, []).append(value)
+        if "arenas" not in cell.point:
+            for name, value in to_best(results, cell, metric).items():
+                ratios.setdefault(name, []).append(value)
     return {name: found for name, values in ratios.items() if (found := mean(values))}

@@ -66,8 +66,8 @@ def _families(console: Console, results: Results) -> None:
             partial |= row[-1].plain.endswith("*")
         table.add_row(*row)
     console.print(table)
-    _print(console, "Geometric means; smaller is better. all: the cells that count time. peak: peak resident memory."
-                    + (" *: over fewer cells than the others." if partial else ""), "dim")
+    _print(console, "Geometric means; smaller is better. all: the cells that count time, without latency. peak: peak "
+                    "resident memory." + (" *: over fewer cells than the others." if partial else ""), "dim")
 
 
 def _mean(column: dict[str, Mean], name: str) -> Text:

@@ -61,8 +61,8 @@ def markdown(results: Results) -> str:
     parts = ["# Benchmark results", _campaign(results), "## Allocators", _allocators(results), "## Families",
              "Geometric means of each cell's median divided by the smallest median of all drop-in allocators: 1.00 "
              "would be the best in every cell. In brackets the 95 % bootstrap interval over the cells (below "
-             f"{statistics.FEWEST} cells their range), and their number. `all`: the cells that count time. `peak`: "
-             "resident memory at its peak.", _families(results), *_duels(results), *_explicit(results),
+             f"{statistics.FEWEST} cells their range), and their number. `all`: the cells that count time, without "
+             "latency. `peak`: resident memory at its peak.", _families(results), *_duels(results), *_explicit(results),
              "## Cells", "Median ± half the distance between the quartiles over the rounds (median divided by the "
              "smallest median of all drop-in allocators, which is bold).", *_cells(results),
              "## Failures", _failures(results), "## Noisy rounds", _noisy(results)]

@@ -102,7 +102,7 @@ def _ranking(results: Results, question: Question) -> Ranking:
     if question is MEMORY:
         means = statistics.memory_means(results)
     else:
-        means = statistics.family_means(Results(replace(results.campaign, cells=cells))).get("all", {})
+        means = statistics.means_over(results, cells)
     ordered = sorted(((name, mean) for name, mean in means.items() if mean.cells), key=lambda item: item[1].value)
     return Ranking(question, dict(ordered))
 

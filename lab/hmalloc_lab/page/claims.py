@@ -1,0 +1,51 @@
+"""What the papers claim and what was found, as Markdown for docs/results: figures as pictures beside it, tables in it."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..bench.results import Results
+from .figure import Table
+from .formats import number
+from .papers import all_figures
+from .verdicts import OUTCOMES, Shown, by_paper, counts, show
+
+
+def markdown(results: Results, folder: Path) -> str:
+    """`folder`: where the pictures are, or will not be."""
+    shown = [show(results, figure) for figure in all_figures()]
+    found = counts(shown)
+    campaign = results.campaign
+    parts = ["# What the papers claim",
+             f"Campaign `{campaign.profile}` of {campaign.started[:10]}; numbers and machine are in [tables.md](tables.md).",
+             ", ".join(f"{found[outcome]} {outcome}" for outcome in OUTCOMES) + "."]
+    for paper, figures in by_paper(shown):
+        parts.append(f"## {paper}")
+        for each in figures:
+            parts += _figure(each, folder)
+    return "\n\n".join(parts) + "\n"
+
+
+def _figure(shown: Shown, folder: Path) -> Iterable[str]:
+    figure = shown.figure
+    yield f"### {figure.label}: {figure.title}"
+    yield f"The paper: {figure.claim}"
+    yield f"**{shown.verdict.outcome.capitalize()}.** {shown.verdict.reason}"
+    if figure.reading:
+        yield figure.reading
+    pictures = sorted(folder.glob(f"{figure.id}.svg")) + sorted(folder.glob(f"{figure.id}-[0-9].svg"))
+    if pictures and shown.charts:
+        yield "\n".join(f"![{figure.label}]({picture.name})" for picture in pictures)
+    for table in shown.tables:
+        yield _table(table)
+
+
+def _table(table: Table) -> str:
+    rows = [list(table.columns), ["---", *["--:"] * (len(table.columns) - 1)], *table.rows]
+    lines = [f"| {' | '.join(map(_cell, row))} |" for row in rows]
+    return "\n".join([*([f"{table.title}:", ""] if table.title else []), *lines])
+
+
+def _cell(value: str | float | None) -> str:
+    if value is None:
+        return "–"
+    return value.replace("|", "\\|") if isinstance(value, str) else number(value)
