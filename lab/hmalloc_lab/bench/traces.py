@@ -40,14 +40,23 @@ def _record(built: Built, command: list[str], file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_suffix(".part")
     try:
+        _run_recorded(built, command, unfinished)
+        unfinished.rename(file)
+    finally:
+        # Of an interrupted recording, and of processes that the program started.
+        for left in file.parent.glob(f"{file.stem}.part*"):
+            left.unlink()
+
+
+def _run_recorded(built: Built, command: list[str], file: Path) -> None:
+    try:
         done = subprocess.run(
-            [built.natives / "hmalloc-trace", "record", "--output", unfinished, "--", *command],
+            [built.natives / "hmalloc-trace", "record", "--output", file, "--", *command],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=_LIMIT_S, check=False)
     except OSError as error:
         raise Failure(f"{error.filename}: {error.strerror.lower()}") from error
     except subprocess.TimeoutExpired as error:
         raise Failure(f"its recording took longer than {_LIMIT_S} s") from error
-    if done.returncode != 0 or not unfinished.is_file():
+    if done.returncode != 0 or not file.is_file():
         said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         raise Failure(f"it could not be recorded: {said}")
-    unfinished.rename(file)
