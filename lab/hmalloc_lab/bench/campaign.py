@@ -140,7 +140,7 @@ class Runner:
         self._kept.add_round(self._campaign.id, row)
 
     def _warm_up(self) -> None:
-        """Each cell once, on one allocator after the other: programs and libraries come into memory, nothing is kept."""
+        """Each cell once, on one allocator after the other: files come into memory, nothing is kept."""
         turn = 0
         for cell in self._campaign.cells:
             able = [who for who in self._campaign.allocators if allocators.serves(who, cell)]
@@ -184,7 +184,8 @@ class Runner:
 
     def _command(self, cell: Cell, who: AllocatorRow) -> list[str]:
         if cell.workload == "replay":
-            return [str(self._built.natives / "hmalloc-trace"), "replay", str(self._traces[cell.point["trace"]]), "--json"]
+            trace = self._traces[cell.point["trace"]]
+            return [str(self._built.natives / "hmalloc-trace"), "replay", str(trace), "--json"]
         words = cell.arguments
         if "latency" in cell.point:
             words[words.index("--latency") + 1] = str(self._latencies)

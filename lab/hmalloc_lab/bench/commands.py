@@ -104,7 +104,8 @@ def _resume(built: Built, db: Path, profile: str, baseline: str, report: Path | 
         if missing or _checksums(files) != begun.environment["traces"]:
             raise Failure(f"the traces in {built.state / 'bench' / 'traces'} have changed since the campaign began: "
                           "it cannot go on, begin a new one")
-        console.print(f"going on with campaign {number}: {begun.profile}, begun {begun.started[:16].replace('T', ' ')}", markup=False)
+        console.print(f"going on with campaign {number}: {begun.profile}, begun {begun.started[:16].replace('T', ' ')}",
+                      markup=False)
         code = _run(built, kept, number, files, console)
     return _finish(db, number, baseline, report, code)
 
@@ -202,7 +203,8 @@ def compare_command(
 
 
 @app.command("list", context_settings=_SETTINGS)
-def list_command(context: typer.Context, profile: Annotated[str, typer.Argument()] = "quick", wants_help: Help = False) -> None:
+def list_command(context: typer.Context, profile: Annotated[str, typer.Argument()] = "quick",
+                 wants_help: Help = False) -> None:
     from . import allocators
 
     if profile not in catalogue.PROFILES:

@@ -1,4 +1,4 @@
-"""What the papers claim and what was found, as Markdown for docs/results: figures as pictures beside it, tables in it."""
+"""What the papers claim and what was found, as Markdown for docs/results: figures as pictures beside it, tables in."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,7 +16,7 @@ def markdown(results: Results, folder: Path) -> str:
     found = counts(shown)
     campaign = results.campaign
     parts = ["# What the papers claim",
-             f"Campaign `{campaign.profile}` of {campaign.started[:10]}; numbers and machine are in [tables.md](tables.md).",
+             f"Campaign `{campaign.profile}` of {campaign.started[:10]}; numbers and machine: [tables.md](tables.md).",
              ", ".join(f"{found[outcome]} {outcome}" for outcome in OUTCOMES) + "."]
     for paper, figures in by_paper(shown):
         parts.append(f"## {paper}")

@@ -1,4 +1,4 @@
-"""Pictures of a written page for README and docs: every figure as SVG and PNG, the first screen and the heat map as PNG."""
+"""Pictures of a written page for README and docs: every figure as SVG and PNG, first screen and heat map as PNG."""
 
 import base64
 import os
