@@ -2,7 +2,7 @@
 work there depends on the profile and is no part of its name.
 
   quick  a look, under two minutes: few cells, short
-  paper  the papers' sizes, populations and mixes; what only repeats is cut to fractions of a second
+  paper  the papers' sizes and mixes; what only repeats is cut to fractions of a second, and the largest populations
   full   the papers' own repetitions and more threads: a night
 """
 
