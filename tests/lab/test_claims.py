@@ -31,3 +31,8 @@ def test_only_pictures_that_exist_are_shown(results, tmp_path):
     assert "![" not in claims.markdown(results, tmp_path)
     (tmp_path / "hmalloc-fig-11-a.svg").write_text("<svg/>")
     assert claims.markdown(results, tmp_path).count("![Fig. 11 (a)](hmalloc-fig-11-a.svg)") == 1
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(bench, fabricated):
+    done = bench("export", "--out", "/proc/no", "--formats", "md", "--db", fabricated)
+    assert (done.returncode, done.stderr) == (1, "hmalloc: /proc/no: No such file or directory\n")

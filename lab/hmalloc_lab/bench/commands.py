@@ -184,9 +184,12 @@ def export_command(context: typer.Context, out: Annotated[Path, typer.Option("--
             page.write(results, path)
             export.export(path, out, pictures)
     if "md" in wanted:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "tables.md").write_text(tables.markdown(results), encoding="utf-8")
-        (out / "claims.md").write_text(claims.markdown(results, out), encoding="utf-8")
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            (out / "tables.md").write_text(tables.markdown(results), encoding="utf-8")
+            (out / "claims.md").write_text(claims.markdown(results, out), encoding="utf-8")
+        except OSError as error:
+            raise Failure(f"{error.filename or out}: {error.strerror}", 1) from error
     _console().print(f"Written into {out}", soft_wrap=True)
 
 
