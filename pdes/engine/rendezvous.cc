@@ -1,0 +1,123 @@
+#include "engine/rendezvous.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+
+namespace pdes {
+namespace {
+
+// With a CPU for each thread the others come soon: 1000 pauses are 10 to 50 us.  Then the machine has something else
+// to do, perhaps for milliseconds.
+constexpr Epoch::Patience kRoomy{1000, 0};
+// Without, whoever we wait for may need this CPU.
+constexpr Epoch::Patience kCrowded{20, 2};
+
+void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");  // about as long as x86's pause; yield does nothing on most cores
+#endif
+}
+
+// Adds the time it lives to a sum, if there is one.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double* seconds) noexcept : seconds_(seconds) {
+    if (seconds_ != nullptr) start_ = std::chrono::steady_clock::now();
+  }
+  ~Stopwatch() {
+    if (seconds_ != nullptr)
+      *seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double* seconds_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+Rendezvous::Word both(Rendezvous::Word a, Rendezvous::Word b) noexcept {
+  return {std::min(a.least, b.least), a.flags | b.flags};
+}
+
+}  // namespace
+
+unsigned allowed_cpus() noexcept {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;  // a machine too large for the set: be careful
+  return static_cast<unsigned>(CPU_COUNT(&set));
+}
+
+void Epoch::wait(std::uint32_t old, Patience patience) noexcept {
+  for (unsigned i = 0; i < patience.polls; ++i) {
+    if (is_past(old)) return;
+    pause();
+  }
+  for (unsigned i = 0; i < patience.yields; ++i) {
+    if (is_past(old)) return;
+    sched_yield();
+  }
+  while (!is_past(old)) sleep(old);
+}
+
+// The bit is set and the number advanced in one word: advance sees the bit, or the kernel sees another number.
+void Epoch::sleep(std::uint32_t old) noexcept {
+  std::uint32_t expected = old;
+  // Relaxed: is_past acquires.
+  if (!word_.compare_exchange_strong(expected, old | kAsleep, std::memory_order_relaxed) && expected != (old | kAsleep))
+    return;
+  syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, old | kAsleep, nullptr, nullptr, 0);
+}
+
+void Epoch::wake() noexcept { syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0); }
+
+Rendezvous::Rendezvous(unsigned threads, unsigned cpus) : slots_(threads), crowded_(threads > cpus) {}
+
+Rendezvous::Word Rendezvous::meet(unsigned thread, Word mine, double* blocked_s) noexcept {
+  return crowded_ ? meet_last(slots_[thread], mine, blocked_s) : meet_all(slots_[thread], mine, blocked_s);
+}
+
+// Everybody tells everybody: one transfer of a cache line from each other thread, and none of them twice.
+Rendezvous::Word Rendezvous::meet_all(Slot& own, Word mine, double* blocked_s) noexcept {
+  const std::uint32_t before = own.epoch.own();
+  const std::uint32_t parity = before / Epoch::kStep % 2;
+  own.words[parity] = mine;
+  own.epoch.advance();
+  Word all = mine;
+  for (Slot& slot : slots_) {
+    if (!slot.epoch.is_past(before)) {
+      const Stopwatch watch(blocked_s);
+      slot.epoch.wait(before, kRoomy);
+    }
+    all = both(all, slot.words[parity]);
+  }
+  return all;
+}
+
+// The last to arrive does it for all; the others need not run for the meeting to end.
+Rendezvous::Word Rendezvous::meet_last(Slot& own, Word mine, double* blocked_s) noexcept {
+  const std::uint32_t before = meeting_.own();  // it cannot advance without us
+  own.words[0] = mine;
+  // Release our word, acquire those of all who came before.
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < slots_.size()) {
+    const Stopwatch watch(blocked_s);
+    meeting_.wait(before, kCrowded);
+    return result_;
+  }
+  Word all = mine;
+  for (const Slot& slot : slots_) all = both(all, slot.words[0]);
+  result_ = all;
+  arrived_.store(0, std::memory_order_relaxed);  // seen by all with the advance
+  meeting_.advance();
+  return all;
+}
+
+}  // namespace pdes

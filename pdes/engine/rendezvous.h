@@ -1,0 +1,78 @@
+// Where the threads of a simulation meet once per window, and learn the smallest of their times and all their flags.
+// Thread safety: thread i alone calls meet(i, ...), as often as every other.
+//
+// 1. What one meeting returns is the same on all threads.
+// 2. Nobody comes back before all have come.
+// 3. Nobody pays a system call to wake a thread that does not sleep.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "pdes/event.h"
+
+namespace pdes {
+
+// CPUs that this thread may use.
+unsigned allowed_cpus() noexcept;
+
+// A number that one thread at a time advances and others wait for.  Its lowest bit says that somebody sleeps.
+class Epoch {
+ public:
+  static constexpr std::uint32_t kStep = 2;
+
+  // By whoever may advance it.
+  std::uint32_t own() const noexcept { return word_.load(std::memory_order_relaxed) & ~kAsleep; }
+  // Release: who sees the advance sees what was written before.
+  void advance() noexcept {
+    if ((word_.exchange(own() + kStep, std::memory_order_release) & kAsleep) != 0) wake();
+  }
+
+  // By anybody.  Acquire: the other half of advance.
+  bool is_past(std::uint32_t old) const noexcept { return (word_.load(std::memory_order_acquire) & ~kAsleep) != old; }
+  // Returns when it is past old: polls a while, yields a few times, sleeps.
+  struct Patience {
+    unsigned polls, yields;
+  };
+  void wait(std::uint32_t old, Patience patience) noexcept;
+
+ private:
+  static constexpr std::uint32_t kAsleep = 1;
+  void wake() noexcept;
+  void sleep(std::uint32_t old) noexcept;
+  std::atomic<std::uint32_t> word_{0};
+};
+
+class Rendezvous {
+ public:
+  struct Word {
+    Time least;
+    std::uint32_t flags;
+  };
+
+  explicit Rendezvous(unsigned threads, unsigned cpus = allowed_cpus());
+
+  // The smallest least and the or of all flags.  Adds to blocked_s, if not null, the seconds spent waiting.
+  Word meet(unsigned thread, Word mine, double* blocked_s = nullptr) noexcept;
+
+ private:
+  // Written by its thread, polled by all others.  The words of two meetings: a fast thread may be at the next one while
+  // a slow one still reads this one's; nobody is two ahead.
+  struct alignas(128) Slot {
+    Word words[2];
+    Epoch epoch;
+  };
+
+  Word meet_all(Slot& own, Word mine, double* blocked_s) noexcept;
+  Word meet_last(Slot& own, Word mine, double* blocked_s) noexcept;
+
+  std::vector<Slot> slots_;
+  const bool crowded_;                             // more threads than CPUs
+  // Of meet_last.
+  alignas(128) std::atomic<unsigned> arrived_{0};  // by each thread
+  alignas(128) Word result_{};                     // by the last to arrive
+  Epoch meeting_;
+};
+
+}  // namespace pdes
