@@ -1,0 +1,66 @@
+// Random numbers of LPs.  A stream is named by (seed, LP, number) and does not know who runs the LP; its numbers are
+// the same on every machine, for any partition and any version of the C library.
+//
+//   splitmix  splitmix64 (Steele, Lea, Flood 2014) with a step of each stream's own: about a nanosecond.  The default.
+//   philox    Philox4x32-10 (Salmon et al. 2011) from Random123, the stream as key and a counter: slower, for those
+//             who want streams that are independent by construction.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "pdes/event.h"
+#include "pdes/options.h"
+
+namespace pdes {
+
+// Bijective; every bit of the result depends on every bit of x.
+constexpr std::uint64_t mix(std::uint64_t x) noexcept {
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x ^ x >> 31;
+}
+
+// For one seed the states of all streams differ, since each step from (LP, number) to state is bijective: so do
+// Philox's keys.  Splitmix streams start at unrelated places, and nearly all have steps of their own, so that where
+// two of them meet they part again.
+struct Stream {
+  std::uint64_t state = 0;  // splitmix: the place reached; philox: the key
+  std::uint64_t step = 1;   // splitmix: from place to place, odd; philox: the counter, even while a spare is kept
+  std::uint64_t spare = 0;  // philox: second half of the block
+  constexpr Stream() = default;
+  constexpr Stream(std::uint64_t seed, LpId lp, std::uint32_t number) noexcept
+      : state(mix(mix(std::uint64_t{lp} << 32 | number) ^ mix(~seed))), step(mix(~state) | 1) {
+    // Steps with long runs of equal bits mix badly (Steele et al., section 5).
+    if (std::popcount(step ^ step >> 1) < 24) step ^= 0xaaaaaaaaaaaaaaaa;
+  }
+};
+
+class Random {
+ public:
+  Random(Stream& stream, Generator generator) noexcept : stream_(stream), generator_(generator) {}
+
+  // 64 of them.
+  std::uint64_t bits() noexcept { return generator_ == Generator::splitmix ? splitmix() : philox(); }
+  // In [0, 1), a multiple of 2^-53.
+  double uniform() noexcept { return static_cast<double>(bits() >> 11) * 0x1p-53; }
+  // In [0, n), n > 0; bias below n / 2^64.
+  std::uint64_t integer(std::uint64_t n) noexcept {
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(bits()) * n >> 64);
+  }
+  bool chance(double p) noexcept { return uniform() < p; }
+  // -mean * ln(U), U in (0, 1].
+  double exponential(double mean) noexcept;
+
+ private:
+  std::uint64_t splitmix() noexcept { return mix(stream_.state += stream_.step); }
+  std::uint64_t philox() noexcept;
+
+  Stream& stream_;
+  Generator generator_;
+};
+
+// The natural logarithm of x in (0, 1], to 2^-52 of the result or better, from +, -, *, / and a table alone.
+double natural_log(double x) noexcept;
+
+}  // namespace pdes
