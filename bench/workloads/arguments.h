@@ -26,7 +26,7 @@ class Arguments {
     program_.remove_prefix(program_.rfind('/') + 1);  // npos + 1 is 0
     for (int i = 1; i < count; i += 2) {
       std::string_view name = values[i];
-      if (!name.starts_with("--")) refuse("'" + std::string(name) + "' is no argument: --NAME VALUE is");
+      if (!name.starts_with("--")) refuse(std::string("'").append(name) + "' is no argument: --NAME VALUE is");
       if (i + 1 == count) refuse(std::string(name) + " needs a value");
       given_.push_back({name.substr(2), values[i + 1]});
     }
@@ -38,6 +38,9 @@ class Arguments {
   }
   unsigned threads(unsigned otherwise = 1, unsigned least = 1) { return count("threads", otherwise, least, 10'000); }
   bool flag(std::string_view name) { return count(name, 0, 0, 1) != 0; }
+  double real(std::string_view name, double otherwise, double least, double most) {
+    return number(name, otherwise, least, most, "a number");
+  }
   double seconds(std::string_view name, double otherwise) { return number(name, otherwise, 1e-6, 1e6, "seconds"); }
 
   std::string text(std::string_view name, std::string_view otherwise) {
