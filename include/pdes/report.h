@@ -1,0 +1,93 @@
+// Statistics of a run: LPs add to them at its end, and they come out the same for any partition.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pdes {
+
+// A sum of doubles without rounding: the same whatever the order.  Rounded once, when read.
+class ExactSum {
+ public:
+  // The sum in digits of 32 bits from 2^-1074 on, room for 2^64 of the largest doubles; carries may be outstanding.
+  static constexpr int kDigits = 68;
+  using Digits = std::array<std::int64_t, kDigits>;
+
+  void add(double value) noexcept;        // a finite one
+  void add(const ExactSum& other) noexcept;
+  double value() const noexcept;          // the nearest double, ties to even; infinite above the largest
+
+  // The one form of this sum: each digit in [0, 2^32), but the last, which has the sign.
+  Digits digits() const noexcept;
+  static ExactSum of(const Digits& digits) noexcept;
+
+ private:
+  void carry() noexcept;
+  Digits digits_{};
+  std::uint32_t since_carry_ = 0;
+};
+
+// Count, mean and extremes of observations that an LP makes while it runs.
+class Tally {
+ public:
+  void add(double value) noexcept {
+    ++count_;
+    sum_ += value;
+    if (value < least_) least_ = value;
+    if (value > most_) most_ = value;
+  }
+  std::uint64_t count() const noexcept { return count_; }
+  double sum() const noexcept { return sum_; }
+  double least() const noexcept { return least_; }
+  double most() const noexcept { return most_; }
+
+ private:
+  std::uint64_t count_ = 0;
+  double sum_ = 0;
+  double least_ = std::numeric_limits<double>::infinity(), most_ = -std::numeric_limits<double>::infinity();
+};
+
+class Report {
+ public:
+  // Adds to a number of that name; order of names is that of their first use.  Throws Error for a value that is not
+  // finite (of a tally: its sum), and for a name that is a number of another kind.
+  void count(std::string_view name, std::int64_t value);   // summed, exactly, modulo 2^64
+  void sum(std::string_view name, double value);           // summed, exactly; rounded once
+  void tally(std::string_view name, const Tally& tally);   // merged: count, sum, least, most
+
+  struct Number {
+    enum class Kind : std::uint8_t { count, sum, tally };
+    std::string name;
+    Kind kind = Kind::count;
+    std::int64_t count = 0;      // of observations, for a tally
+    ExactSum sum;
+    double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
+    double mean() const noexcept { return count == 0 ? 0 : sum.value() / static_cast<double>(count); }
+  };
+  const std::vector<Number>& numbers() const noexcept { return numbers_; }
+  const Number* find(std::string_view name) const noexcept;
+  // Of a number that must be there, else Error.
+  const Number& at(std::string_view name) const;
+  std::int64_t count_of(std::string_view name) const { return at(name).count; }
+  double sum_of(std::string_view name) const { return at(name).sum.value(); }
+
+  void merge(const Report& other);
+  // Of the exact values, in any order of names.
+  std::uint64_t digest() const noexcept;
+
+  // To be sent to another rank, and back.  read throws Error for bytes that no write made.
+  std::vector<std::byte> write() const;
+  static Report read(const std::vector<std::byte>& bytes);
+
+ private:
+  void add(std::string_view name, Number::Kind kind, std::int64_t count, const ExactSum& sum, double least,
+           double most);
+  std::vector<Number> numbers_;
+};
+
+}  // namespace pdes

@@ -1,0 +1,43 @@
+#include "engine/delays.h"
+
+#include <cmath>
+#include <numeric>
+#include <type_traits>
+
+namespace pdes {
+
+static_assert(std::is_trivially_copyable_v<DelayRecorder>);
+
+void DelayRecorder::merge(const DelayRecorder& other) noexcept {
+  for (std::size_t i = 0; i < kBuckets; ++i) histogram_[i] += other.histogram_[i];
+  sum_.add(other.sum_);
+  smallest_ = std::min(smallest_, other.smallest_);
+  largest_ = std::max(largest_, other.largest_);
+}
+
+Delays DelayRecorder::result() const {
+  Delays delays;
+  delays.count = std::accumulate(histogram_.begin(), histogram_.end(), std::uint64_t{0});
+  delays.histogram.assign(histogram_.begin(), histogram_.end());
+  if (delays.count == 0) return delays;
+  delays.smallest = smallest_;
+  delays.mean = sum_.value() / static_cast<double>(delays.count);
+  delays.largest = largest_;
+  return delays;
+}
+
+double Delays::percentile(double p) const {
+  const auto rank = p / 100 * static_cast<double>(count);
+  std::uint64_t passed = 0;
+  for (std::size_t i = 0; i < histogram.size(); ++i) {
+    passed += histogram[i];
+    if (passed == 0 || static_cast<double>(passed) < rank) continue;
+    const auto bucket = static_cast<int>(i);
+    const double middle = 1 + (bucket % DelayRecorder::kBucketsPerOctave + 0.5) / DelayRecorder::kBucketsPerOctave;
+    const int exponent = DelayRecorder::kLeastExponent + bucket / DelayRecorder::kBucketsPerOctave;
+    return std::clamp(std::ldexp(middle, exponent), smallest, largest);
+  }
+  return largest;
+}
+
+}  // namespace pdes

@@ -1,0 +1,143 @@
+#include "pdes/report.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "pdes/options.h"
+#include "pdes/random.h"
+
+namespace pdes {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+void check_finite(std::string_view name, double value) {
+  if (!std::isfinite(value))
+    throw Error("statistic '" + std::string(name) + "': " + std::to_string(value) + " is not a finite number");
+}
+
+std::uint64_t digest_of(const Report::Number& number) noexcept {
+  std::uint64_t digest = number.name.size() + 1;
+  const auto fold = [&](std::uint64_t word) { digest = mix(digest ^ word); };
+  for (const char letter : number.name) fold(static_cast<unsigned char>(letter));
+  fold(static_cast<std::uint64_t>(number.kind));
+  fold(static_cast<std::uint64_t>(number.count));
+  fold(std::bit_cast<std::uint64_t>(number.least));
+  fold(std::bit_cast<std::uint64_t>(number.most));
+  for (const std::int64_t digit : number.sum.digits()) fold(static_cast<std::uint64_t>(digit));
+  return digest;
+}
+
+// What write puts down of a number, but for its name.
+struct Written {
+  std::uint32_t name_size;
+  std::uint32_t kind;
+  std::int64_t count;
+  double least, most;
+  ExactSum::Digits digits;
+};
+static_assert(std::has_unique_object_representations_v<ExactSum::Digits> &&
+              sizeof(Written) == 32 + sizeof(ExactSum::Digits));
+
+[[noreturn]] void refuse() { throw Error("statistics from another rank are damaged"); }
+
+bool is_valid(const Written& written) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 32;
+  const bool empty = written.least == kInfinity && written.most == -kInfinity;
+  return written.kind <= static_cast<std::uint32_t>(Report::Number::Kind::tally) &&
+         (empty || (std::isfinite(written.least) && std::isfinite(written.most) && written.least <= written.most)) &&
+         std::all_of(written.digits.begin(), written.digits.end() - 1,
+                     [](std::int64_t digit) { return digit >= 0 && digit < kLimit; });
+}
+
+}  // namespace
+
+void Report::add(std::string_view name, Number::Kind kind, std::int64_t count, const ExactSum& sum, double least,
+                 double most) {
+  auto at = std::find_if(numbers_.begin(), numbers_.end(), [&](const Number& n) { return n.name == name; });
+  if (at == numbers_.end()) {
+    at = numbers_.emplace(at);
+    at->name = name;
+    at->kind = kind;
+  }
+  if (at->kind != kind) throw Error("statistic '" + std::string(name) + "' is used for two kinds of numbers");
+  at->count = static_cast<std::int64_t>(static_cast<std::uint64_t>(at->count) + static_cast<std::uint64_t>(count));
+  at->sum.add(sum);
+  at->least = std::min(at->least, least);
+  at->most = std::max(at->most, most);
+}
+
+void Report::count(std::string_view name, std::int64_t value) {
+  add(name, Number::Kind::count, value, {}, kInfinity, -kInfinity);
+}
+
+void Report::sum(std::string_view name, double value) {
+  check_finite(name, value);
+  ExactSum sum;
+  sum.add(value);
+  add(name, Number::Kind::sum, 0, sum, kInfinity, -kInfinity);
+}
+
+void Report::tally(std::string_view name, const Tally& tally) {
+  check_finite(name, tally.sum());
+  ExactSum sum;
+  sum.add(tally.sum());
+  // + 0.0 makes -0.0 a 0.0: of two equal extremes it must not matter which came first.
+  add(name, Number::Kind::tally, static_cast<std::int64_t>(tally.count()), sum, tally.least() + 0.0,
+      tally.most() + 0.0);
+}
+
+const Report::Number* Report::find(std::string_view name) const noexcept {
+  const auto at = std::find_if(numbers_.begin(), numbers_.end(), [&](const Number& n) { return n.name == name; });
+  return at == numbers_.end() ? nullptr : &*at;
+}
+
+const Report::Number& Report::at(std::string_view name) const {
+  if (const Number* number = find(name)) return *number;
+  throw Error("no statistic is named '" + std::string(name) + "'");
+}
+
+void Report::merge(const Report& other) {
+  for (const Number& n : other.numbers_) add(n.name, n.kind, n.count, n.sum, n.least, n.most);
+}
+
+std::uint64_t Report::digest() const noexcept {
+  std::uint64_t digest = 0;
+  for (const Number& number : numbers_) digest += digest_of(number);
+  return digest;
+}
+
+std::vector<std::byte> Report::write() const {
+  std::vector<std::byte> bytes;
+  for (const Number& n : numbers_) {
+    const Written written{static_cast<std::uint32_t>(n.name.size()), static_cast<std::uint32_t>(n.kind), n.count,
+                          n.least, n.most, n.sum.digits()};
+    const auto* start = reinterpret_cast<const std::byte*>(&written);
+    bytes.insert(bytes.end(), start, start + sizeof written);
+    const auto* name = reinterpret_cast<const std::byte*>(n.name.data());
+    bytes.insert(bytes.end(), name, name + n.name.size());
+  }
+  return bytes;
+}
+
+Report Report::read(const std::vector<std::byte>& bytes) {
+  Report report;
+  for (std::size_t at = 0; at < bytes.size();) {
+    Written written;
+    if (bytes.size() - at < sizeof written) refuse();
+    std::memcpy(&written, &bytes[at], sizeof written);
+    at += sizeof written;
+    if (!is_valid(written) || bytes.size() - at < written.name_size) refuse();
+    const std::string name(reinterpret_cast<const char*>(bytes.data() + at), written.name_size);
+    at += written.name_size;
+    if (report.find(name) != nullptr) refuse();
+    report.add(name, Number::Kind{static_cast<std::uint8_t>(written.kind)}, written.count,
+               ExactSum::of(written.digits), written.least, written.most);
+  }
+  return report;
+}
+
+}  // namespace pdes
