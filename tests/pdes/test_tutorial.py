@@ -1,0 +1,102 @@
+"""The pages about the engine say what is so: the tutorial of docs/pdes.md is followed as a new user would, its options
+are those of --help, and the table of the window model is what its script prints."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("HMALLOC_BUILD", ROOT / "build" / "release"))
+PAGE = (ROOT / "docs" / "pdes.md").read_text()
+TUTORIAL, REFERENCE = PAGE.split("\n# Reference\n")
+BLOCK = re.compile(r"^```(\S+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("prefix")
+    subprocess.run(["cmake", "--install", BUILD, "--prefix", folder], check=True, stdout=subprocess.DEVNULL)
+    return folder
+
+
+def commands(block: str):
+    """Each command of a console block with the lines that the page shows under it."""
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.partition("\n")
+        yield command, shown.splitlines()
+
+
+def looks_like(shown: str) -> re.Pattern:
+    """A shown line as a pattern: `...` is anything, and spaces between columns are as many as there are."""
+    words = re.escape(shown.rstrip()).replace(r"\.\.\.", ".*")
+    return re.compile(re.sub(r"(\\ )+", " +", words) + r"\s*$")
+
+
+def missing(shown: list[str], output: str) -> str | None:
+    """The first shown line that is not in the output, after those before it; a line `...` stands for any number."""
+    lines = iter(output.splitlines())
+    for line in shown:
+        if line.strip() == "..." or not line.strip():
+            continue
+        pattern = looks_like(line)
+        if not any(pattern.match(candidate) for candidate in lines):
+            return line
+    return None
+
+
+def digests(output: str) -> set[str]:
+    return set(re.findall(r"\b0x[0-9a-f]{16}\b", output))
+
+
+def test_the_tutorial_works_as_shown(prefix, tmp_path):
+    environment = {**os.environ, "PREFIX": str(prefix), "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    seen = set()
+    for kind, name, text in BLOCK.findall(TUTORIAL):
+        if name:
+            (tmp_path / name).write_text(text)
+        if kind != "console":
+            continue
+        for command, shown in commands(text):
+            if command.startswith("mpirun") and shutil.which("mpirun") is None:
+                continue
+            run = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, timeout=300, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            fails = any(line.startswith("shops: ") for line in shown)
+            assert (run.returncode != 0) == fails, f"$ {command}\n{run.stdout}"
+            absent = missing(shown, run.stdout)
+            assert absent is None, f"$ {command}\nnot said: {absent}\n{run.stdout}"
+            seen |= digests(run.stdout) if "build/shops" in shlex.split(command) else set()
+    assert len(seen) == 1 and seen == digests(TUTORIAL)
+
+
+def test_every_file_of_the_tutorial_is_short():
+    for kind, name, text in BLOCK.findall(TUTORIAL):
+        assert len(text.splitlines()) <= 50, name
+
+
+def options_of(text: str) -> set[str]:
+    return set(re.findall(r"^\s*(?:\| `|-h,)?(--[a-z-]+)", text, re.MULTILINE))
+
+
+def test_options_are_those_of_help():
+    program = BUILD / "pdes" / "hmalloc-pdes-phold"
+    text = subprocess.run([program, "--help"], check=True, capture_output=True, text=True).stdout
+    common = {option for group in re.split(r"\n(?=\S)", text) if not group.startswith("Model")
+              for option in options_of(group)}
+    table = REFERENCE.split("## Options")[1].split("\n## ")[0]
+    assert options_of(table) | {"--help"} == common | {"--help"}
+
+
+def test_the_window_model_prints_the_table_that_is_shown():
+    design = (ROOT / "docs" / "pdes-design.md").read_text()
+    command = re.search(r"^    python3 (docs/results/pdes-window-model\.py.*)$", design, re.MULTILINE).group(1)
+    printed = subprocess.run([sys.executable, *shlex.split(command)], cwd=ROOT, check=True, capture_output=True,
+                             text=True).stdout
+    assert printed in design
