@@ -60,7 +60,7 @@ class Random {
   Generator generator_;
 };
 
-// The natural logarithm of x in (0, 1], to 2^-52 of the result or better, from +, -, *, / and a table alone.
+// The natural logarithm of x in (0, 1], to 2^-50 of the result or better, from +, -, * and a table alone.
 double natural_log(double x) noexcept;
 
 }  // namespace pdes
