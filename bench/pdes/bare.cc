@@ -29,7 +29,7 @@ Distribution distribution_of(const std::string& name) {
 struct Event {
   double time;
   std::uint64_t tie;  // source LP and its count of events: no two events are equal
-  std::uint64_t payload;
+  std::uint64_t payload;  // hops of this event so far
   std::uint32_t destination;
 };
 static_assert(sizeof(Event) == 32);
@@ -126,7 +126,7 @@ inline double random_part(Lp& lp, Distribution distribution, double mean) {
     case Distribution::uniform: return 2 * mean * uniform(lp);
     case Distribution::bimodal: return exponential(lp, mean * (uniform(lp) < 0.9 ? 0.1 : 9.1));
     case Distribution::ties: return mean;
-    case Distribution::pareto: return mean / 3 * std::pow(1 - uniform(lp), -2.0 / 3);  // shape 1.5: no variance
+    case Distribution::pareto: return mean / 2 / std::sqrt(1 - uniform(lp));  // exponent 2: no variance
   }
   return mean;
 }
@@ -152,7 +152,7 @@ std::uint64_t run(const Phold& model, std::vector<Lp>& lps, Heap& pending) {
     Event event = pending.pop();
     Lp& lp = lps[event.destination];
     bool leaves = uniform(lp) < remote;
-    schedule(lp, event.destination, leaves ? below(lp, count) : event.destination, event.time, event.payload);
+    schedule(lp, event.destination, leaves ? below(lp, count) : event.destination, event.time, event.payload + 1);
   }
   return executed;
 }
