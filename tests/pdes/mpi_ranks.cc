@@ -1,0 +1,144 @@
+// Run by mpirun (mpi_test.py): exchanges of messages of every size, with votes; gather and broadcast.  Each byte of a
+// message follows from who sent it to whom in which window.  Or one of the ways to fail:
+//   mpi_ranks [check WINDOWS | bench WINDOWS BYTES | forever | leave | throw | skip | busy SECONDS]
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "pdes/mpi.h"
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "mpi_ranks: %s\n", what);
+  std::_Exit(3);
+}
+
+// What `from` sends to `to` in a window: mostly little, sometimes nothing, sometimes megabytes, and sizes at which a
+// message with its trailer just fills a part.
+Bytes message(unsigned window, int from, int to) {
+  std::mt19937_64 random((std::uint64_t{window} << 32) ^ static_cast<std::uint64_t>(from * 1000 + to));
+  static constexpr std::size_t kEdges[] = {65536 - 16, 65536 - 17, 65536 - 15, 3 * 65536 - 16, 7 * 65536 - 16};
+  std::size_t size = 0;
+  switch (random() % 8) {
+    case 0: break;
+    case 1: size = random() % 3'000'000; break;
+    case 2: size = random() % 100'000; break;
+    case 3: size = kEdges[random() % std::size(kEdges)]; break;
+    default: size = random() % 5'000;
+  }
+  Bytes bytes(size);
+  std::size_t i = 0;
+  for (; i + 8 <= size; i += 8) {
+    const std::uint64_t word = random();
+    std::memcpy(&bytes[i], &word, 8);
+  }
+  for (; i < size; ++i) bytes[i] = static_cast<std::byte>(random());
+  return bytes;
+}
+
+pdes::Time least(unsigned window, int rank) { return window + ((window * 7 + static_cast<unsigned>(rank) * 5) % 11) * 0.125; }
+
+void check(pdes::Ranks& ranks, unsigned windows) {
+  const int me = ranks.rank(), count = ranks.count();
+  std::vector<Bytes> outgoing(static_cast<std::size_t>(count));
+  for (unsigned window = 0; window < windows; ++window) {
+    pdes::Time smallest = HUGE_VAL;
+    std::uint32_t flags = 0;
+    for (int r = 0; r < count; ++r) {
+      outgoing[static_cast<std::size_t>(r)] = message(window, me, r);
+      smallest = std::min(smallest, least(window, r));
+      flags |= window % 5 == 0 ? 1u << r : 0u;
+    }
+    // Some come late, so that others are a window ahead.
+    if (window % 16 == static_cast<unsigned>(me)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ranks.begin_exchange(outgoing, {least(window, me), window % 5 == 0 ? 1u << me : 0u});
+    const auto vote = ranks.end_exchange();
+    require(vote.least == smallest, "the least time of all is wrong");
+    require(vote.flags == flags, "the flags of all are wrong");
+    for (int r = 0; r < count; ++r) {
+      const auto got = ranks.received(r);
+      const Bytes expected = r == me ? Bytes{} : message(window, r, me);
+      require(std::equal(got.begin(), got.end(), expected.begin(), expected.end()), "a message is wrong");
+    }
+  }
+  for (unsigned round = 0; round < 20; ++round) {
+    const auto all = ranks.gather(message(round, me, 0));
+    require(all.size() == (me == 0 ? static_cast<std::size_t>(count) : 0), "gather has the wrong number of parts");
+    for (int r = 0; me == 0 && r < count; ++r)
+      require(all[static_cast<std::size_t>(r)] == message(round, r, 0), "gather is wrong");
+    Bytes bytes = message(round, me, 1);
+    ranks.broadcast(bytes);
+    require(bytes == message(round, 0, 1), "broadcast is wrong");
+  }
+  std::printf("rank %d of %d: ok, %.2f CPUs\n", me, count, ranks.cpus());
+}
+
+void bench(pdes::Ranks& ranks, unsigned windows, std::size_t size) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<Bytes> outgoing(static_cast<std::size_t>(ranks.count()));
+  double best = HUGE_VAL;
+  for (int round = 0; round < 10; ++round) {
+    const auto start = Clock::now();
+    for (unsigned window = 0; window < windows; ++window) {
+      for (Bytes& bytes : outgoing) bytes.resize(size);
+      ranks.begin_exchange(outgoing, {1.0, 0});
+      ranks.end_exchange();
+    }
+    best = std::min(best, std::chrono::duration<double, std::nano>(Clock::now() - start).count() / windows);
+  }
+  if (ranks.rank() == 0) std::printf("%d ranks, %zu bytes: %.0f ns\n", ranks.count(), size, best);
+}
+
+void exchange(pdes::Ranks& ranks, pdes::Time time = 0) {
+  std::vector<Bytes> outgoing(static_cast<std::size_t>(ranks.count()), Bytes(100));
+  ranks.begin_exchange(outgoing, {time, 0});
+  ranks.end_exchange();
+}
+
+void fail(pdes::Ranks& ranks, const std::string& how, double seconds) {
+  exchange(ranks);
+  std::printf("rank %d is process %d\n", ranks.rank(), getpid());
+  std::fflush(stdout);
+  const bool last = ranks.rank() == ranks.count() - 1;
+  if (how == "forever")
+    for (;;) exchange(ranks);
+  if (how == "leave" && last) return;
+  if (how == "throw" && last) throw std::runtime_error("this rank has had enough");
+  if (how == "skip" && last) ranks.gather({});
+  if (how == "abort" && last) ranks.abort("no more of this");
+  if (how == "busy" && last) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  exchange(ranks);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const auto ranks = pdes::start_ranks(&argc, &argv);
+  const std::string what = argc > 1 ? argv[1] : "check";
+  const double number = argc > 2 ? std::atof(argv[2]) : 100;
+  if (!ranks)
+    std::puts("no ranks");
+  else if (what == "check")
+    check(*ranks, static_cast<unsigned>(number));
+  else if (what == "bench")
+    bench(*ranks, static_cast<unsigned>(number), argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 0);
+  else
+    fail(*ranks, what, number);
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "mpi_ranks: %s\n", error.what());
+  return 1;
+}
