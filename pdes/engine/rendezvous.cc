@@ -15,8 +15,9 @@ namespace {
 // With a CPU for each thread the others come soon: 1000 pauses are 10 to 50 us.  Then the machine has something else
 // to do, perhaps for milliseconds.
 constexpr Epoch::Patience kRoomy{1000, 0};
-// Without, whoever we wait for may need this CPU.
-constexpr Epoch::Patience kCrowded{20, 2};
+// Without, whoever we wait for may need this CPU: let it run.  Twenty yields are some 10 us, less than a sleeper takes
+// to wake on a virtual machine.
+constexpr Epoch::Patience kCrowded{5, 20};
 
 void pause() noexcept {
 #if defined(__x86_64__)

@@ -1,0 +1,104 @@
+// Where the blocks of events come from and go to.  One per thread; a block may be freed through another thread's.
+#pragma once
+
+#include <hmalloc/hmalloc.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+
+#include "pdes/event.h"
+#include "pdes/options.h"
+
+namespace pdes {
+
+inline constexpr std::size_t kMostPayload = 32768 - sizeof(Event);
+
+class EventMemory {
+ public:
+  EventMemory(Allocator allocator, Blocks blocks) noexcept;
+  ~EventMemory();
+  EventMemory(const EventMemory&) = delete;
+  EventMemory& operator=(const EventMemory&) = delete;
+
+  // size: of the event with its header.  Sets `block`.  Null: no memory.
+  Event* allocate(std::size_t size) noexcept {
+    void* memory;
+    Block block = allocator_;
+    switch (allocator_) {
+      case Block::dense:
+        if (size >= lines_from_) {
+          memory = hm_shared_alloc(size);
+          block = Block::lines;
+        } else {
+          memory = hm_malloc(size);
+        }
+        break;
+      case Block::free_list: memory = take(size); break;
+      default: memory = std::malloc(size);
+    }
+    auto* event = static_cast<Event*>(memory);
+    if (event != nullptr) [[likely]] {
+      event->block = static_cast<std::uint16_t>(block);
+      held_ += cost(size, block);
+    }
+    return event;
+  }
+
+  // size: as allocated.
+  void release(Event* event, std::size_t size) noexcept {
+    held_ -= cost(size, Block{event->block});
+    switch (Block{event->block}) {
+      case Block::dense: hm_free(event); return;
+      case Block::lines: hm_shared_free_sized(event, size); return;
+      case Block::free_list: give(event, size); return;
+      case Block::malloc: std::free(event);
+    }
+  }
+
+  // The number of pending events has changed a lot: chooses anew what later blocks will be.
+  void adapt(std::uint64_t pending) noexcept;
+  bool gives_lines(std::size_t size) const noexcept { return size >= lines_from_; }
+  // "dense", "lines", "dense and lines", "malloc", "free list": what events get.
+  const char* kind() const noexcept;
+  // Bytes allocated here less bytes released here, rounded to 16 or to lines: what events in flight take is the sum over
+  // all threads.
+  std::int64_t held() const noexcept { return held_; }
+
+ private:
+  enum class Block : std::uint16_t { dense, lines, malloc, free_list };
+  struct Free {
+    Free* next;
+  };
+  static constexpr std::size_t kGranule = 16, kLists = 1024 / kGranule + 1;
+
+  static std::int64_t cost(std::size_t size, Block block) noexcept {
+    std::size_t granule = block == Block::lines ? 64 : kGranule;
+    return static_cast<std::int64_t>((size + granule - 1) & ~(granule - 1));
+  }
+  void* take(std::size_t size) noexcept {
+    std::size_t list = (size + kGranule - 1) / kGranule;
+    if (list >= kLists) [[unlikely]] return std::malloc(size);
+    Free* block = lists_[list];
+    if (block == nullptr) [[unlikely]] return carve(list);
+    lists_[list] = block->next;
+    return block;
+  }
+  void give(void* block, std::size_t size) noexcept {
+    std::size_t list = (size + kGranule - 1) / kGranule;
+    if (list >= kLists) [[unlikely]] return std::free(block);
+    lists_[list] = ::new (block) Free{lists_[list]};
+  }
+  void* carve(std::size_t list) noexcept;
+
+  Block allocator_;
+  Blocks blocks_;
+  std::int64_t held_ = 0;
+  std::size_t lines_from_;  // events of at least this size are given whole lines
+  char* fresh_ = nullptr;   // of the free list: memory that was never used
+  char* fresh_end_ = nullptr;
+  std::array<Free*, kLists> lists_{};
+  void* slabs_ = nullptr;   // linked by their first word
+};
+
+}  // namespace pdes

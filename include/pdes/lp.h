@@ -1,0 +1,50 @@
+// A logical process as the engine sees it: its record, with the model's object right behind.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "pdes/event.h"
+#include "pdes/random.h"
+
+namespace pdes {
+
+class Partition;
+class Report;
+struct Lp;
+
+// Executes an event of one type on LPs of one class.
+using Handler = void (*)(Partition&, Lp&, const Event&);
+
+// Written by the thread that runs it alone.
+struct Lp {
+  const Handler* handlers;      // by event type
+  std::uint64_t digest = 0;     // of the events executed, in their order
+  Stream stream;
+  LpId id;
+  std::uint32_t sequence = 0;   // events sent
+  void* object() noexcept { return this + 1; }
+  const void* object() const noexcept { return this + 1; }
+};
+static_assert(sizeof(Lp) % 16 == 0);
+
+struct EventType {
+  std::uint32_t size;  // of the payload, bytes
+  std::string name;
+};
+
+// One class of LPs, as the model added it: count LPs from first on.
+struct LpClass {
+  std::string name;
+  LpId first, count;
+  std::size_t size;  // of the object
+  const Handler* handlers;
+  std::function<void(void* place, LpId)> construct;
+  void (*destroy)(void*) noexcept;
+  void (*start)(Partition&, Lp&);
+  void (*report)(const void*, Report&);
+};
+
+}  // namespace pdes

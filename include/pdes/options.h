@@ -1,0 +1,62 @@
+// How a simulation is run.  Nothing here changes its results, but for seed, end, generator, ties, lookahead.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "pdes/event.h"
+
+namespace pdes {
+
+// Who provides the blocks of events.
+enum class Allocator : std::uint8_t {
+  hmalloc,    // hmalloc's explicit API
+  malloc,     // whatever malloc is: preload what you like
+  free_list,  // private to the engine, never given back: the bound for any allocator
+};
+// What blocks hmalloc is asked for.
+enum class Blocks : std::uint8_t {
+  automatic,  // by size and number of pending events (docs/pdes.md)
+  dense,      // hm_malloc: as small as the event
+  lines,      // hm_shared_alloc: whole cache lines
+};
+enum class Queue : std::uint8_t { wheel, heap };
+enum class Sync : std::uint8_t {
+  windows,     // all threads advance together, by the lookahead at least
+  neighbours,  // each thread follows the clocks of those that send to it
+};
+enum class Generator : std::uint8_t { splitmix, philox };
+enum class Ties : std::uint8_t {
+  by_source,  // the LP with the smaller number comes first
+  hashed,     // no LP is preferred
+};
+enum class Partitioning : std::uint8_t { blocks, round_robin, random };
+
+struct Options {
+  Time end = 0;                 // events at or after this time are not executed
+  Time lookahead = 0;           // smallest delay of an event for another LP; more than one thread needs one above 0
+  unsigned threads = 1;         // on each rank
+  std::uint64_t seed = 1;
+  Allocator allocator = Allocator::hmalloc;
+  Blocks blocks = Blocks::automatic;
+  Queue queue = Queue::wheel;
+  Sync sync = Sync::windows;
+  Generator generator = Generator::splitmix;
+  Ties ties = Ties::by_source;
+  Partitioning partitioning = Partitioning::blocks;
+  std::size_t max_memory = 0;   // bytes of pending events and queues on this rank; 0: no limit
+  bool pin = false;             // thread i to the i-th allowed CPU
+  bool measure_delays = false;  // of cross-LP events, for Result::delays; lookahead is then not enforced
+  double progress_interval = 0.1;  // seconds between two calls of the progress function
+};
+
+// Everything that ends a run early: bad options, a lookahead violation, no memory, an LP's own exception.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace pdes

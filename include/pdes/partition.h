@@ -1,0 +1,156 @@
+// What one thread owns: its LPs, their pending events, the events on the way to other threads.  The hot path of the
+// engine: an LP's handler calls send(), run_until() executes.
+//
+// Who touches what: everything here is the owning thread's, with one exception.  Outboxes of one parity are filled by
+// the owner during a window and emptied by the threads they are for during the next one, between two meetings
+// (engine/windows.cc); a meeting orders the two.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string>
+#include <typeinfo>
+#include <vector>
+
+#include "pdes/event_memory.h"
+#include "pdes/lp.h"
+#include "pdes/options.h"
+#include "pdes/report.h"
+#include "pdes/wheel.h"
+
+namespace pdes {
+
+class DelayRecorder;
+std::string type_name(const std::type_info& type);
+
+// What all threads of a rank know and nobody changes while the simulation runs.
+struct World {
+  LpId population = 0;
+  Time end = 0, lookahead = 0;
+  std::uint64_t seed = 0;
+  Generator generator = Generator::splitmix;
+  Ties ties = Ties::by_source;
+  std::vector<EventType> types;
+  std::vector<LpClass> classes;
+  std::vector<std::uint16_t> owner;  // partition of each LP; partitions of all ranks are numbered through
+  std::unique_ptr<Lp*[]> lps;        // of this rank; null elsewhere
+  unsigned first_partition = 0;      // of this rank
+
+  const LpClass& class_of(LpId id) const noexcept;
+};
+
+struct Counts {
+  std::uint64_t executed = 0, sent = 0, crossed = 0, dropped = 0;
+};
+
+class alignas(128) Partition {
+ public:
+  Partition(const World& world, const Options& options, unsigned number, unsigned partitions);
+  ~Partition();
+  Partition(const Partition&) = delete;
+  Partition& operator=(const Partition&) = delete;
+
+  // ---- For handlers.
+  template <class E>
+  void send(Lp& from, LpId to, Time delay, std::uint16_t type, const E& payload, Priority priority) {
+    check(from, to, delay, type, priority);
+    Time time = now + delay;
+    std::uint64_t tie = next_tie(from, priority);
+    if (!(time < world.end)) [[unlikely]] {
+      ++counts.dropped;
+      return;
+    }
+    Event* event = memory.allocate(sizeof(Event) + sizeof(E));
+    if (event == nullptr) [[unlikely]] no_memory();
+    event->destination = to;
+    event->type = type;
+    std::memcpy(event->payload(), &payload, sizeof(E));
+    post({time, tie, event});
+  }
+  [[noreturn]] void no_handler(const Lp& lp, const Event& event) const;
+
+  // ---- For the loops.  Builds the LPs and lets them send their first events.
+  void build();
+  // Executes events before bound in order, about `most` at most.  Whether none is left.
+  bool run_until(Time bound, std::size_t most);
+  // From now on what goes to other partitions is put into the outboxes of that parity, which are empty.
+  void send_into(unsigned parity) noexcept {
+    if (outbox != nullptr) outbox = outboxes[parity].data();
+    least_sent = kNever;
+  }
+  // Takes the events that another partition has for this one.
+  void receive(std::vector<Key>& keys);
+  // Smallest time of anything pending or in an outbox.
+  Time least() const { return std::min(pending.lower_bound(), least_sent); }
+  // Looks at numbers that change slowly: peaks, kind of blocks.
+  void look_around();
+  // Frees whatever is still pending or on its way.
+  void discard_events();
+  // Of pending events and queues.  Events are counted by who allocated them and by who released them: only the sum over
+  // all threads means anything.
+  std::int64_t bytes() const noexcept;
+  std::size_t event_size(const Event& event) const noexcept { return sizes_[event.type]; }  // with its header
+  void release(Event* event) noexcept { memory.release(event, event_size(*event)); }
+
+  const World& world;
+  const unsigned number;
+  Time now = 0;
+  Wheel pending;
+  EventMemory memory;
+  std::vector<std::vector<Key>> outboxes[2];  // by parity and partition
+  std::vector<Key>* outbox = nullptr;         // of the current parity
+  Time least_sent = kNever;                   // since the last meeting
+  Counts counts;
+  std::vector<std::uint64_t> executed_by_type;
+  std::unique_ptr<DelayRecorder> delays;
+  std::uint64_t peak_pending = 0;
+  double blocked_s = 0, total_s = 0;
+  std::uint64_t windows = 0;
+  std::exception_ptr failure;
+
+ private:
+  void check(const Lp& from, LpId to, Time delay, std::uint16_t type, Priority priority) {
+    if (to == from.id) {
+      if (!(delay >= 0)) [[unlikely]] refuse(from, to, delay, type);
+    } else {
+      ++counts.sent;
+      if (!(delay >= enforced_)) [[unlikely]] refuse(from, to, delay, type);
+      if (to >= world.population) [[unlikely]] refuse(from, to, delay, type);
+      if (delays != nullptr) [[unlikely]] record(delay);
+    }
+    if (priority > kLastPriority) [[unlikely]] refuse_priority(from, priority);
+  }
+  std::uint64_t next_tie(Lp& from, Priority priority) const noexcept {
+    std::uint64_t tie = tie_of(priority, from.id, from.sequence++);
+    return world.ties == Ties::by_source ? tie : hashed(tie);
+  }
+  static std::uint64_t hashed(std::uint64_t tie) noexcept;
+  void post(const Key& key) {
+    if (outbox != nullptr) {
+      unsigned to = world.owner[key.event->destination];
+      if (to != number) {
+        ++counts.crossed;
+        least_sent = std::min(least_sent, key.time);
+        outbox[to].push_back(key);
+        return;
+      }
+    }
+    pending.push(key);
+  }
+  void execute(const Key& key);
+
+  [[noreturn]] void refuse(const Lp& from, LpId to, Time delay, std::uint16_t type) const;
+  [[noreturn]] void refuse_priority(const Lp& from, Priority priority) const;
+  [[noreturn]] void no_memory() const;
+  void record(Time delay);
+
+  double enforced_;                    // the lookahead, or 0 while first events are sent
+  std::vector<std::uint32_t> sizes_;   // by event type, with header
+  std::unique_ptr<std::byte[]> lp_memory_;
+  std::vector<Lp*> own_lps_;
+};
+
+}  // namespace pdes

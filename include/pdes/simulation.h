@@ -1,0 +1,76 @@
+// A simulation: its LPs, its options, its run.  Several may live in one process; each is used by one thread at a time,
+// except for stop().
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <typeinfo>
+#include <utility>
+
+#include "pdes/context.h"
+#include "pdes/options.h"
+#include "pdes/result.h"
+
+namespace pdes {
+
+class Ranks;  // pdes/mpi.h
+
+class Simulation {
+ public:
+  // Throws Error if the options make no sense.
+  explicit Simulation(Options options);
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  const Options& options() const noexcept;
+  LpId population() const noexcept;  // LPs added so far
+
+  // count LPs of class Object; make(id) returns each, on the thread that will run it.  Returns the id of the first.
+  // Object has: using Context = pdes::Context<...>; void start(Context&), which sends its first events (to anybody,
+  // with any delay of at least 0); void on(Context&, const Event&) for each event type it may get; and if it likes
+  // void report(pdes::Report&) const, called at the end.
+  template <class Object, class Make>
+  LpId add(LpId count, Make make) {
+    using Context = typename Object::Context;
+    LpClass added{type_name(typeid(Object)), 0, count, sizeof(Object), Context::template handlers<Object>(),
+                  [make = std::move(make)](void* place, LpId id) { ::new (place) Object(make(id)); },
+                  [](void* object) noexcept { static_cast<Object*>(object)->~Object(); },
+                  [](Partition& partition, Lp& lp) {
+                    Context context(partition, lp);
+                    static_cast<Object*>(lp.object())->start(context);
+                  },
+                  [](const void* object, Report& report) {
+                    if constexpr (requires(const Object& o) { o.report(report); })
+                      static_cast<const Object*>(object)->report(report);
+                  }};
+    static_assert(alignof(Object) <= 16, "an LP needs an alignment of at most 16");
+    return add_class(std::move(added), Context::types(), &Context::kName);
+  }
+
+  // Who may send to whom, for Sync::neighbours: each(id, to) calls to(other) for every LP that `id` may send events to.
+  // A send to a thread that none of the sender thread's LPs declared ends the run.  Without it everybody may send to
+  // everybody.
+  using Neighbours = std::function<void(LpId id, const std::function<void(LpId)>& to)>;
+  void set_neighbours(Neighbours each);
+
+  // Called on the thread that runs the simulation, every progress_interval seconds of real time or somewhat later.
+  void on_progress(std::function<void(const Progress&)> call);
+
+  // From any thread or signal handler, at any time: the run ends soon, with a partial result.
+  void stop() noexcept;
+
+  // Once.  With ranks, every rank calls it with the same options and LPs.  Throws Error; what LPs throw ends the run
+  // on all threads and is thrown on.
+  Result run(Ranks* ranks = nullptr);
+  // After run() has thrown: what had been done until then.
+  const Result& partial() const noexcept;
+
+ private:
+  LpId add_class(LpClass added, std::vector<EventType> types, const char* list);
+  struct Inside;
+  std::unique_ptr<Inside> inside_;
+};
+
+}  // namespace pdes

@@ -1,0 +1,164 @@
+// The pending event set: a hierarchical timing wheel (Varghese and Lauck 1987) whose buckets are sorted when they open.
+//
+// Time is cut into ticks of one width, a power of two, numbered from 1.  The near ring has a bucket for each tick of the
+// current stretch of 2048; six levels of 256 slots above it hold what is further away and are dealt out when their time
+// comes.  A bucket is opened by sorting it into an array that is read from front to back.  What arrives for an opened
+// bucket or an earlier one (late events) goes to a heap.  With Queue::heap everything counts as late.
+//
+// Invariants
+//  W1  A key in the open array or the heap has a tick below next_, a key in a bucket one from next_ on.
+//  W2  A tick on the near ring agrees with next_ in all bits above the ring's; a tick in a slot of a level agrees with
+//      it above the level's digit, and has a larger digit there.
+//  W3  A bit of used_ is set exactly if its bucket is not empty.
+// Used by one thread.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "pdes/event.h"
+#include "pdes/key_heap.h"
+#include "pdes/key_sort.h"
+#include "pdes/options.h"
+
+namespace pdes {
+
+class Wheel {
+ public:
+  // widest: what an open bucket may span at most, the lookahead: what other LPs send is then rarely late.
+  Wheel(Queue kind, Time widest);
+  ~Wheel();
+  Wheel(const Wheel&) = delete;
+  Wheel& operator=(const Wheel&) = delete;
+
+  void push(const Key& key) {
+    ++size_;
+    std::uint64_t tick = tick_of(key.time);
+    if (tick < next_) [[unlikely]] {
+      ++late_count_;
+      late_.push(key);
+    } else {
+      insert(tick, key);
+    }
+  }
+
+  // The smallest key, if its time is below bound; then next() takes it.
+  const Key* least(Time bound) {
+    if (open_ != open_end_) [[likely]] {
+      const Key* first = open_;
+      if (!late_.empty() && late_.least() < *first) [[unlikely]] first = &late_.least();
+      return first->time < bound ? first : nullptr;
+    }
+    return least_slow(bound);
+  }
+  // Takes what least() gave.
+  void take(const Key* least) noexcept {
+    --size_;
+    if (least == open_) [[likely]] ++open_;
+    else late_.pop();
+  }
+  // Keys that will probably be taken soon, the next one first; up to end.
+  const Key* ahead() const noexcept { return open_; }
+  const Key* ahead_end() const noexcept { return open_end_; }
+
+  // No key is smaller; infinity if there is none.  Exact unless a bucket with many keys comes next.
+  Time lower_bound() const;
+
+  std::size_t size() const noexcept { return size_; }
+  std::size_t bytes() const noexcept;      // held by the queue itself
+  std::uint64_t late() const noexcept { return late_count_; }
+  std::uint64_t retunings() const noexcept { return retunings_; }
+  double width() const noexcept { return next_ == kAlwaysLate ? 0 : width_; }
+
+  // The first events are in: chooses the width.  Until then everything counts as late.
+  void start();
+  // Takes all keys out, in no order.
+  std::vector<Key> drain();
+  bool is_valid() const;
+
+ private:
+  // Keys of one bucket, newest chunk first: 1 KB, aligned to it.
+  struct Chunk {
+    Chunk* older;
+    std::uint64_t unused;
+    std::array<Key, 42> keys;
+  };
+  static_assert(sizeof(Chunk) == 1024);
+  static constexpr unsigned kNearBits = 11, kFarBits = 8, kLevels = 6;
+  static constexpr std::uint64_t kNear = 1 << kNearBits, kFar = 1 << kFarBits;
+  static constexpr std::uint64_t kAlwaysLate = ~std::uint64_t{0};
+  static constexpr double kLastTick = 0x1p58;  // what lies beyond is sorted when it opens
+  // Behind the last key of the newest chunk; null if the bucket is empty.  At a chunk's end it looks like the start of
+  // the next, so that one test finds both.
+  using Bucket = Key*;
+
+  std::uint64_t tick_of(Time time) const noexcept {
+    double ticks = time * per_width_;
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(ticks < kLastTick ? ticks : kLastTick)) + 1;
+  }
+  Time start_of(std::uint64_t tick) const noexcept { return static_cast<double>(tick - 1) * width_; }
+
+  // tick >= next_
+  void insert(std::uint64_t tick, const Key& key) {
+    if ((tick ^ next_) < kNear) [[likely]] append(tick % kNear, key);
+    else append(far(tick), key);
+  }
+  // The slot of a tick beyond the near ring: of the level of the highest digit in which it differs from next_.
+  std::size_t far(std::uint64_t tick) const noexcept {
+    unsigned level = (static_cast<unsigned>(std::bit_width(tick ^ next_)) - 1 - kNearBits) / kFarBits;
+    return slot(level, tick);
+  }
+  static std::size_t slot(unsigned level, std::uint64_t tick) noexcept {
+    return kNear + level * kFar + (tick >> shift(level)) % kFar;
+  }
+  static constexpr unsigned shift(unsigned level) noexcept { return kNearBits + level * kFarBits; }
+
+  void append(std::size_t number, const Key& key) {
+    Bucket& bucket = buckets_[number];
+    if (reinterpret_cast<std::uintptr_t>(bucket) % sizeof(Chunk) == 0) [[unlikely]] add_chunk(number);
+    *bucket++ = key;
+  }
+  static Chunk* chunk_of(Bucket bucket) noexcept {
+    return reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(bucket - 1) & ~(sizeof(Chunk) - 1));
+  }
+
+  void add_chunk(std::size_t number);
+  void release(Chunk* chunk) noexcept;
+  template <class F> void empty(std::size_t number, F&& take);
+
+  const Key* least_slow(Time bound);
+  std::size_t first_used(std::size_t from, std::size_t to) const noexcept;  // to: none
+  bool find_next(std::uint64_t& tick, std::size_t& number) const noexcept;
+  void advance(std::uint64_t tick);                                         // next_ = tick
+  void open(std::uint64_t tick);
+  void watch(std::size_t opened);
+  void set_width(Time width, const std::vector<Key>& keys);
+  Time suitable_width(std::vector<Key>& keys) const;
+
+  // What push needs comes first.
+  double per_width_ = 1;            // 1 / width_
+  std::uint64_t next_ = kAlwaysLate;  // first tick that has not been opened
+  std::size_t size_ = 0;
+  std::vector<Bucket> buckets_;     // the near ring, then the levels
+  const Key* open_ = nullptr;
+  const Key* open_end_ = nullptr;
+  KeyHeap late_;
+  std::uint64_t late_count_ = 0;
+
+  double width_ = 1;
+  Time widest_;
+  Queue kind_;
+  std::vector<std::uint64_t> used_; // bitmap over buckets_
+  std::vector<Key> opening_, sorted_;
+  KeySort sort_;
+  Chunk* free_ = nullptr;
+  std::size_t free_count_ = 0, chunk_count_ = 0;
+
+  // Since the last look at the width.
+  std::uint64_t opened_buckets_ = 0, opened_keys_ = 0, late_then_ = 0, patience_ = 64, retunings_ = 0;
+};
+
+}  // namespace pdes

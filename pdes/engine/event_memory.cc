@@ -1,0 +1,50 @@
+#include "pdes/event_memory.h"
+
+#include <new>
+
+namespace pdes {
+namespace {
+
+constexpr std::size_t kLine = 64;
+constexpr std::size_t kSlab = 256 * 1024;
+constexpr std::size_t kNone = ~std::size_t{0};
+
+}  // namespace
+
+EventMemory::EventMemory(Allocator allocator, Blocks blocks) noexcept
+    : allocator_(allocator == Allocator::hmalloc     ? Block::dense
+                 : allocator == Allocator::free_list ? Block::free_list
+                                                     : Block::malloc),
+      blocks_(blocks), lines_from_(blocks == Blocks::lines ? 0 : blocks == Blocks::dense ? kNone : kLine) {}
+
+EventMemory::~EventMemory() {
+  while (slabs_ != nullptr) {
+    void* slab = slabs_;
+    slabs_ = *static_cast<void**>(slab);
+    std::free(slab);
+  }
+}
+
+void* EventMemory::carve(std::size_t list) noexcept {
+  std::size_t size = list * kGranule;
+  if (static_cast<std::size_t>(fresh_end_ - fresh_) < size) {
+    void* slab = std::malloc(kSlab);
+    if (slab == nullptr) return nullptr;
+    slabs_ = ::new (slab) void*(slabs_);
+    fresh_ = static_cast<char*>(slab) + kGranule;
+    fresh_end_ = static_cast<char*>(slab) + kSlab;
+  }
+  void* block = fresh_;
+  fresh_ += size;
+  return block;
+}
+
+const char* EventMemory::kind() const noexcept {
+  if (allocator_ == Block::malloc) return "malloc";
+  if (allocator_ == Block::free_list) return "free list";
+  return lines_from_ == 0 ? "lines" : lines_from_ == kNone ? "dense" : "dense and lines";
+}
+
+void EventMemory::adapt(std::uint64_t) noexcept {}
+
+}  // namespace pdes

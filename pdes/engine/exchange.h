@@ -1,0 +1,39 @@
+// What goes to other ranks and comes from them: events as bytes, one message per rank and window.
+//
+// A message is a sequence of {time, tie, header, payload}, each payload as long as its type says.  Both ranks are the
+// same program on machines of one kind.
+// Thread safety: the first thread's; arrivals(i) is thread i's between two meetings.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "engine/rendezvous.h"
+#include "pdes/mpi.h"
+
+namespace pdes {
+
+struct Team;
+
+class Exchange {
+ public:
+  Exchange(Team& team, Ranks& ranks);
+
+  // Sends the outboxes of that parity, and this rank's word with them.
+  void begin(unsigned parity, Rendezvous::Word here);
+  // The word of all ranks; arrivals are what they sent.  Adds the seconds of waiting to blocked_s.
+  Rendezvous::Word end(double& blocked_s);
+  std::vector<Key>& arrivals(unsigned thread) noexcept { return arrivals_[thread]; }
+
+ private:
+  void pack(unsigned parity);
+  void unpack(std::span<const std::byte> message);
+
+  Team& team_;
+  Ranks& ranks_;
+  std::vector<std::vector<std::byte>> outgoing_;  // by rank
+  std::vector<std::vector<Key>> arrivals_;        // by thread
+};
+
+}  // namespace pdes

@@ -1,0 +1,129 @@
+#include "engine/harvest.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/delays.h"
+#include "engine/team.h"
+
+namespace pdes {
+namespace {
+
+// What ranks add up, as bytes.
+struct Sums {
+  std::uint64_t lps_digest = 0;
+  Activity activity;
+  std::uint64_t peak_bytes = 0, peak_pending = 0;
+};
+
+void add(Activity& sum, const Activity& other) noexcept {
+  sum.events += other.events;
+  sum.sent += other.sent;
+  sum.crossed += other.crossed;
+  sum.dropped += other.dropped;
+  sum.windows = std::max(sum.windows, other.windows);
+  sum.working_s += other.working_s;
+  sum.blocked_s += other.blocked_s;
+  sum.late += other.late;
+  sum.retunings += other.retunings;
+}
+
+Activity activity_of(const Partition& partition) {
+  return {partition.counts.executed, partition.counts.sent,    partition.counts.crossed,
+          partition.counts.dropped,  partition.windows,        std::max(0.0, partition.total_s - partition.blocked_s),
+          partition.blocked_s,       partition.pending.late(), partition.pending.retunings()};
+}
+
+// Commutative over LPs: who runs an LP does not matter.
+void visit_lps(Team& team, std::uint64_t& digest, Report& statistics) {
+  for (LpId id = 0; id < team.world.population; ++id) {
+    const Lp* lp = team.world.lps[id];
+    if (lp == nullptr) continue;
+    digest += mix(lp->digest ^ mix(id));
+    team.world.class_of(id).report(lp->object(), statistics);
+  }
+}
+
+class Bytes {
+ public:
+  template <class T>
+  void put(const T* values, std::size_t count) {
+    const auto* first = reinterpret_cast<const std::byte*>(values);
+    std::size_t at = bytes_.size();
+    bytes_.resize(at + count * sizeof(T));
+    std::memcpy(bytes_.data() + at, first, count * sizeof(T));
+  }
+  explicit Bytes(std::vector<std::byte> bytes = {}) : bytes_(std::move(bytes)) {}
+  template <class T>
+  void get(T* values, std::size_t count) {
+    if (bytes_.size() - at_ < count * sizeof(T)) throw Error("a rank sent less than its result");
+    std::memcpy(values, bytes_.data() + at_, count * sizeof(T));
+    at_ += count * sizeof(T);
+  }
+  std::vector<std::byte> rest() const { return {bytes_.begin() + static_cast<std::ptrdiff_t>(at_), bytes_.end()}; }
+  const std::vector<std::byte>& all() const noexcept { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t at_ = 0;
+};
+
+void exchange(Ranks& ranks, Result& result, Sums& sums, DelayRecorder& delays) {
+  Bytes mine;
+  mine.put(&sums, 1);
+  mine.put(&delays, 1);
+  mine.put(result.events_by_type.data(), result.events_by_type.size());
+  std::vector<std::byte> report = result.statistics.write();
+  mine.put(report.data(), report.size());
+  auto all = ranks.gather(mine.all());
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    Bytes theirs(std::move(all[rank]));
+    Sums other;
+    DelayRecorder other_delays;
+    std::vector<std::uint64_t> by_type(result.events_by_type.size());
+    theirs.get(&other, 1);
+    theirs.get(&other_delays, 1);
+    theirs.get(by_type.data(), by_type.size());
+    sums.lps_digest += other.lps_digest;
+    add(sums.activity, other.activity);
+    sums.peak_bytes += other.peak_bytes;
+    sums.peak_pending += other.peak_pending;
+    delays.merge(other_delays);
+    for (std::size_t i = 0; i < by_type.size(); ++i) result.events_by_type[i] += by_type[i];
+    result.statistics.merge(Report::read(theirs.rest()));
+  }
+}
+
+}  // namespace
+
+Result harvest(Team& team) {
+  Result result;
+  Sums sums;
+  DelayRecorder delays;
+  result.events_by_type.resize(team.world.types.size());
+  for (const EventType& type : team.world.types) result.type_names.push_back(type.name);
+  for (auto& partition : team.partitions) {
+    result.threads.push_back(activity_of(*partition));
+    add(sums.activity, result.threads.back());
+    result.wall_s = std::max(result.wall_s, partition->total_s);
+    if (partition->delays != nullptr) delays.merge(*partition->delays);
+    for (std::size_t i = 0; i < partition->executed_by_type.size(); ++i)
+      result.events_by_type[i] += partition->executed_by_type[i];
+  }
+  sums.peak_bytes = team.peak_bytes;
+  sums.peak_pending = team.peak_pending;
+  visit_lps(team, sums.lps_digest, result.statistics);
+  if (team.ranks != nullptr) exchange(*team.ranks, result, sums, delays);
+  result.digest = mix(sums.lps_digest ^ result.statistics.digest());
+  result.total = sums.activity;
+  result.peak_bytes = sums.peak_bytes;
+  result.peak_pending = sums.peak_pending;
+  result.reached = team.reached;
+  result.stopped = team.stopped;
+  result.bucket_width = team.partitions[0]->pending.width();
+  result.blocks = team.partitions[0]->memory.kind();
+  result.delays = delays.result();
+  return result;
+}
+
+}  // namespace pdes

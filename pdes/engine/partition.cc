@@ -1,0 +1,185 @@
+#include "pdes/partition.h"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <new>
+
+#include "engine/delays.h"
+
+namespace pdes {
+namespace {
+
+constexpr std::ptrdiff_t kPrefetchEvent = 8;  // keys ahead: the event's line
+constexpr std::ptrdiff_t kPrefetchLp = 3;     // by then the event is here, and names its LP
+constexpr std::size_t kLpAlign = 16;
+
+std::size_t lp_size(const LpClass& of) noexcept { return (sizeof(Lp) + of.size + kLpAlign - 1) & ~(kLpAlign - 1); }
+
+// One event's part in the digest of its LP.  Not commutative: the digest knows the order.
+std::uint64_t digest_of(std::uint64_t before, const Key& key, std::uint16_t type) noexcept {
+  std::uint64_t word = std::bit_cast<std::uint64_t>(key.time) ^ std::rotl(key.tie, 17) ^ type;
+  return (std::rotl(before, 29) ^ word) * 0x9e3779b97f4a7c15;
+}
+
+std::string text_of(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return text;
+}
+
+}  // namespace
+
+std::string type_name(const std::type_info& type) {
+  int status = 0;
+  std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
+  std::string full = status == 0 ? name.get() : type.name();
+  std::size_t scope = full.rfind("::");
+  return scope == std::string::npos || full.back() == '>' ? full : full.substr(scope + 2);
+}
+
+const LpClass& World::class_of(LpId id) const noexcept {
+  auto after = std::upper_bound(classes.begin(), classes.end(), id,
+                                [](LpId lp, const LpClass& of) { return lp < of.first; });
+  return *(after - 1);
+}
+
+Partition::Partition(const World& all, const Options& options, unsigned own_number, unsigned partitions)
+    : world(all), number(own_number), pending(options.queue, options.lookahead),
+      memory(options.allocator, options.blocks), executed_by_type(all.types.size()), enforced_(0) {
+  for (const EventType& type : all.types) sizes_.push_back(static_cast<std::uint32_t>(sizeof(Event)) + type.size);
+  if (options.measure_delays) delays = std::make_unique<DelayRecorder>();
+  if (partitions == 1) return;
+  for (auto& boxes : outboxes) boxes.resize(partitions);
+  outbox = outboxes[0].data();
+}
+
+Partition::~Partition() {
+  for (Lp* lp : own_lps_) world.class_of(lp->id).destroy(lp->object());
+}
+
+void Partition::discard_events() {
+  for (const Key& key : pending.drain()) release(key.event);
+  for (auto& boxes : outboxes) {
+    for (auto& box : boxes) {
+      for (const Key& key : box) release(key.event);
+      box.clear();
+    }
+  }
+}
+
+void Partition::build() {
+  std::size_t bytes = kLpAlign;
+  std::vector<LpId> ids;
+  for (const LpClass& of : world.classes) {
+    for (LpId id = of.first; id < of.first + of.count; ++id) {
+      if (!world.owner.empty() && world.owner[id] != number) continue;
+      ids.push_back(id);
+      bytes += lp_size(of);
+    }
+  }
+  lp_memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  auto place = (reinterpret_cast<std::uintptr_t>(lp_memory_.get()) + kLpAlign - 1) & ~(kLpAlign - 1);
+  own_lps_.reserve(ids.size());
+  for (LpId id : ids) {
+    const LpClass& of = world.class_of(id);
+    Lp* lp = ::new (reinterpret_cast<void*>(place)) Lp{of.handlers, 0, Stream(world.seed, id, 0), id};
+    of.construct(lp->object(), id);
+    own_lps_.push_back(lp);
+    world.lps[id] = lp;
+    place += lp_size(of);
+  }
+  for (Lp* lp : own_lps_) world.class_of(lp->id).start(*this, *lp);
+  enforced_ = delays != nullptr ? 0 : world.lookahead;
+}
+
+bool Partition::run_until(Time bound, std::size_t most) {
+  for (std::size_t left = most; left > 0; --left) {
+    const Key* least = pending.least(bound);
+    if (least == nullptr) return true;
+    Key key = *least;
+    pending.take(least);
+    const Key* ahead = pending.ahead();
+    if (pending.ahead_end() - ahead > kPrefetchEvent) {
+      __builtin_prefetch(ahead[kPrefetchEvent].event, 1);
+      __builtin_prefetch(world.lps[ahead[kPrefetchLp].event->destination], 1);
+    }
+    execute(key);
+  }
+  return false;
+}
+
+void Partition::execute(const Key& key) {
+  Event* event = key.event;
+  Lp& lp = *world.lps[event->destination];
+  std::uint16_t type = event->type;
+  now = key.time;
+  lp.digest = digest_of(lp.digest, key, type);
+  ++counts.executed;
+  ++executed_by_type[type];
+  try {
+    lp.handlers[type](*this, lp, *event);
+  } catch (...) {
+    release(event);
+    throw;
+  }
+  memory.release(event, sizes_[type]);
+}
+
+void Partition::receive(std::vector<Key>& keys) {
+  for (const Key& key : keys) pending.push(key);
+  keys.clear();
+}
+
+void Partition::look_around() {
+  peak_pending = std::max<std::uint64_t>(peak_pending, pending.size());
+  memory.adapt(pending.size());
+}
+
+std::int64_t Partition::bytes() const noexcept {
+  return static_cast<std::int64_t>(pending.bytes()) + memory.held();
+}
+
+std::uint64_t Partition::hashed(std::uint64_t tie) noexcept {
+  constexpr std::uint64_t kPriority = std::uint64_t{kLastPriority} << (kSourceBits + kSequenceBits);
+  // Odd multiplication and exclusive or with higher bits can be undone on 58 bits: different ties stay different.
+  std::uint64_t rest = tie & ~kPriority;
+  for (std::uint64_t factor : {0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu}) {
+    rest = rest * factor & ~kPriority;
+    rest ^= rest >> 29;
+  }
+  return (tie & kPriority) | rest;
+}
+
+void Partition::record(Time delay) { delays->add(delay); }
+
+void Partition::no_handler(const Lp& lp, const Event& event) const {
+  throw Error("LP " + std::to_string(lp.id) + " (" + world.class_of(lp.id).name + ") has no handler for event " +
+              world.types[event.type].name);
+}
+
+void Partition::refuse(const Lp& from, LpId to, Time delay, std::uint16_t type) const {
+  std::string who = "LP " + std::to_string(from.id) + " (" + world.class_of(from.id).name + ") sends " +
+                    world.types[type].name + " to LP " + std::to_string(to) + " at time " + text_of(now);
+  if (to >= world.population)
+    throw Error(who + ": there are only " + std::to_string(world.population) + " LPs");
+  if (!(delay >= 0)) throw Error(who + " with delay " + text_of(delay) + ": a delay must be 0 or more");
+  throw Error("lookahead violation: " + who + " for time " + text_of(now + delay) + ": the delay " + text_of(delay) +
+              " is below the lookahead " + text_of(world.lookahead));
+}
+
+void Partition::refuse_priority(const Lp& from, Priority priority) const {
+  throw Error("LP " + std::to_string(from.id) + " sends with priority " + std::to_string(priority) + ": the last is " +
+              std::to_string(kLastPriority));
+}
+
+void Partition::no_memory() const {
+  throw Error("out of memory at time " + text_of(now) + " with " + std::to_string(pending.size()) +
+              " events pending on this thread");
+}
+
+}  // namespace pdes

@@ -1,0 +1,153 @@
+#include "pdes/simulation.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "engine/delays.h"
+#include "engine/harvest.h"
+#include "engine/team.h"
+
+namespace pdes {
+namespace {
+
+void check(const Options& options) {
+  if (!(options.end >= 0) || !std::isfinite(options.end)) throw Error("the end must be a time of 0 or more");
+  if (!(options.lookahead >= 0) || !std::isfinite(options.lookahead)) throw Error("the lookahead must be 0 or more");
+  if (options.threads == 0) throw Error("a run needs at least one thread");
+  if (options.threads > kMostThreads) throw Error("at most " + std::to_string(kMostThreads) + " threads");
+  if (options.lookahead > 0 && !(options.end + options.lookahead > options.end))
+    throw Error("the lookahead vanishes beside the end: times near the end cannot tell them apart");
+}
+
+std::vector<std::uint16_t> owners(Partitioning how, LpId population, unsigned partitions, std::uint64_t seed) {
+  std::vector<std::uint16_t> owner(population);
+  for (LpId id = 0; id < population; ++id) {
+    std::uint64_t chosen = id;
+    switch (how) {
+      case Partitioning::blocks: chosen = std::uint64_t{id} * partitions / population; break;
+      case Partitioning::round_robin: chosen = id % partitions; break;
+      case Partitioning::random: chosen = mix(mix(seed) + id) % partitions;
+    }
+    owner[id] = static_cast<std::uint16_t>(chosen);
+  }
+  return owner;
+}
+
+void pin_to_allowed_cpu(unsigned thread) {
+  cpu_set_t allowed, one;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  auto left = static_cast<int>(thread) % CPU_COUNT(&allowed);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || left-- > 0) continue;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+    return;
+  }
+}
+
+}  // namespace
+
+struct Simulation::Inside {
+  Options options;
+  World world;
+  const char* event_list = nullptr;
+  Neighbours neighbours;
+  std::function<void(const Progress&)> on_progress;
+  std::atomic<bool> stop{false};
+  bool has_run = false;
+  Result result;
+};
+
+Simulation::Simulation(Options options) : inside_(std::make_unique<Inside>()) {
+  check(options);
+  inside_->options = options;
+}
+
+Simulation::~Simulation() = default;
+const Options& Simulation::options() const noexcept { return inside_->options; }
+LpId Simulation::population() const noexcept { return inside_->world.population; }
+void Simulation::set_neighbours(Neighbours each) { inside_->neighbours = std::move(each); }
+void Simulation::on_progress(std::function<void(const Progress&)> call) { inside_->on_progress = std::move(call); }
+void Simulation::stop() noexcept { inside_->stop.store(true, std::memory_order_relaxed); }
+const Result& Simulation::partial() const noexcept { return inside_->result; }
+
+LpId Simulation::add_class(LpClass added, std::vector<EventType> types, const char* list) {
+  World& world = inside_->world;
+  if (inside_->event_list != nullptr && inside_->event_list != list)
+    throw Error(added.name + " has another list of event types than the LPs before it");
+  if (added.count > kMostLps - world.population)
+    throw Error("at most " + std::to_string(kMostLps) + " LPs");
+  inside_->event_list = list;
+  world.types = std::move(types);
+  added.first = world.population;
+  world.population += added.count;
+  if (added.count > 0) world.classes.push_back(std::move(added));
+  return world.population - world.classes.back().count;
+}
+
+namespace {
+
+World prepared(World world, const Options& options, Ranks* ranks) {
+  auto rank_count = ranks == nullptr ? 1u : static_cast<unsigned>(ranks->count());
+  unsigned partitions = options.threads * rank_count;
+  if (world.population == 0) throw Error("there are no LPs");
+  if (partitions > kMostThreads) throw Error("at most " + std::to_string(kMostThreads) + " threads on all ranks");
+  if (partitions > 1 && !(options.lookahead > 0))
+    throw Error("more than one thread or rank needs a lookahead above 0");
+  if (options.sync == Sync::neighbours && rank_count > 1)
+    throw Error("neighbour synchronisation works on threads of one rank; with several ranks use windows");
+  world.end = options.end;
+  world.lookahead = options.lookahead;
+  world.seed = options.seed;
+  world.generator = options.generator;
+  world.ties = options.ties;
+  world.first_partition = ranks == nullptr ? 0 : static_cast<unsigned>(ranks->rank()) * options.threads;
+  if (partitions > 1) world.owner = owners(options.partitioning, world.population, partitions, options.seed);
+  world.lps = std::make_unique<Lp*[]>(world.population);
+  return world;
+}
+
+void run_thread(Team& team, unsigned thread) {
+  Partition& own = *team.partitions[thread];
+  if (team.options.pin) pin_to_allowed_cpu(thread);
+  try {
+    own.build();
+  } catch (...) {
+    team.note_failure(thread);
+  }
+  if (team.rendezvous.meet(thread, {0, own.failure == nullptr ? 0u : kFailed}).flags != 0 && team.ranks == nullptr) {
+    if (thread == 0) team.failed = true;
+    return;
+  }
+  auto began = std::chrono::steady_clock::now();
+  if (team.options.sync == Sync::neighbours && !team.alone()) run_neighbours(team, thread);
+  else run_windows(team, thread);
+  own.total_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+}  // namespace
+
+Result Simulation::run(Ranks* ranks) {
+  if (std::exchange(inside_->has_run, true)) throw Error("a simulation runs once");
+  Team team(inside_->options, prepared(std::move(inside_->world), inside_->options, ranks), ranks, inside_->stop);
+  team.on_progress = inside_->on_progress;
+  team.neighbours = inside_->neighbours;
+  {
+    std::vector<std::jthread> others;
+    for (unsigned i = 1; i < team.threads(); ++i) others.emplace_back([&team, i] { run_thread(team, i); });
+    run_thread(team, 0);
+  }
+  inside_->result = harvest(team);
+  for (auto& partition : team.partitions)
+    if (partition->failure != nullptr) std::rethrow_exception(partition->failure);
+  if (team.failed) throw Error("the run failed on another rank");
+  return inside_->result;
+}
+
+}  // namespace pdes

@@ -1,0 +1,73 @@
+#include "engine/team.h"
+
+#include <algorithm>
+#include <string>
+
+namespace pdes {
+namespace {
+
+// Threads that share CPUs with other ranks should not poll them away.
+unsigned cpus_of(const Ranks& ranks) { return std::max(1u, static_cast<unsigned>(ranks.cpus())); }
+
+}  // namespace
+
+Team::Team(const Options& how, World all, Ranks* others, std::atomic<bool>& asked)
+    : options(how), world(std::move(all)), ranks(others), gauges(how.threads), 
+      rendezvous(how.threads, others == nullptr ? allowed_cpus() : cpus_of(*others)), stop(asked) {
+  auto rank_count = ranks == nullptr ? 1u : static_cast<unsigned>(ranks->count());
+  for (unsigned i = 0; i < how.threads; ++i)
+    partitions.push_back(
+        std::make_unique<Partition>(world, options, world.first_partition + i, rank_count * how.threads));
+  if (ranks != nullptr) exchange = std::make_unique<Exchange>(*this, *ranks);
+}
+
+// Blocks of the private free lists travel between threads: all events go before the first list does.
+Team::~Team() {
+  for (auto& partition : partitions) partition->discard_events();
+}
+
+void Team::check_point(unsigned thread, Time now, Time window) {
+  Partition& own = *partitions[thread];
+  own.look_around();
+  gauges[thread].show(own);
+  if (options.max_memory > 0) {
+    std::int64_t bytes = 0;
+    std::uint64_t pending = 0;
+    for (const Gauge& gauge : gauges) {
+      bytes += gauge.bytes();
+      pending += gauge.pending();
+    }
+    if (bytes > static_cast<std::int64_t>(options.max_memory))
+      throw Error("memory limit reached at time " + std::to_string(now) + ": " + std::to_string(pending) +
+                  " pending events and their queues take " + std::to_string(bytes) + " bytes, " +
+                  std::to_string(options.max_memory) + " are allowed");
+  }
+  if (thread == 0) look_at_all(now, window);
+}
+
+void Team::look_at_all(Time now, Time window) {
+  std::uint64_t pending = 0, events = 0;
+  std::int64_t bytes = 0;
+  for (const Gauge& gauge : gauges) {
+    pending += gauge.pending();
+    bytes += gauge.bytes();
+    events += gauge.events();
+  }
+  peak_pending = std::max(peak_pending, pending);
+  peak_bytes = std::max(peak_bytes, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0)));
+  reached = now;
+  if (!on_progress) return;
+  auto clock = std::chrono::steady_clock::now();
+  if (clock < next_progress_) return;
+  next_progress_ = clock + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                               std::chrono::duration<double>(options.progress_interval));
+  Progress progress{std::chrono::duration<double>(clock - began).count(), now, options.end, events, window,
+                    partitions[0]->windows, {}, {}, pending, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0))};
+  for (const Gauge& gauge : gauges) {
+    progress.blocked_s.push_back(gauge.blocked_s());
+    progress.thread_events.push_back(gauge.events());
+  }
+  on_progress(progress);
+}
+
+}  // namespace pdes

@@ -1,0 +1,245 @@
+#include "pdes/wheel.h"
+
+#include <hmalloc/hmalloc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <new>
+
+namespace pdes {
+namespace {
+
+constexpr double kWanted = 512;               // keys in a bucket
+constexpr double kLeast = 128, kMost = 2048;  // beyond these another width is worth moving all keys
+constexpr std::size_t kSpare = 64;            // chunks kept, beside a quarter of those in use
+
+Time power_of_two_below(double x) noexcept { return std::exp2(std::floor(std::log2(x))); }
+
+}  // namespace
+
+Wheel::Wheel(Queue kind, Time widest)
+    : widest_(widest > 0 ? power_of_two_below(widest) : kNever), kind_(kind) {}
+
+Wheel::~Wheel() {
+  for (std::size_t number = 0; number < buckets_.size(); ++number)
+    if (buckets_[number] != nullptr) empty(number, [](const Key&) {});
+  while (free_ != nullptr) {
+    Chunk* chunk = free_;
+    free_ = chunk->older;
+    hm_free(chunk);
+  }
+}
+
+std::size_t Wheel::bytes() const noexcept {
+  return chunk_count_ * sizeof(Chunk) + (sorted_.capacity() + opening_.capacity()) * sizeof(Key) + sort_.bytes() +
+         late_.bytes() + buckets_.capacity() * sizeof(Bucket);
+}
+
+// ---- Chunks. --------------------------------------------------------------------------------------------------------
+
+void Wheel::add_chunk(std::size_t number) {
+  Chunk* chunk = free_;
+  if (chunk != nullptr) {
+    free_ = chunk->older;
+    --free_count_;
+  } else {
+    chunk = static_cast<Chunk*>(hm_aligned_alloc(sizeof(Chunk), sizeof(Chunk)));
+    if (chunk == nullptr) throw std::bad_alloc();
+    ++chunk_count_;
+  }
+  Bucket& bucket = buckets_[number];
+  chunk->older = bucket == nullptr ? nullptr : chunk_of(bucket);
+  bucket = chunk->keys.data();
+  used_[number / 64] |= std::uint64_t{1} << number % 64;
+}
+
+void Wheel::release(Chunk* chunk) noexcept {
+  if (free_count_ >= kSpare + (chunk_count_ - free_count_) / 4) {
+    hm_free(chunk);
+    --chunk_count_;
+    return;
+  }
+  chunk->older = free_;
+  free_ = chunk;
+  ++free_count_;
+}
+
+// Hands all keys of a bucket to take, which may fill other buckets.
+template <class F>
+void Wheel::empty(std::size_t number, F&& take) {
+  const Key* end = buckets_[number];
+  Chunk* chunk = chunk_of(buckets_[number]);
+  buckets_[number] = nullptr;
+  used_[number / 64] &= ~(std::uint64_t{1} << number % 64);
+  while (chunk != nullptr) {
+    for (const Key* key = chunk->keys.data(); key != end; ++key) take(*key);
+    Chunk* older = chunk->older;
+    release(chunk);
+    chunk = older;
+    if (chunk != nullptr) end = chunk->keys.data() + chunk->keys.size();
+  }
+}
+
+// ---- The next bucket. -----------------------------------------------------------------------------------------------
+
+std::size_t Wheel::first_used(std::size_t from, std::size_t to) const noexcept {
+  for (std::size_t word = from / 64; word * 64 < to; ++word) {
+    std::uint64_t bits = used_[word];
+    if (word == from / 64) bits &= ~std::uint64_t{0} << from % 64;
+    if (bits != 0) return std::min(to, word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
+  }
+  return to;
+}
+
+// The first tick that the keys of the next bucket can have; false: there are none.
+bool Wheel::find_next(std::uint64_t& tick, std::size_t& number) const noexcept {
+  number = first_used(next_ % kNear, kNear);
+  if (number != kNear) {
+    tick = (next_ & ~(kNear - 1)) | number;
+    return true;
+  }
+  for (unsigned level = 0; level < kLevels; ++level) {
+    std::size_t base = kNear + level * kFar;
+    number = first_used(base, base + kFar);
+    if (number == base + kFar) continue;
+    unsigned above = shift(level) + kFarBits;
+    tick = (next_ >> above << above) | (number - base) << shift(level);
+    return true;
+  }
+  return false;
+}
+
+// Opening begins a new stretch: what waited for it on the levels comes down.
+void Wheel::advance(std::uint64_t tick) {
+  std::uint64_t changed = tick ^ next_;
+  next_ = tick;
+  for (unsigned level = kLevels; level-- > 0;) {
+    if (changed >> shift(level) == 0) continue;
+    std::size_t number = slot(level, tick);
+    if (buckets_[number] != nullptr) empty(number, [this](const Key& key) { insert(tick_of(key.time), key); });
+  }
+}
+
+const Key* Wheel::least_slow(Time bound) {
+  std::uint64_t tick;
+  std::size_t number;
+  while (open_ == open_end_ && late_.empty()) {
+    if (next_ == kAlwaysLate || !find_next(tick, number) || !(start_of(tick) < bound)) return nullptr;
+    if (number < kNear) open(tick);
+    else advance(tick);
+  }
+  if (open_ != open_end_) return least(bound);
+  return late_.least().time < bound ? &late_.least() : nullptr;
+}
+
+void Wheel::open(std::uint64_t tick) {
+  opening_.clear();
+  empty(tick % kNear, [this](const Key& key) { opening_.push_back(key); });
+  std::size_t count = opening_.size();
+  if (sorted_.size() < count || sorted_.size() > 4 * count + 4096) sorted_ = std::vector<Key>(count + count / 2);
+  sort_(opening_.data(), count, sorted_.data());
+  open_ = sorted_.data();
+  open_end_ = open_ + count;
+  advance(tick + 1);
+  watch(count);
+}
+
+Time Wheel::lower_bound() const {
+  Time least = late_.empty() ? kNever : late_.least().time;
+  if (open_ != open_end_) return std::min(least, open_->time);
+  std::uint64_t tick;
+  std::size_t number;
+  if (least != kNever || next_ == kAlwaysLate || !find_next(tick, number)) return least;
+  const Chunk* chunk = chunk_of(buckets_[number]);
+  if (chunk->older != nullptr) return start_of(tick);
+  for (const Key* key = chunk->keys.data(); key != buckets_[number]; ++key) least = std::min(least, key->time);
+  return least;
+}
+
+// ---- The width. -----------------------------------------------------------------------------------------------------
+
+std::vector<Key> Wheel::drain() {
+  std::vector<Key> keys;
+  keys.reserve(size_);
+  for (std::size_t number = 0; number < buckets_.size(); ++number)
+    if (buckets_[number] != nullptr) empty(number, [&](const Key& key) { keys.push_back(key); });
+  keys.insert(keys.end(), open_, open_end_);
+  open_ = open_end_ = nullptr;
+  late_.drain([&](const Key& key) { keys.push_back(key); });
+  size_ = 0;
+  return keys;
+}
+
+void Wheel::start() {
+  if (kind_ == Queue::heap) return;
+  buckets_.assign(kNear + kLevels * kFar, nullptr);
+  used_.assign(buckets_.size() / 64, 0);
+  std::vector<Key> keys = drain();
+  late_count_ = 0;
+  Time width = suitable_width(keys);
+  set_width(width, keys);
+}
+
+// So that the buckets which open first hold kWanted keys.
+Time Wheel::suitable_width(std::vector<Key>& keys) const {
+  Time widest = widest_ < kNever ? widest_ : 1;
+  if (keys.size() < 2) return widest;
+  std::size_t some = std::min(keys.size() - 1, std::max<std::size_t>(keys.size() / 4, 16));
+  std::nth_element(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(some), keys.end());
+  Time least = std::min_element(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(some))->time;
+  double spread = keys[some].time - least;
+  if (!(spread > 0) || !std::isfinite(spread)) return widest;
+  return std::min(widest_, power_of_two_below(1.4 * spread / static_cast<double>(some) * kWanted));
+}
+
+void Wheel::set_width(Time width, const std::vector<Key>& keys) {
+  width_ = width;
+  per_width_ = 1 / width;
+  Time least = kNever;
+  for (const Key& key : keys) least = std::min(least, key.time);
+  next_ = keys.empty() ? 1 : tick_of(least);
+  for (const Key& key : keys) insert(tick_of(key.time), key);
+  size_ = keys.size();
+}
+
+void Wheel::watch(std::size_t opened) {
+  ++opened_buckets_;
+  opened_keys_ += opened;
+  if (opened_buckets_ < patience_) return;
+  double mean = static_cast<double>(opened_keys_) / static_cast<double>(opened_buckets_);
+  bool too_late = (late_count_ - late_then_) * 3 > opened_keys_;
+  Time wanted = width_;
+  if (mean < kLeast || mean > kMost) wanted = std::min(widest_, power_of_two_below(1.4 * width_ * kWanted / mean));
+  if (too_late && wanted >= width_) wanted = width_ / 4;
+  opened_buckets_ = opened_keys_ = 0;
+  late_then_ = late_count_;
+  // Sparse buckets need no rush, and a width near the wanted one is good enough.
+  if (wanted > width_ / 4 && wanted < width_ * 4) return;
+  patience_ *= 2;  // moving all keys must stay rare, whatever the model does
+  ++retunings_;
+  std::vector<Key> keys = drain();
+  set_width(wanted, keys);
+}
+
+bool Wheel::is_valid() const {
+  std::size_t found = late_.size() + static_cast<std::size_t>(open_end_ - open_);
+  bool valid = std::is_sorted(open_, open_end_);
+  for (std::size_t number = 0; number < buckets_.size(); ++number) {
+    Bucket bucket = buckets_[number];
+    valid = valid && ((used_[number / 64] >> number % 64 & 1) != 0) == (bucket != nullptr);  // W3
+    if (bucket == nullptr) continue;
+    const Key* end = bucket;
+    for (const Chunk* chunk = chunk_of(bucket); chunk != nullptr; chunk = chunk->older) {
+      for (const Key* key = chunk->keys.data(); key != end; ++key, ++found) {
+        std::uint64_t tick = tick_of(key->time);
+        valid = valid && tick >= next_;  // W1
+        valid = valid && ((tick ^ next_) < kNear ? tick % kNear : far(tick)) == number;  // W2
+      }
+      if (chunk->older != nullptr) end = chunk->older->keys.data() + chunk->keys.size();
+    }
+  }
+  return valid && found == size_;
+}
+
+}  // namespace pdes

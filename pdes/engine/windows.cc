@@ -1,0 +1,91 @@
+// Conservative windows (YAWNS, Nicol 1993): all threads meet, learn the time of the earliest event anywhere, the lower
+// bound on time stamps, and execute what lies less than the lookahead above it: nobody can still send anything there.
+// Time in which nothing happens is never stepped through.
+//
+// One window of a thread:
+//   meet       everybody's earliest time, what was sent included, in one reduction
+//   receive    from the outboxes of the last window, which nobody fills now
+//   execute    into outboxes of the other parity
+// With ranks the first thread sends what goes to them, and the reduction with it, before it receives, and waits for
+// theirs after that; then the threads meet once more, to learn the result and to find the arrivals.
+#include <algorithm>
+
+#include "engine/team.h"
+
+namespace pdes {
+namespace {
+
+constexpr std::size_t kSlice = 4096;      // events between two check points
+constexpr std::uint64_t kLookEvery = 16;  // windows between two check points
+
+class Windows {
+ public:
+  Windows(Team& team, unsigned thread) : team_(team), thread_(thread), own_(*team.partitions[thread]) {}
+
+  void run() {
+    Rendezvous::Word all{};
+    while (true) {
+      all = meet({own_.least(), flags_});
+      if (team_.ranks == nullptr) receive();
+      else all = receive_with_ranks(all);
+      if (all.flags != 0 || !(all.least < team_.world.end)) break;
+      execute(team_.alone() ? kNever : all.least + team_.world.lookahead, all.least);
+    }
+    if (thread_ != 0) return;
+    team_.stopped = (all.flags & kStopped) != 0;
+    team_.failed = (all.flags & kFailed) != 0;
+    team_.reached = std::min(all.least, team_.world.end);
+  }
+
+ private:
+  Rendezvous::Word meet(Rendezvous::Word mine) { return team_.rendezvous.meet(thread_, mine, &own_.blocked_s); }
+
+  void receive() {
+    unsigned filled = sending_;
+    sending_ ^= 1;
+    own_.send_into(sending_);
+    if (team_.threads() > 1)
+      for (auto& other : team_.partitions) own_.receive(other->outboxes[filled][own_.number]);
+  }
+
+  Rendezvous::Word receive_with_ranks(Rendezvous::Word here) {
+    if (thread_ == 0) team_.exchange->begin(sending_, here);
+    receive();
+    Rendezvous::Word all{kNever, 0};
+    if (thread_ == 0) all = team_.exchange->end(own_.blocked_s);
+    all = meet(all);
+    own_.receive(team_.exchange->arrivals(thread_));
+    return all;
+  }
+
+  void execute(Time bound, Time lower) {
+    if (flags_ != 0) return;
+    bound = std::min(bound, team_.world.end);
+    try {
+      if (!started_) own_.pending.start();
+      started_ = true;
+      while (!own_.run_until(bound, kSlice)) {
+        team_.check_point(thread_, std::max(lower, team_.alone() ? own_.now : 0), bound - lower);
+        if (team_.asked_to_stop()) break;
+      }
+      if (++own_.windows % kLookEvery == 1) team_.check_point(thread_, lower, bound - lower);
+    } catch (...) {
+      team_.note_failure(thread_);
+      flags_ |= kFailed;
+    }
+    if (team_.asked_to_stop()) flags_ |= kStopped;
+  }
+
+  Team& team_;
+  const unsigned thread_;
+  Partition& own_;
+  std::uint32_t flags_ = 0;
+  unsigned sending_ = 0;  // parity of the outboxes that are filled now
+  bool started_ = false;
+};
+
+}  // namespace
+
+void run_windows(Team& team, unsigned thread) { Windows(team, thread).run(); }
+
+}  // namespace pdes
