@@ -1,0 +1,2 @@
+add_pdes_test(pdes_rendezvous_test rendezvous_test.cc)
+add_pdes_test(pdes_channel_test channel_test.cc)
