@@ -46,6 +46,9 @@ HM_API void* hm_realloc(void* block, size_t size) HM_NOEXCEPT __attribute__((war
 /* alignment must be a power of two, else NULL and EINVAL. */
 HM_API void* hm_aligned_alloc(size_t alignment, size_t size) HM_NOEXCEPT HM_ALLOC(2);
 HM_API void hm_free(void* block) HM_NOEXCEPT;
+/* The same for a caller that knows the size it asked hm_malloc for: reads no metadata.  A wrong size is caught by the
+ * checked library only, and so is a pointer that is no live block. */
+HM_API void hm_free_sized(void* block, size_t size) HM_NOEXCEPT;
 /* Bytes that may be used at block, at least the size asked for; 0 for NULL. */
 HM_API size_t hm_usable_size(const void* block) HM_NOEXCEPT;
 

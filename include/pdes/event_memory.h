@@ -49,7 +49,7 @@ class EventMemory {
   void release(Event* event, std::size_t size) noexcept {
     held_ -= cost(size, Block{event->block});
     switch (Block{event->block}) {
-      case Block::dense: hm_free(event); return;
+      case Block::dense: hm_free_sized(event, size); return;
       case Block::lines: hm_shared_free_sized(event, size); return;
       case Block::free_list: give(event, size); return;
       case Block::malloc: std::free(event);

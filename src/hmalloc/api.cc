@@ -16,6 +16,17 @@ const char* hm_version() noexcept { return HM_VERSION_STRING; }
 
 void* hm_malloc(size_t size) noexcept { return allocate(size); }
 void hm_free(void* block) noexcept { deallocate(block, "hm_free"); }
+
+// The size names the cache: neither map nor descriptor nor state is read, unless the cache is full.
+void hm_free_sized(void* block, size_t size) noexcept {
+  size_t index = opaque((size - 1) / kGranule);
+  if (kChecked || HM_UNLIKELY(index >= no_heap.cache_offset.size() || block == nullptr) ||
+      HM_UNLIKELY(!my_heap()->cache(no_heap.cache_offset[index]).push(block))) {
+    if (kChecked && size > 0) check_size(block, size, kGranule, "hm_free_sized");
+    deallocate(block, "hm_free_sized");
+  }
+}
+
 void* hm_calloc(size_t count, size_t size) noexcept { return allocate_zeroed(count, size); }
 void* hm_realloc(void* block, size_t size) noexcept { return reallocate(block, size, "hm_realloc"); }
 size_t hm_usable_size(const void* block) noexcept { return usable_size(block, "hm_usable_size"); }
@@ -39,7 +50,7 @@ void* hm_shared_alloc(size_t size) noexcept {
 
 void hm_shared_free(void* block) noexcept { deallocate(block, "hm_shared_free"); }
 
-// The size names the cache: neither map nor descriptor nor state is read, unless the cache is full.
+// As hm_free_sized.
 void hm_shared_free_sized(void* block, size_t size) noexcept {
   size_t index = opaque((size - 1) / kLine);
   if (kChecked || HM_UNLIKELY(index >= kSharedCacheOffset.size() || block == nullptr) ||

@@ -17,7 +17,7 @@ SKIPPED = 77
 SYMBOLS = {"operator_new": "_Znwm", "operator_delete": "_ZdlPv", "operator_delete_sized": "_ZdlPvm",
            "hm_local_alloc": "probe_local_alloc", "hm_local_free": "probe_local_free"}
 # Limits beyond which no golden may be updated.
-MOST = {"malloc": 16, "hm_malloc": 16, "operator_new": 20, "hm_shared_alloc": 18, "free": 36, "hm_free": 36,
+MOST = {"malloc": 16, "hm_malloc": 16, "operator_new": 20, "hm_shared_alloc": 18, "free": 36, "hm_free": 36, "hm_free_sized": 20,
         "operator_delete": 36, "operator_delete_sized": 36, "hm_shared_free": 36, "hm_shared_free_sized": 20,
         "hm_local_alloc": 32, "hm_local_free": 32}
 # A hit of these returns early, by a branch taken: the walk cannot know.

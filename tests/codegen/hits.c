@@ -52,6 +52,7 @@ static const struct Entry {
     {"operator_delete_sized", _Znwm, NULL, _ZdlPvm},
     {"hm_malloc", hm_malloc, hm_free, NULL},
     {"hm_free", hm_malloc, hm_free, NULL},
+    {"hm_free_sized", hm_malloc, NULL, hm_free_sized},
     {"hm_shared_alloc", hm_shared_alloc, hm_shared_free, NULL},
     {"hm_shared_free", hm_shared_alloc, hm_shared_free, NULL},
     {"hm_shared_free_sized", hm_shared_alloc, NULL, hm_shared_free_sized},

@@ -25,7 +25,11 @@ TEST(Api, ASizedFreeFindsTheSameCache) {
   for (size_t size = 0; size <= 40000; size += size < 1000 ? 1 : 511) {
     void* block = hm_shared_alloc(size);
     hm_shared_free_sized(block, size);
+    block = hm_malloc(size);
+    hm_free_sized(block, size);
   }
+  hm_free_sized(nullptr, 0);
+  hm_free_sized(nullptr, 64);
   hm_shared_free_sized(nullptr, 0);
   hm_shared_free_sized(nullptr, 64);
   EXPECT_EQ(test::allocated_after_collect(), 0u);

@@ -54,4 +54,7 @@ TEST(Checked, AWrongSizeIsCaught) {
   void* block = hm_shared_alloc(64);
   EXPECT_EXIT(hm_shared_free_sized(block, 65), aborted, "freed with a size it was not allocated with");
   hm_shared_free_sized(block, 40);  // the same class: a right answer
+  block = hm_malloc(64);
+  EXPECT_EXIT(hm_free_sized(block, 65), aborted, "freed with a size it was not allocated with");
+  hm_free_sized(block, 64);
 }
