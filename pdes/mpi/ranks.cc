@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "mpi/launched.h"
 #include "mpi/mail.h"
 #include "mpi/watch.h"
 #include "pdes/mpi.h"
@@ -213,18 +214,12 @@ void MpiRanks::broadcast(std::vector<std::byte>& bytes) {
   bytes.assign(all.begin(), all.end());
 }
 
-// mpirun says how many ranks it starts; other launchers only that the process has a rank.
-bool launched() {
-  if (const char* count = std::getenv("OMPI_COMM_WORLD_SIZE")) return std::atoi(count) > 1;
-  return std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr;
-}
-
 }  // namespace
 
 std::unique_ptr<Ranks> start_ranks(int* argc, char*** argv) {
   int running = 0;
   MPI_Initialized(&running);
-  if (!running && !launched()) return nullptr;
+  if (!running && !launched_with_others()) return nullptr;
   Library library(argc, argv);
   int count = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &count);

@@ -1,6 +1,6 @@
 // Run by mpirun (mpi_test.py): exchanges of messages of every size, with votes; gather and broadcast.  Each byte of a
 // message follows from who sent it to whom in which window.  Or one of the ways to fail:
-//   mpi_ranks [check WINDOWS | bench WINDOWS BYTES | forever | leave | throw | skip | busy SECONDS]
+//   mpi_ranks [check WINDOWS | bench WINDOWS BYTES | forever | leave | throw | abort | busy SECONDS]
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -49,7 +51,9 @@ Bytes message(unsigned window, int from, int to) {
   return bytes;
 }
 
-pdes::Time least(unsigned window, int rank) { return window + ((window * 7 + static_cast<unsigned>(rank) * 5) % 11) * 0.125; }
+pdes::Time least(unsigned window, int rank) {
+  return window + ((window * 7 + static_cast<unsigned>(rank) * 5) % 11) * 0.125;
+}
 
 void check(pdes::Ranks& ranks, unsigned windows) {
   const int me = ranks.rank(), count = ranks.count();
@@ -117,10 +121,20 @@ void fail(pdes::Ranks& ranks, const std::string& how, double seconds) {
     for (;;) exchange(ranks);
   if (how == "leave" && last) return;
   if (how == "throw" && last) throw std::runtime_error("this rank has had enough");
-  if (how == "skip" && last) ranks.gather({});
   if (how == "abort" && last) ranks.abort("no more of this");
-  if (how == "busy" && last) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  if (how == "busy") {
+    if (last) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    ranks.gather({});  // rank 0 waits for the busy one, and rank 1 for rank 0
+    Bytes nothing;
+    ranks.broadcast(nothing);
+  }
   exchange(ranks);
+}
+
+// MPI starts some of its own.
+std::ptrdiff_t threads() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
 }
 
 }  // namespace
@@ -130,7 +144,7 @@ int main(int argc, char** argv) try {
   const std::string what = argc > 1 ? argv[1] : "check";
   const double number = argc > 2 ? std::atof(argv[2]) : 100;
   if (!ranks)
-    std::puts("no ranks");
+    std::printf("no ranks, %td threads\n", threads());
   else if (what == "check")
     check(*ranks, static_cast<unsigned>(number));
   else if (what == "bench")

@@ -1,0 +1,96 @@
+"""Ranks over MPI: messages arrive whole and in their window; a rank that dies, stops, leaves or fails ends the job with
+a line that says so, and one that is only busy does not."""
+
+import os
+import re
+import signal
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("HMALLOC_BUILD", ROOT / "build" / "release"))
+PROGRAM = str(BUILD / "tests" / "pdes" / "pdes_mpi_ranks")
+MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader"]
+ENVIRONMENT = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def run(ranks: int, *arguments: str, limit: str | None = None, within: float = 120) -> subprocess.CompletedProcess:
+    environment = ENVIRONMENT if limit is None else ENVIRONMENT | {"HMALLOC_PDES_RANK_TIMEOUT": limit}
+    return subprocess.run([*MPIRUN, "-n", str(ranks), PROGRAM, *arguments], env=environment, timeout=within,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+
+@contextmanager
+def running_for_ever(limit: str):
+    """Two ranks that exchange without end: the job, and the process of each rank."""
+    job = subprocess.Popen([*MPIRUN, "-n", "2", PROGRAM, "forever"], env=ENVIRONMENT | {"HMALLOC_PDES_RANK_TIMEOUT": limit},
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        lines = sorted(job.stdout.readline() for _ in range(2))
+        yield job, [int(re.fullmatch(r"rank \d is process (\d+)", line.strip())[1]) for line in lines]
+    finally:
+        job.kill()
+        job.wait()
+
+
+@pytest.mark.parametrize("ranks, windows", [(2, 200), (3, 60), (4, 60)])
+def test_messages_and_votes(ranks, windows):
+    done = run(ranks, "check", str(windows))
+    assert done.returncode == 0, done.stderr
+    assert sorted(re.findall(r"^rank (\d) of \d: ok", done.stdout, re.MULTILINE)) == [str(r) for r in range(ranks)]
+
+
+def test_ranks_of_one_machine_share_its_cpus():
+    allowed = len(os.sched_getaffinity(0))
+    for ranks in (2, 4):
+        shares = [float(share) for share in re.findall(r"ok, (\S+) CPUs", run(ranks, "check", "1").stdout)]
+        assert shares == pytest.approx([allowed / ranks] * ranks, abs=0.01)
+
+
+def test_a_process_alone_does_not_start_mpi():
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMIX_", "PMI_"))}
+    assert subprocess.run([PROGRAM], env=plain, capture_output=True, text=True).stdout == "no ranks, 1 threads\n"
+    assert run(1).stdout.strip() == "no ranks, 1 threads"
+
+
+def test_a_killed_rank_ends_the_job():
+    with running_for_ever(limit="60") as (job, processes):
+        os.kill(processes[1], signal.SIGKILL)
+        output, _ = job.communicate(timeout=20)
+    assert job.returncode != 0
+    assert re.search(r"process rank 1 .*signal 9", output)
+
+
+def test_a_stopped_rank_ends_the_job():
+    with running_for_ever(limit="2") as (job, processes):
+        os.kill(processes[1], signal.SIGSTOP)
+        output, _ = job.communicate(timeout=20)
+    assert job.returncode != 0
+    assert "pdes: rank 0 of 2: rank 1 gave no sign of life for 2 s (HMALLOC_PDES_RANK_TIMEOUT)" in output
+
+
+@pytest.mark.parametrize("how", ["leave", "throw"])
+def test_a_rank_that_ends_too_early_ends_the_job(how):
+    done = run(3, how, within=20)
+    assert done.returncode != 0
+    assert re.search(r"^pdes: rank [01] of 3: rank 2 ended before the simulation did$", done.stderr, re.MULTILINE)
+
+
+def test_abort_says_why():
+    done = run(2, "abort", within=20)
+    assert done.returncode != 0
+    assert "pdes: rank 1 of 2: no more of this\n" in done.stderr
+
+
+def test_a_busy_rank_is_waited_for():
+    done = run(3, "busy", "6", limit="2")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_limit_that_is_no_number():
+    done = run(2, "check", "1", limit="soon")
+    assert done.returncode != 0
+    assert "HMALLOC_PDES_RANK_TIMEOUT is 'soon', not a number of seconds" in done.stderr
