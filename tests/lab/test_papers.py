@@ -33,10 +33,6 @@ NEVER_TOLD = {"hoard-fig-3-e", "hoard-fig-3-f", "hoard-table-3", "hoard-table-5"
 CLASSICS = ("hoard", "one_lock", "vvmalloc-2", "vvmalloc-3", "vvmalloc-4", "ar_malloc", "ar_malloc-lock")
 MEASURED = ("glibc", "hmalloc", "hmalloc-explicit", "hmalloc-all-shared", "gperftools")
 
-SIMULATIONS = [Cell(model, "simulation", {parameter: value, "threads": 2})
-               for model, parameter, values in (("phold", "remote", (0, 50, 100)), ("pcs", "events", (20, 200)),
-                                                ("airport", "planes", (50, 500))) for value in values]
-
 
 # ---- Campaigns. -----------------------------------------------------------------------------------------------------
 
@@ -45,7 +41,7 @@ Factors = Callable[[Cell, str, int], dict[str, float]]  # cell, allocator, round
 
 @cache
 def paper_plan() -> tuple[Cell, ...]:
-    return (*cells("full"), *SIMULATIONS)
+    return tuple(cells("full"))
 
 
 def ideal(cell: Cell, cpus: int) -> dict:
@@ -361,12 +357,28 @@ def test_the_classics_are_asked_for_until_they_are_measured():
         assert verdict.outcome == UNTOLD and f"{missing} was not measured" in verdict.reason, verdict.reason
 
 
-def test_simulations_wait_for_the_engine():
+def test_simulations_are_left_to_the_longer_profiles():
     results = campaign(AHEAD, plan=cells("quick"))
     for number in (12, 13, 14):
         assert FIGURES[f"hmalloc-fig-{number}"].draw(results) == []
         verdict = FIGURES[f"hmalloc-fig-{number}"].judge(results)
-        assert verdict.outcome == UNTOLD and "engine" in verdict.reason
+        assert verdict.outcome == UNTOLD and "paper" in verdict.reason
+
+
+@pytest.mark.parametrize("number, points", [(12, (0, 25, 50, 75, 100)), (13, (20, 50, 100, 200)), (14, (50, 100, 200, 500))])
+def test_a_simulation_has_a_picture_for_each_number_of_threads(number, points):
+    charts = FIGURES[f"hmalloc-fig-{number}"].draw(campaign())
+    assert [chart.title for chart in charts] == ["1 thread", *(f"{count} threads" for count in (2, 4, 8, 16))]
+    assert {chart.y_title for chart in charts} == {"ns per event"}
+    assert {tuple(point.x for point in series.points) for chart in charts for series in chart.series} == {points}
+
+
+def test_simulations_are_judged_with_as_many_threads_as_there_are_cpus():
+    def slow_with_four(cell: Cell, who: str, number: int) -> dict[str, float]:
+        return {"ns_per_op": 0.5 if who == "hmalloc-explicit" and cell.threads != 4 else 1}
+    judge = FIGURES["hmalloc-fig-13"].judge
+    assert (judge(campaign(slow_with_four, 2)).outcome, judge(campaign(slow_with_four, 4)).outcome) == (
+        CONFIRMED, NOT_CONFIRMED)
 
 
 def test_disturbed_rounds_do_not_make_a_run_sporadically_slow():

@@ -26,7 +26,8 @@ def name_of(workload: str, api: str) -> str:
     return f"{workload}-{api}" if api else workload
 
 
-CELLS = {cell.name: cell for profile in PROFILES for cell in cells(profile) if cell.workload != "replay"}
+CELLS = {cell.name: cell for profile in PROFILES for cell in cells(profile)
+         if cell.family not in ("replay", "simulation")}
 EXECUTABLES = sorted({(cell.workload, api) for cell in CELLS.values() for api in ("", *cell.apis)})
 executables = pytest.mark.parametrize("workload, api", EXECUTABLES, ids=[name_of(*each) for each in EXECUTABLES])
 

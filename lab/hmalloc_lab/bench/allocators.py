@@ -93,7 +93,7 @@ def _hmallocs(built: Built) -> list[AllocatorRow]:
     return [_row("hmalloc", "hmalloc", version, library),
             *(_row(f"hmalloc-{api}", "explicit", version, library)
               for api in (catalogue.EXPLICIT, catalogue.ALL_SHARED)),
-            AllocatorRow("floor", "floor", "no allocator: an array's blocks in turn")]
+            AllocatorRow("floor", "floor", "no allocator: an array's blocks in turn, or a free list")]
 
 
 def _given(text: str, taken: set[str]) -> AllocatorRow:
@@ -130,6 +130,8 @@ def require_unchanged(rows: list[AllocatorRow]) -> None:
 
 
 def serves(row: AllocatorRow, cell: Cell) -> bool:
+    if cell.only:
+        return row.name in cell.only
     if row.kind == "explicit":
         return row.name.removeprefix("hmalloc-") in cell.apis
     if row.kind == "floor":

@@ -1,6 +1,6 @@
 """The rounds of a campaign.  In each round every allocator runs every cell once, in a process of its own: the cells in
-random order, the allocators of one cell one right after the other in random order, so that whatever disturbs the
-machine disturbs them alike.  Every run is stored at once; what is stored already is not run again."""
+random order, the allocators of one cell (and cells of one group) one right after the other in random order, so that
+whatever disturbs the machine disturbs them alike.  Every run is stored at once; what is stored already is not run again."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..built import Built
 from ..errors import Failure
-from . import allocators, gaps, latency, process, store
+from . import allocators, gaps, latency, process, simulations, store
 from .catalogue import Cell
 from .gaps import Gaps
 from .process import Outcome
@@ -44,7 +44,8 @@ class Manner:
 
 
 BUDGET = "time budget in seconds"  # in the environment of a campaign that has one
-MANNERS = {"quick": Manner(10, budget_s=100, probes=2, pause_s=1, tries=2), "paper": Manner(10), "full": Manner(20)}
+MANNERS = {"quick": Manner(10, budget_s=100, probes=2, pause_s=1, tries=2), "paper": Manner(10), "full": Manner(20),
+           "engine": Manner(10)}
 
 
 def now() -> str:
@@ -119,14 +120,16 @@ class Runner:
         """Drawn from seed and number alone: a round that goes on has the order that it began with."""
         chance = random.Random(f"{self._campaign.seed} {number}")
         before = self._clean_before(number)
-        order = [cell for cell in self._campaign.cells if before < cell.most_rounds]
+        groups: dict[str, list[tuple[Cell, AllocatorRow]]] = {}
+        for cell in self._campaign.cells:
+            if before < cell.most_rounds:
+                groups.setdefault(cell.group, []).extend(
+                    (cell, who) for who in self._campaign.allocators if allocators.serves(who, cell))
+        order = list(groups.values())
         chance.shuffle(order)
-        pairs = []
-        for cell in order:
-            turn = [who for who in self._campaign.allocators if allocators.serves(who, cell)]
+        for turn in order:
             chance.shuffle(turn)
-            pairs += [(cell, who) for who in turn]
-        return pairs
+        return [pair for turn in order for pair in turn]
 
     def _begin_round(self, number: int) -> None:
         found = gaps.wait_for_quiet(self._probe, self._manner.probes, self._manner.pause_s)
@@ -172,7 +175,7 @@ class Runner:
         begin = time.monotonic()
         self._latencies.unlink(missing_ok=True)
         outcome = process.run(self._built.measurer, self._command(cell, who), who, allocators.environment(who, cell),
-                              cell.limit_s)
+                              cell.limit_s, simulations.api(who, cell))
         latencies = {}
         if "latency" in cell.point and outcome.status == store.OK:
             percentiles, latencies = latency.read(self._latencies)
@@ -186,6 +189,8 @@ class Runner:
         if cell.workload == "replay":
             trace = self._traces[cell.point["trace"]]
             return [str(self._built.natives / "hmalloc-trace"), "replay", str(trace), "--json"]
+        if simulations.is_simulation(cell):
+            return simulations.command(self._built, who, cell)
         words = cell.arguments
         if "latency" in cell.point:
             words[words.index("--latency") + 1] = str(self._latencies)

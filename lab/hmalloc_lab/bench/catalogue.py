@@ -1,4 +1,4 @@
-"""What is measured.  A cell is one program of bench/workloads at one point of its parameters; how often it repeats its
+"""What is measured.  A cell is one program of bench/workloads or pdes/models at one point of its parameters; how often it repeats its
 work there depends on the profile and is no part of its name.
 
   quick  a look, under two minutes: few cells, short
@@ -9,6 +9,8 @@ work there depends on the profile and is no part of its name.
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from .recordings import TRACES
+
 Point = dict[str, int | float | str]
 
 PROFILES = ("quick", "paper", "full")
@@ -16,17 +18,19 @@ PROFILES = ("quick", "paper", "full")
 # The explicit ways to call hmalloc: another executable, WORKLOAD-API, of the same source.
 EXPLICIT = "explicit"      # local and shared memory as the program knows them
 ALL_SHARED = "all-shared"  # everything shared: the baseline of the HMalloc paper
-FLOOR = "floor"            # no allocator at all
+FLOOR = "floor"            # no allocator at all; of simulations: the engine's own free list
 
 
 @dataclass(frozen=True)
 class Cell:
     workload: str
-    family: str                             # local | shared | false sharing | mixed | large | memory | latency | replay
+    family: str                             # local | shared | false sharing | mixed | large | memory | latency | replay |
+                                            # simulation
     point: Point = field(hash=False)        # arguments that say what it is
     repeat: Point = field(default_factory=dict, hash=False, compare=False)  # arguments that say how much of it
     metric: str = "ns_per_op"               # what the tables compare; smaller is better
     apis: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()              # allocators that run it; empty: all that can
     counts_peak: bool = True                # whether its peak memory enters the memory mean
     most_rounds: int = 1000
     limit_s: float = 60.0                   # after that it counts as hung
@@ -38,6 +42,11 @@ class Cell:
     @property
     def threads(self) -> int:
         return int(self.point.get("threads", 1))
+
+    @property
+    def group(self) -> str:
+        """Cells that are compared with each other are run one right after the other."""
+        return str(self.point.get("config", self.name))
 
     @property
     def arguments(self) -> list[str]:
@@ -103,6 +112,7 @@ def _cells(of: _Scale) -> Iterator[Cell]:
     yield from _latency(of)
     yield from _memory(of)
     yield from _replay(of)
+    yield from _simulation(of)
 
 
 def _local(of: _Scale) -> Iterator[Cell]:
@@ -214,26 +224,21 @@ def _memory(of: _Scale) -> Iterator[Cell]:
         yield Cell("drain", "memory", {"megabytes": 250}, {"wait": of(1, 2, 3)}, metric="end_ratio", most_rounds=5)
 
 
-# Recorded from these workloads and programs with the trace recorder before the first round; A/U of Hoard's Table 4.
-# Long enough for some ten megabytes in use: the kernel counts a process's memory to a quarter of a megabyte only.
-# (shbench never has more than a thousand blocks a thread.)
-TRACES = {
-    "threadtest": ("threadtest", ["--size", "8", "--threads", "2", "--objects", "1000000", "--rounds", "2"]),
-    "shbench": ("shbench", ["--threads", "2", "--iterations", "500"]),
-    "larson": ("larson", ["--min", "10", "--max", "100", "--threads", "2", "--slots", "100000", "--seconds", "0.1"]),
-    "barnes-hut": ("barnes-hut", ["--threads", "2", "--bodies", "65536", "--steps", "1"]),
-    # CPython keeps small blocks to itself unless told otherwise.
-    "python": ("/usr/bin/env", ["PYTHONMALLOC=malloc", "/usr/bin/python3", "-c",
-                                "import json; d=[{'k%d'%i: list(range(i%20))} for i in range(40000)]; "
-                                "[json.loads(json.dumps(x)) for x in d[::4]]"]),
-    "perl": ("/usr/bin/perl", ["-e", "my %h; for my $i (1..300000) { $h{$i % 60000} .= 'x' x ($i % 40); } "
-                               "my @k = sort keys %h; print scalar(@k), qq(\n);"]),
-    "sqlite": ("/usr/bin/sqlite3", [":memory:", "create table t(a,b); with recursive c(x) as (select 1 union all select "
-                                    "x+1 from c where x<150000) insert into t select x, hex(randomblob(x%60)) from c; "
-                                    "create index i on t(b); select count(*) from t where b > 'A';"]),
-}
-
-
 def _replay(of: _Scale) -> Iterator[Cell]:
     for trace in of(("larson",), tuple(TRACES), tuple(TRACES)):
         yield Cell("replay", "replay", {"trace": trace}, metric="ns_per_op", counts_peak=False)
+
+
+def _simulation(of: _Scale) -> Iterator[Cell]:
+    """HMalloc's Fig. 12 to 14, in the figures' parameters; each point has about as many events."""
+    apis = (EXPLICIT, FLOOR)
+    for threads in of((), (1, 2), (1, 2, 4, 8, 16)):
+        for remote in (0, 25, 50, 75, 100):  # percent
+            yield Cell("phold", "simulation", {"remote": remote, "threads": threads}, {"end": of(0, 160, 1600)},
+                       apis=apis, limit_s=900)
+        for events in (20, 50, 100, 200):
+            yield Cell("pcs", "simulation", {"events": events, "threads": threads},
+                       {"width": 64, "height": 64, "end": of(0, 200_000, 2_000_000) // events}, apis=apis, limit_s=900)
+        for planes in (50, 100, 200, 500):
+            yield Cell("airport", "simulation", {"planes": planes, "threads": threads},
+                       {"width": 32, "height": 32, "end": of(0, 4000, 40_000)}, apis=apis, limit_s=900)

@@ -1,31 +1,23 @@
 """hmalloc bench: what the user asks for, and how the laboratory's parts are put together for it."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from ..built import SOURCE, Built
+from ..built import Built
 from ..errors import Failure
 from . import catalogue
+from .engine import commands as engine
+from .help import Help
+from .help import show as show_help
 
 # The parts are imported where they are used: `compare` and `doctor` do without the laboratory's packages.
 
-_INTERRUPTED = 130
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=False)
 _SETTINGS = {"help_option_names": []}
 
-
-def _show_help(wanted: bool) -> None:
-    if wanted:
-        print((SOURCE / "lab" / "help" / "bench.txt").read_text(), end="")
-        raise typer.Exit()
-
-
-Help = Annotated[bool, typer.Option("-h", "--help", is_eager=True, callback=_show_help)]
 Db = Annotated[Path | None, typer.Option("--db")]
 Baseline = Annotated[str, typer.Option("--baseline")]
 
@@ -33,7 +25,7 @@ Baseline = Annotated[str, typer.Option("--baseline")]
 @app.callback(invoke_without_command=True, context_settings=_SETTINGS)
 def bench(context: typer.Context, wants_help: Help = False) -> None:
     if context.invoked_subcommand is None:
-        _show_help(True)
+        show_help(True)
 
 
 # ---- Measuring. -----------------------------------------------------------------------------------------------------
@@ -53,33 +45,24 @@ def _add_profile(profile: str) -> None:
             db: Db = None, baseline: Baseline = "",
             report: Annotated[Path | None, typer.Option("--report")] = None,
             go_on: Annotated[bool, typer.Option("--resume")] = False) -> None:
-        from . import allocators, campaign, environment, selection
-        from .store import Store
+        from . import allocators, selection, session
 
         built: Built = context.obj
-        db = _database(built, db)
+        db = session.database(built, db)
         if go_on:
             if workloads or families or names or given or no_peers or rounds:
                 raise Failure("--resume goes on with the campaign as it was begun: without choosing anything anew")
             raise typer.Exit(_resume(built, db, profile, baseline, report))
-        console = _progress_console()
         cells = selection.choose(catalogue.cells(profile), workloads, families)
         rows = allocators.choose(allocators.everybody(built, not no_peers, given), names)
-        _require_measured(rows, baseline)
-        with Store(db, create=True) as kept, campaign.alone(db.parent):
-            cells, traces = selection.possible(built, cells, console)
-            manner = campaign.MANNERS[profile]
-            facts = environment.describe() | {"traces": _checksums(traces)}
-            if rounds is None and manner.budget_s:
-                facts[campaign.BUDGET] = manner.budget_s
-            number = kept.begin(campaign.now(), profile, shlex.join(["hmalloc", "bench", *_own_arguments()]), seed,
-                                rounds or manner.rounds, facts, cells, rows)
-            code = _run(built, kept, number, traces, console)
+        session.require_measured(rows, baseline)
+        number, code = session.begin(built, db, profile, cells, rows, seed, rounds)
         raise typer.Exit(_finish(db, number, baseline, report, code))
 
 
 for _profile in catalogue.PROFILES:
     _add_profile(_profile)
+app.command(engine.PROFILE, context_settings=_SETTINGS)(engine.engine_command)
 
 
 @app.command("resume", context_settings=_SETTINGS)
@@ -89,39 +72,10 @@ def resume_command(context: typer.Context, wants_help: Help = False, db: Db = No
 
 
 def _resume(built: Built, db: Path, profile: str, baseline: str, report: Path | None) -> int:
-    from . import allocators, campaign, traces
-    from .store import Store
+    from . import session
 
-    console = _progress_console()
-    with Store(db) as kept, campaign.alone(db.parent):
-        number = kept.unfinished(profile)
-        if number is None:
-            raise Failure(f"{db}: no {profile + ' ' if profile else ''}campaign in it is unfinished")
-        begun = kept.load(number)
-        allocators.require_unchanged(begun.allocators)
-        _require_measured(begun.allocators, baseline)
-        files, missing = traces.provide(built, begun.cells)
-        if missing or _checksums(files) != begun.environment["traces"]:
-            raise Failure(f"the traces in {built.state / 'bench' / 'traces'} have changed since the campaign began: "
-                          "it cannot go on, begin a new one")
-        console.print(f"going on with campaign {number}: {begun.profile}, begun {begun.started[:16].replace('T', ' ')}",
-                      markup=False)
-        code = _run(built, kept, number, files, console)
+    number, code = session.go_on(built, db, profile, baseline)
     return _finish(db, number, baseline, report, code)
-
-
-def _run(built: Built, kept, number: int, traces: dict[str, Path], console: Console) -> int:
-    from .campaign import Runner
-    from .progress import Progress
-
-    try:
-        with Progress(console) as progress:
-            Runner(built, kept, number, progress, traces).run()
-    except KeyboardInterrupt:
-        console.print(f"interrupted: what was measured is in {kept.path}; hmalloc bench resume goes on"
-                      f"{_db_option(built, kept.path)}", markup=False, soft_wrap=True)
-        return _INTERRUPTED
-    return 0
 
 
 def _finish(db: Path, number: int, baseline: str, report: Path | None, code: int) -> int:
@@ -130,6 +84,8 @@ def _finish(db: Path, number: int, baseline: str, report: Path | None, code: int
     from .results import Results
 
     results = Results.read(db, number)
+    if results.campaign.profile == engine.PROFILE:
+        return engine.finish(results, None) or code
     summary.show(_console(), results, baseline or None)
     if not any(run.status == "ok" for run in results.campaign.runs):
         return code or 1
@@ -137,11 +93,6 @@ def _finish(db: Path, number: int, baseline: str, report: Path | None, code: int
     page.write(results, path)
     _console().print(f"Report: {path}", soft_wrap=True)
     return code
-
-
-def _require_measured(rows: list, baseline: str) -> None:
-    if baseline and baseline not in {row.name for row in rows}:
-        raise Failure(f"--baseline {baseline}: not among those measured: {', '.join(row.name for row in rows)}")
 
 
 # ---- Looking at what was measured. ----------------------------------------------------------------------------------
@@ -152,7 +103,11 @@ def show_command(context: typer.Context, wants_help: Help = False, db: Db = None
     from . import summary
     from .results import Results
 
-    summary.show(_console(), Results.read(_database(context.obj, db)), baseline or None)
+    results = Results.read(_database(context.obj, db))
+    if results.campaign.profile == engine.PROFILE:
+        engine.show(results)
+    else:
+        summary.show(_console(), results, baseline or None)
 
 
 @app.command("report", context_settings=_SETTINGS)
@@ -228,26 +183,10 @@ def list_command(context: typer.Context, profile: Annotated[str, typer.Argument(
 
 
 def _database(built: Built, db: Path | None) -> Path:
-    return db or built.state / "bench" / "lab.db"
+    from . import session
 
-
-def _checksums(files: dict[str, Path]) -> dict[str, str]:
-    from . import allocators
-
-    return {name: allocators.checksum(file) for name, file in files.items()}
-
-
-def _db_option(built: Built, db: Path) -> str:
-    return "" if db == _database(built, None) else f" with --db {db}"
-
-
-def _own_arguments() -> list[str]:
-    return sys.argv[sys.argv.index("bench") + 1:]
+    return session.database(built, db)
 
 
 def _console() -> Console:
     return Console(highlight=False)
-
-
-def _progress_console() -> Console:
-    return Console(stderr=True, highlight=False)

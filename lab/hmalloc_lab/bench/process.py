@@ -38,7 +38,9 @@ class _Cost:
     was_stopped: bool
 
 
-def run(measurer: Path, command: list[str], who: AllocatorRow, environment: dict[str, str], limit_s: float) -> Outcome:
+def run(measurer: Path, command: list[str], who: AllocatorRow, environment: dict[str, str], limit_s: float,
+        api: str = "") -> Outcome:
+    """api: a program that can do without malloc has to say that it did, by this name."""
     report, output, errors = _measure(measurer, command, allocators.preload(who), environment, limit_s)
     cost = _read(report)
     if isinstance(cost, Outcome):
@@ -53,7 +55,7 @@ def run(measurer: Path, command: list[str], who: AllocatorRow, environment: dict
         return Outcome(store.CRASHED, _with_last_line(f"killed by {_signal_name(-code)}", errors))
     if code > 0:
         return Outcome(store.FAILED, _with_last_line(f"exit code {code}", errors))
-    return _verified(output, cost, who)
+    return _verified(output, cost, who, api)
 
 
 def _measure(measurer: Path, command: list[str], preload: str, environment: dict[str, str],
@@ -103,14 +105,17 @@ def _read(report: str) -> _Cost | Outcome:
     return _Cost(metrics, resident, status, bool(stopped))
 
 
-def _verified(output: str, cost: _Cost, who: AllocatorRow) -> Outcome:
+def _verified(output: str, cost: _Cost, who: AllocatorRow, api: str) -> Outcome:
     """Takes a result only if the allocator that served it is the one that was meant."""
     try:
         said = json.loads(output.splitlines()[-1])
         served_by = said.get("malloc_library", "")
     except (ValueError, IndexError, AttributeError):
         return Outcome(store.FAILED, "printed no result")
-    if who.library and os.path.realpath(served_by) != os.path.realpath(who.library):
+    if api:
+        if said.get("api") != api:
+            return Outcome(store.NOT_LOADED, f"events came from {said.get('api') or 'nowhere known'}, not {api}")
+    elif who.library and os.path.realpath(served_by) != os.path.realpath(who.library):
         return Outcome(store.NOT_LOADED, f"malloc came from {served_by or 'nowhere known'}")
     # What the program says of itself comes first: its page faults are without those of loading it.
     numbers = {key: value for key, value in said.items() if isinstance(value, (int, float, list))}

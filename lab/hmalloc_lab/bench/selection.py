@@ -6,7 +6,7 @@ from rich.console import Console
 
 from ..built import Built
 from ..errors import Failure
-from . import traces
+from . import simulations, traces
 from .catalogue import Cell
 
 
@@ -38,12 +38,11 @@ def _of_families(cells: list[Cell], families: str) -> list[Cell]:
 def possible(built: Built, cells: list[Cell], console: Console) -> tuple[list[Cell], dict[str, Path]]:
     """The cells whose programs and traces are there, and the traces; a line for each that is not."""
     files, missing = traces.provide(built, cells)
-    unbuilt = [workload for workload in dict.fromkeys(cell.workload for cell in cells if cell.workload != "replay")
-               if not (built.workloads / workload).is_file()]
-    for line in [f"{workload}: it is not built" for workload in unbuilt] + \
-                [f"replay trace={name}: {why}" for name, why in missing.items()]:
+    unable = {cell.name: why for cell in cells if cell.workload != "replay" and (why := simulations.unable(built, cell))}
+    lines = [f"{cell.workload}: {unable[cell.name]}" for cell in cells if cell.name in unable]
+    for line in [*dict.fromkeys(lines), *(f"replay trace={name}: {why}" for name, why in missing.items())]:
         console.print(f"left out: {line}", markup=False, soft_wrap=True)
-    able = [cell for cell in cells if cell.workload not in unbuilt and cell.point.get("trace") not in missing]
+    able = [cell for cell in cells if cell.name not in unable and cell.point.get("trace") not in missing]
     if not able:
         raise Failure("nothing is left to measure", 1)
     return able, files

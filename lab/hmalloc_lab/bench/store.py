@@ -198,7 +198,7 @@ class Store:
         if found is None:
             raise Failure(f"{self.path}: no campaign {campaign} in it" if campaign else f"{self.path}: empty")
         number = found[0]
-        cells = [Cell(**{**json.loads(text), "apis": tuple(json.loads(text)["apis"])}) for (text,) in self._db.execute(
+        cells = [_cell(json.loads(text)) for (text,) in self._db.execute(
             "SELECT definition FROM cell WHERE campaign = ? ORDER BY position", (number,))]
         allocators = [AllocatorRow(*row[:5], json.loads(row[5])) for row in self._db.execute(
             "SELECT name, kind, version, library, sha256, environment FROM allocator WHERE campaign = ? "
@@ -233,6 +233,10 @@ class _Transaction:
                 error = second
         if isinstance(error, sqlite3.Error):
             raise Failure(f"{self._path}: {_plain(error)}; what was measured before is kept", 1) from error
+
+
+def _cell(definition: dict) -> Cell:
+    return Cell(**definition | {key: tuple(definition.get(key, ())) for key in ("apis", "only")})
 
 
 def _plain(error: Exception) -> str:

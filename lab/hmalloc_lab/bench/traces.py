@@ -6,7 +6,8 @@ from pathlib import Path
 
 from ..built import Built
 from ..errors import Failure
-from .catalogue import TRACES, Cell
+from .catalogue import Cell
+from .recordings import TRACES
 
 _LIMIT_S = 120
 

@@ -1,0 +1,81 @@
+"""What is run.  A cell is a program on one of the configurations of simulations.py, with options that differ from the
+default; all cells of a configuration are run one right after the other."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..catalogue import EXPLICIT, FLOOR, Cell
+from ..simulations import BARE, CONFIGURATIONS
+
+EXPLICIT_HMALLOC = "hmalloc-explicit"  # how simulations are run unless somebody else is asked for
+SYSTEM = "glibc"
+
+PARTS = ("bare", "threads", "allocators", "options")
+_LIMIT_S = 120.0
+
+STANDARD = ("A", "B", "C")
+BARE_CONFIGURATIONS = (*STANDARD, "E", "1M", "ties", "pareto")
+ALLOCATED = (*STANDARD, "mixed", "pcs", "airport")  # where allocators are compared
+
+
+def model(config: str, threads: int = 1, everybody: bool = False, **options: int | str) -> Cell:
+    """everybody: run by all allocators, not by explicit hmalloc alone."""
+    workload = config if config in ("pcs", "airport") else "phold"
+    return Cell(workload, "simulation", {"config": config, "threads": threads, **options},
+                apis=(EXPLICIT, FLOOR), only=() if everybody else (EXPLICIT_HMALLOC,), limit_s=_LIMIT_S)
+
+
+def bare(config: str) -> Cell:
+    return Cell(BARE, "simulation", {"config": config}, only=(SYSTEM,), limit_s=_LIMIT_S)
+
+
+def chosen(parts: tuple[str, ...], times: int = 1) -> list[Cell]:
+    """times: so many times as long as the configurations say."""
+    found: dict[str, Cell] = {}
+    for part in parts:
+        for cell in _OF_PART[part]():
+            known = found.get(cell.name)
+            # Whoever is asked by all is not asked by explicit hmalloc once more.
+            if known is None or known.only:
+                found[cell.name] = cell
+    return [_lengthened(cell, times) for cell in found.values()]
+
+
+def _lengthened(cell: Cell, times: int) -> Cell:
+    end = CONFIGURATIONS[str(cell.point["config"])]["end"]
+    return cell if times == 1 else replace(cell, repeat={"end": end * times}, limit_s=_LIMIT_S * times)
+
+
+def _against_bare() -> Iterator[Cell]:
+    for config in BARE_CONFIGURATIONS:
+        yield bare(config)
+        yield model(config)
+    yield model("B", generator="philox")
+
+
+def _threads() -> Iterator[Cell]:
+    for config in STANDARD:
+        yield bare(config)
+        for threads in (1, 2, 8):
+            yield model(config, threads)
+    yield model("B", ranks=2)
+
+
+def _allocators() -> Iterator[Cell]:
+    for config in ALLOCATED:
+        for threads in (1, 2):
+            yield model(config, threads, everybody=True)
+
+
+def _options() -> Iterator[Cell]:
+    for config in STANDARD:
+        yield bare(config)
+        yield model(config)
+        yield model(config, queue="heap")
+        for blocks in ("dense", "lines"):
+            yield model(config, blocks=blocks)
+    yield model("airport", 2)
+    yield model("airport", 2, sync="neighbours")
+
+
+_OF_PART = {"bare": _against_bare, "threads": _threads, "allocators": _allocators, "options": _options}

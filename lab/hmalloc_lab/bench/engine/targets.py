@@ -1,0 +1,173 @@
+"""What the engine is meant to reach: one row for each comparison, and what became of it.
+
+A ratio is how many times as fast the one is as the other.  Rates against the bare loop and against fewer threads are
+judged by the best rounds of both, as a descheduled round says nothing about an engine; differences of a few percent,
+between allocators, by the median over the rounds of the ratio within a round.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..catalogue import Cell
+from ..results import Results
+from ..statistics import paired_ratio, round_ratios
+from .cells import ALLOCATED, BARE_CONFIGURATIONS, EXPLICIT_HMALLOC, PARTS, STANDARD, SYSTEM, bare, model
+
+BEST_PEER = "the best peer"
+REACHED, MISSED, FELL, UNMEASURED, SHOWN = "reached", "missed", "BELOW THE FLOOR", "not measured", ""
+
+
+@dataclass(frozen=True)
+class Row:
+    part: str
+    what: str
+    cell: Cell
+    base: Cell
+    target: float | None = None       # of the ratio
+    floor: float | None = None        # below it CI complains
+    who: str = EXPLICIT_HMALLOC
+    base_who: str = EXPLICIT_HMALLOC
+    by_median: bool = False
+
+
+@dataclass(frozen=True)
+class Judged:
+    row: Row
+    against: str          # the baseline's name
+    rate: float           # of the best round, million events per second
+    median_rate: float
+    best: float           # ratio of the best rounds
+    median: float         # of the rounds' ratios, with its 95 % interval
+    low: float
+    high: float
+    least: float          # of the rounds' ratios
+    most: float
+    rounds: int
+
+    @property
+    def verdict(self) -> str:
+        return verdict(self.median if self.row.by_median else self.best, self.row)
+
+
+def verdict(value: float, row: Row) -> str:
+    if row.floor is not None and value < row.floor:
+        return FELL
+    return SHOWN if row.target is None else REACHED if value >= row.target else MISSED
+
+
+def rows() -> list[Row]:
+    return [*_against_bare(), *_threads(), *_allocators(), *_options()]
+
+
+def judged(results: Results) -> list[tuple[Row, Judged | None]]:
+    """All rows of the campaign's parts; None: not measured."""
+    asked = [row for row in rows() if row.cell.name in results.cells and row.base.name in results.cells
+             and (row.base_who == BEST_PEER or row.base_who in results.allocators)
+             and row.part in results.campaign.environment.get("parts", PARTS)]
+    return [(row, _judge(results, row)) for row in asked]
+
+
+def _judge(results: Results, row: Row) -> Judged | None:
+    base_who = row.base_who
+    if base_who == BEST_PEER:
+        best = results.best(row.base, results.of_kind("peer", "given"))
+        base_who = best[0] if best else ""
+    mine, theirs = results.values(row.cell, row.who), results.values(row.base, base_who)
+    found = paired_ratio(theirs, mine)
+    if found is None:
+        return None
+    ratios = round_ratios(theirs, mine)
+    rates = [1e3 / ns for ns in mine.values()]
+    return Judged(row, base_who if row.base_who == BEST_PEER else row.base_who, max(rates),
+                  1e3 / results.median(row.cell, row.who), min(theirs.values()) / min(mine.values()), found.median,
+                  found.low, found.high, min(ratios), max(ratios), found.rounds)
+
+
+# ---- Targets and floors. --------------------------------------------------------------------------------------------
+
+# Configuration -> target and floor, one thread against the bare loop.
+_ONE_THREAD = {"A": (2.0, 1.3), "B": (2.2, 1.5), "C": (1.6, 1.1), "1M": (2.0, 1.3), "ties": (1.0, 0.8),
+               "pareto": (1.0, 0.8), "E": (None, None)}
+# Two threads against the bare loop, and against one thread of their own.
+_TWO_THREADS = {"A": (3.5, 1.7), "B": (3.8, 1.6), "C": (1.8, 1.1)}
+_PHILOX = (1.5, 1.1)
+_TWO_RANKS = 2.0
+_OVERSUBSCRIBED = 1 / 1.2
+_OF_BOUND, _OF_BEST_PEER, _OF_GLIBC = 1 / 1.03, 1 / 1.02, 1.15
+_AHEAD_OF_PEERS = {"B": 1.08, "mixed": 1.08}
+_PICKS_WELL = 1 / 1.02  # `--blocks automatic` against either choice
+
+
+def _against_bare() -> Iterator[Row]:
+    for config in BARE_CONFIGURATIONS:
+        yield Row("bare", f"{config}, 1 thread", model(config), bare(config), *_ONE_THREAD[config], base_who=SYSTEM)
+    yield Row("bare", "B, Philox", model("B", generator="philox"), bare("B"), *_PHILOX, base_who=SYSTEM)
+
+
+def _threads() -> Iterator[Row]:
+    for config in STANDARD:
+        over_bare, over_one = _TWO_THREADS[config]
+        yield Row("threads", f"{config}, 2 threads", model(config, 2), bare(config), over_bare, base_who=SYSTEM)
+        yield Row("threads", f"{config}, 2 threads over 1", model(config, 2), model(config), over_one)
+    yield Row("threads", "B, 2 MPI ranks", model("B", ranks=2), bare("B"), _TWO_RANKS, base_who=SYSTEM)
+    for config in STANDARD:
+        yield Row("threads", f"{config}, 8 threads over 1", model(config, 8), model(config), _OVERSUBSCRIBED)
+
+
+def _allocators() -> Iterator[Row]:
+    for config in ALLOCATED:
+        for threads in (1, 2):
+            cell = model(config, threads)
+            what = f"{config}, {threads} thread{'s' if threads > 1 else ''}"
+            for base_who, target in (("floor", _OF_BOUND), (BEST_PEER, _AHEAD_OF_PEERS.get(config, _OF_BEST_PEER)),
+                                     (SYSTEM, _OF_GLIBC), ("hmalloc", None)):
+                yield Row("allocators", what, cell, cell, target, base_who=base_who, by_median=True)
+
+
+def _options() -> Iterator[Row]:
+    for config in STANDARD:
+        yield Row("options", f"{config}, heap as queue", model(config, queue="heap"), bare(config), base_who=SYSTEM)
+        for blocks in ("dense", "lines"):
+            yield Row("options", f"{config}, automatic over {blocks} blocks", model(config),
+                      model(config, blocks=blocks), _PICKS_WELL, by_median=True)
+    yield Row("options", "airport, 2 threads, neighbours over windows", model("airport", 2, sync="neighbours"),
+              model("airport", 2), by_median=True)
+
+
+# ---- Memory. --------------------------------------------------------------------------------------------------------
+
+MOST_BYTES = 100  # per pending event, queue and block together
+
+
+@dataclass(frozen=True)
+class Held:
+    config: str
+    bytes_per_pending: float
+    peak_kb: float
+
+    @property
+    def verdict(self) -> str:
+        return REACHED if self.bytes_per_pending <= MOST_BYTES else MISSED
+
+
+def memory(results: Results) -> list[Held]:
+    found = []
+    for config in BARE_CONFIGURATIONS:
+        cell = model(config)
+        held = [results.median(cell, EXPLICIT_HMALLOC, metric) if cell.name in results.cells else None
+                for metric in ("bytes_per_pending", "vm_hwm_kb")]
+        if held[0] is not None and math.isfinite(held[0]):
+            found.append(Held(config, held[0], held[1] or 0))
+    return found
+
+
+def failures(found: list[tuple[Row, Judged | None]]) -> list[str]:
+    """What CI complains about: rows below their floor, and rows with a floor that have no number."""
+    failed = []
+    for row, judgement in found:
+        if row.floor is not None and judgement is None:
+            failed.append(f"{row.what}: not measured")
+        elif judgement is not None and judgement.verdict == FELL:
+            failed.append(f"{row.what}: {judgement.best:.2f} of {judgement.against}, the floor is {row.floor}")
+    return failed
