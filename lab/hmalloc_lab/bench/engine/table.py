@@ -8,7 +8,7 @@ from ..store import Run
 from ..tables import by_cause
 from . import targets
 from .cells import ALLOCATED, PARTS, model
-from .targets import BEST_PEER, SHOWN, UNMEASURED, Judged, Row
+from .targets import UNMEASURED, Judged, Row
 
 _TITLES = {
     "bare": ("Against the bare loop", "How many times as fast as `bare`: best rounds, allocation included."),
@@ -48,14 +48,10 @@ def _cells(pair: tuple[Row, Judged | None]) -> list[str]:
     target = "" if row.target is None else f"{row.target:.2f}"
     floor = "" if row.floor is None else f"{row.floor:.2f}"
     if judgement is None:
-        return [row.what, "", "", row.base_who, "", "", "", target, floor, UNMEASURED]
-    same = judgement.row.base.name == judgement.row.cell.name
-    against = judgement.against if same else judgement.row.base.name
-    if row.base_who == BEST_PEER:
-        against += " (best peer)"
-    return [row.what, _rate(judgement.rate), _rate(judgement.median_rate), against, f"{judgement.best:.2f}",
+        return [row.what, "", "", row.against, "", "", "", target, floor, UNMEASURED]
+    return [row.what, _rate(judgement.rate), _rate(judgement.median_rate), judgement.against, f"{judgement.best:.2f}",
             f"{judgement.median:.2f} [{judgement.low:.2f}, {judgement.high:.2f}]",
-            f"{judgement.least:.2f}-{judgement.most:.2f}", target, floor, judgement.verdict or SHOWN]
+            f"{judgement.least:.2f}-{judgement.most:.2f}", target, floor, judgement.verdict]
 
 
 def _rate(value: float) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ..catalogue import Cell
 from ..results import Results
+from ..simulations import BARE
 from ..statistics import paired_ratio, round_ratios
 from .cells import ALLOCATED, BARE_CONFIGURATIONS, EXPLICIT_HMALLOC, PARTS, STANDARD, SYSTEM, bare, model
 
@@ -30,11 +31,17 @@ class Row:
     base_who: str = EXPLICIT_HMALLOC
     by_median: bool = False
 
+    @property
+    def against(self) -> str:
+        if self.base.workload == BARE:
+            return BARE
+        return self.base_who if self.base.name == self.cell.name else self.base.name
+
 
 @dataclass(frozen=True)
 class Judged:
     row: Row
-    against: str          # the baseline's name
+    base_who: str         # the peer, where the best was asked for
     rate: float           # of the best round, million events per second
     median_rate: float
     best: float           # ratio of the best rounds
@@ -44,6 +51,10 @@ class Judged:
     least: float          # of the rounds' ratios
     most: float
     rounds: int
+
+    @property
+    def against(self) -> str:
+        return f"{self.base_who} (best peer)" if self.row.base_who == BEST_PEER else self.row.against
 
     @property
     def verdict(self) -> str:
@@ -79,9 +90,9 @@ def _judge(results: Results, row: Row) -> Judged | None:
         return None
     ratios = round_ratios(theirs, mine)
     rates = [1e3 / ns for ns in mine.values()]
-    return Judged(row, base_who if row.base_who == BEST_PEER else row.base_who, max(rates),
-                  1e3 / results.median(row.cell, row.who), min(theirs.values()) / min(mine.values()), found.median,
-                  found.low, found.high, min(ratios), max(ratios), found.rounds)
+    return Judged(row, base_who, max(rates), 1e3 / results.median(row.cell, row.who),
+                  min(theirs.values()) / min(mine.values()), found.median, found.low, found.high, min(ratios),
+                  max(ratios), found.rounds)
 
 
 # ---- Targets and floors. --------------------------------------------------------------------------------------------

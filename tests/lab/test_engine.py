@@ -1,0 +1,274 @@
+"""hmalloc bench engine: what is run, in which order, by whom; and what is said of it.  The programs are made up."""
+
+import heapq
+import json
+import math
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import RELEASE
+from hmalloc_lab.bench import allocators, campaign, selection, simulations, store
+from hmalloc_lab.bench.catalogue import Cell, cells
+from hmalloc_lab.bench.engine import cells as engine_cells
+from hmalloc_lab.bench.engine import commands, table, targets
+from hmalloc_lab.bench.engine.cells import PARTS, bare, chosen, model
+from hmalloc_lab.bench.gaps import Gaps
+from hmalloc_lab.bench.results import Results
+from hmalloc_lab.bench.store import AllocatorRow, Campaign, RoundRow, Run, Store
+from hmalloc_lab.built import Built
+from hmalloc_lab.errors import Failure
+from rich.console import Console
+
+ROWS = {name: AllocatorRow(name, kind, "1") for name, kind in (
+    ("glibc", "system"), ("jemalloc", "peer"), ("mimalloc2", "peer"), ("hmalloc", "hmalloc"),
+    ("hmalloc-explicit", "explicit"), ("hmalloc-all-shared", "explicit"), ("floor", "floor"))}
+
+# A program that says what it was called with, and how it was told to allocate.
+PROGRAM = """#!/bin/sh
+api=malloc
+case "$*" in *"--allocator hmalloc"*) api={explicit} ;; *"--allocator free-list"*) api=free-list ;; esac
+malloc=$(sed -n 's/.* \\(\\/.*libc[.-].*so.*\\)/\\1/p' /proc/self/maps | head -n 1)
+[ -z "$LD_PRELOAD" ] || malloc=$LD_PRELOAD
+echo "$0 $*" >>{log}
+echo 'no result in this line'
+echo "{{\\"api\\":\\"$api\\",\\"malloc_library\\":\\"$malloc\\",\\"ns_per_op\\":40,\\"cpu_share\\":1,\\"stopped\\":false}}"
+"""
+
+
+@pytest.fixture
+def made_up(tmp_path):
+    """A build whose model programs are made up; `log` is what was started, in order."""
+
+    def make(explicit: str = "explicit", ranks: bool = True) -> Built:
+        for folder in ("bench", "pdes"):
+            (tmp_path / "release" / folder).mkdir(parents=True)
+        for native in ("hmalloc-measure", "hmalloc-gaps", "libhmalloc.so"):
+            (tmp_path / "release" / native).symlink_to(RELEASE / native)
+        for name in ("bench/bare", *(f"pdes/hmalloc-pdes-{each}" for each in simulations.MODELS)):
+            file = tmp_path / "release" / name
+            file.write_text(PROGRAM.format(explicit=explicit, log=tmp_path / "log"))
+            file.chmod(0o755)
+        return Built(tmp_path / "release" / "libhmalloc.so", tmp_path / "release" / "hmalloc-measure")
+
+    make.log = tmp_path / "log"
+    return make
+
+
+def run(built: Built, plan: list[Cell], rounds: int = 1) -> Results:
+    class Silent:
+        note = round = run = lambda *_: None
+
+    path = built.state / "engine.db"
+    with Store(path, create=True) as kept:
+        number = kept.begin(campaign.now(), "engine", "test", 1, rounds, {}, plan,
+                            allocators.everybody(built, with_peers=False))
+        campaign.Runner(built, kept, number, Silent(), {}, lambda: Gaps(0.001, 50.0)).run()
+    return Results.read(path, number)
+
+
+def invented(ns: dict[tuple[str, str], float], plan: list[Cell] | None = None, rounds: int = 6,
+             parts: tuple[str, ...] = PARTS, noise: float = 0.0) -> Results:
+    """ns: time per event by (cell's name, allocator); 40 where nothing is said, no run where it is 0."""
+    plan = plan or chosen(parts)
+    runs = [Run(number, cell.name, who, "", metrics={"ns_per_op": value * (1 + noise * (number % 3)),
+                                                     "bytes_per_pending": 60.0, "vm_hwm_kb": 20480})
+            for number in range(1, rounds + 1) for cell in plan for who, row in ROWS.items()
+            if allocators.serves(row, cell) and (value := ns.get((cell.name, who), 40.0))]
+    quiet = [RoundRow(number, "", 0.004, 900.0, number == 2) for number in range(1, rounds + 1)]
+    return Results(Campaign(1, "2026-11-21T12:00", "", "engine", "hmalloc bench engine", 1, rounds,
+                            {"parts": list(parts)}, plan, list(ROWS.values()), quiet, runs))
+
+
+def verdicts(results: Results) -> dict[tuple[str, str], str]:
+    return {(row.what, row.against): judged.verdict if judged else "none" for row, judged in targets.judged(results)}
+
+
+# ---- Command lines. -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cell, who, words", [
+    (model("A", 2), "hmalloc-explicit",
+     "--lps 8192 --events-per-lp 16 --remote 0.1 --end 8 --threads 2 --json --allocator hmalloc"),
+    (model("C"), "floor", "--lps 1024 --events-per-lp 1 --remote 0.25 --end 400 --threads 1 --json --allocator free-list"),
+    (model("B", queue="heap"), "jemalloc",
+     "--lps 8192 --events-per-lp 1 --remote 0.25 --end 80 --threads 1 --queue heap --json --allocator malloc"),
+    (bare("ties"), "glibc",
+     "--lps 8192 --events-per-lp 16 --remote 0.1 --end 8 --mean 1 --lookahead 1"),
+    (Cell("phold", "simulation", {"remote": 7, "threads": 1}, {"end": 9}), "glibc",
+     "--remote 0.07 --threads 1 --end 9 --json --allocator malloc"),
+    (Cell("pcs", "simulation", {"events": 20}), "hmalloc", "--portables 20 --json --allocator malloc"),
+    (Cell("airport", "simulation", {"planes": 50}), "glibc", "--planes 50 --json --allocator malloc"),
+], ids=lambda value: value.name if isinstance(value, Cell) else None)
+def test_a_cell_becomes_a_command_line(built, cell, who, words):
+    program, *rest = simulations.command(built, ROWS[who], cell)
+    assert rest == words.split()
+    assert program == str(RELEASE / ("bench/bare" if cell.workload == "bare" else f"pdes/hmalloc-pdes-{cell.workload}"))
+
+
+def test_ranks_are_started_by_mpirun(built):
+    words = simulations.command(built, ROWS["hmalloc-explicit"], model("B", ranks=2))
+    assert words[0] == "mpirun" and words[words.index("-n") + 1] == "2" and "--ranks" not in words
+
+
+def test_a_campaign_that_is_longer_is_longer_everywhere():
+    for cell in chosen(PARTS, times=3):
+        end = simulations.CONFIGURATIONS[cell.point["config"]]["end"]
+        assert simulations.arguments(cell)[simulations.arguments(cell).index("--end") + 1] == str(3 * end)
+        assert cell.name in {each.name for each in chosen(PARTS)}
+
+
+def test_every_row_has_its_cells_in_its_own_part():
+    for part in PARTS:
+        names = {cell.name for cell in chosen((part,))}
+        assert [row.what for row in targets.rows() if row.part == part and not {row.cell.name, row.base.name} <= names] == []
+
+
+def test_simulations_are_in_the_long_profiles_alone():
+    counts = {profile: sum(cell.family == "simulation" for cell in cells(profile)) for profile in ("quick", "paper", "full")}
+    assert counts["quick"] == 0 < counts["paper"] < counts["full"]
+
+
+def test_all_allocators_run_what_is_about_allocators():
+    everybody = {name for name, row in ROWS.items() if allocators.serves(row, model("A", everybody=True))}
+    assert everybody == set(ROWS) - {"hmalloc-all-shared"}
+    assert [name for name, row in ROWS.items() if allocators.serves(row, model("E"))] == ["hmalloc-explicit"]
+    assert [name for name, row in ROWS.items() if allocators.serves(row, bare("A"))] == ["glibc"]
+    assert all(not cell.only for cell in chosen(PARTS) if cell.name == model("A").name)
+
+
+# ---- Runs. ----------------------------------------------------------------------------------------------------------
+
+
+def test_each_kind_of_allocator_is_told_to_the_program(made_up):
+    results = run(made_up(), [model("B", everybody=True), bare("B")])
+    assert [run.reason for run in results.failures()] == []
+    assert {run.allocator for run in results.campaign.runs if run.cell == model("B").name} == {
+        "glibc", "hmalloc", "hmalloc-explicit", "floor"}
+
+
+def test_a_program_that_allocates_otherwise_does_not_count(made_up):
+    results = run(made_up(explicit="malloc"), [model("B", everybody=True)])
+    (failed,) = results.failures()
+    assert (failed.allocator, failed.status) == ("hmalloc-explicit", store.NOT_LOADED)
+    assert failed.reason == "events came from malloc, not explicit"
+
+
+def test_what_is_compared_is_run_one_after_the_other(made_up):
+    run(made_up(), [cell for config in ("A", "B", "C") for cell in (bare(config), model(config), model(config, 2))], 5)
+    ends = [line.split("--end ")[1].split()[0] for line in made_up.log.read_text().splitlines()[9:]]  # after warming up
+    assert len(ends) == 5 * 9
+    changes = sum(before != after for before, after in zip(ends, ends[1:]))
+    assert changes <= 5 * 3 - 1
+
+
+def test_the_cells_survive_the_database(made_up):
+    results = run(made_up(), [model("E"), model("A", everybody=True)])
+    assert [cell.only for cell in results.campaign.cells] == [("hmalloc-explicit",), ()]
+
+
+def test_what_cannot_be_run_is_left_out(made_up, monkeypatch, capsys):
+    built = made_up()
+    (built.natives / "pdes" / "hmalloc-pdes-pcs").unlink()
+    monkeypatch.setenv("PATH", "/nowhere")
+    able, _ = selection.possible(built, [model("pcs", everybody=True), model("B", ranks=2), bare("B")], Console())
+    assert [cell.name for cell in able] == [bare("B").name]
+    assert capsys.readouterr().out.splitlines() == ["left out: pcs: it is not built",
+                                                    "left out: phold: mpirun is not installed"]
+
+
+# ---- Verdicts. ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ns, verdict", [(100 / 2.2, "reached"), (100 / 2.19, "missed"), (100 / 1.5, "missed"),
+                                         (100 / 1.49, "BELOW THE FLOOR")])
+def test_a_row_against_bare_is_reached_missed_or_below_its_floor(ns, verdict):
+    results = invented({(bare("B").name, "glibc"): 100, (model("B").name, "hmalloc-explicit"): ns})
+    assert verdicts(results)["B, 1 thread", "bare"] == verdict
+
+
+def test_against_bare_the_best_rounds_count():
+    fast = {(cell.name, who): 100.0 for cell in chosen(("bare",)) for who in ROWS}
+    results = invented(fast | {(model("A").name, "hmalloc-explicit"): 50.0}, parts=("bare",))
+    for run in results.campaign.runs:
+        if run.cell == model("A").name and run.round > 1:
+            run.metrics["ns_per_op"] = 90.0
+    assert verdicts(results)["A, 1 thread", "bare"] == "reached"
+
+
+def test_between_allocators_the_median_counts():
+    name = model("B").name
+    results = invented({(name, "floor"): 40, (name, "hmalloc-explicit"): 50})
+    for run in results.campaign.runs:
+        if run.cell == name and run.allocator == "hmalloc-explicit" and run.round == 1:
+            run.metrics["ns_per_op"] = 40.0
+    assert verdicts(results)["B, 1 thread", "floor"] == "missed"
+
+
+@pytest.mark.parametrize("config, peer, verdict", [
+    ("A", 40.0, "reached"), ("A", 39.0, "missed"), ("B", 43.3, "reached"), ("B", 43.0, "missed"),
+    ("mixed", 43.0, "missed"), ("airport", 39.3, "reached")])
+def test_the_best_peer_is_the_measure(config, peer, verdict):
+    name = model(config, 2).name
+    results = invented({(name, "jemalloc"): peer, (name, "mimalloc2"): peer + 1})
+    assert verdicts(results)[f"{config}, 2 threads", targets.BEST_PEER] == verdict
+    (row,) = [judged for row, judged in targets.judged(results)
+              if (row.what, row.base_who) == (f"{config}, 2 threads", targets.BEST_PEER)]
+    assert row.against == "jemalloc (best peer)"
+
+
+@pytest.mark.parametrize("ns, verdict", [(47.9, "reached"), (48.1, "missed")])
+def test_eight_threads_may_cost_a_fifth(ns, verdict):
+    results = invented({(model("C", 8).name, "hmalloc-explicit"): ns})
+    assert verdicts(results)["C, 8 threads over 1", model("C").name] == verdict
+
+
+def test_a_row_whose_number_is_missing_says_so_and_ci_complains():
+    results = invented({(model("A").name, "hmalloc-explicit"): 0, (bare("B").name, "glibc"): 100,
+                        **{(bare(config).name, "glibc"): 100 for config in engine_cells.BARE_CONFIGURATIONS}})
+    assert verdicts(results)["A, 1 thread", "bare"] == "none"
+    assert targets.failures(targets.judged(results)) == ["A, 1 thread: not measured"]
+    assert "| A, 1 thread |  |  | bare |" in table.markdown(results)
+
+
+def test_parts_that_were_not_asked_for_are_no_rows():
+    results = invented({}, parts=("threads",))
+    assert {row.part for row, _ in targets.judged(results)} == {"threads"}
+    assert [line for line in table.markdown(results).splitlines() if line.startswith("## ")] == [
+        "## Threads and ranks", "## Memory", "## Rounds"]
+
+
+def test_a_tightened_memory_target_is_missed():
+    results = invented({})
+    assert {held.verdict for held in targets.memory(results)} == {"reached"}
+    for run in results.campaign.runs:
+        run.metrics["bytes_per_pending"] = 101.0
+    assert {held.verdict for held in targets.memory(results)} == {"missed"}
+
+
+# ---- The table, the exit code. --------------------------------------------------------------------------------------
+
+
+def test_the_table_is_markdown_with_every_row_and_the_probe_beside_it():
+    text = table.markdown(invented({}, noise=0.01))
+    lines = text.splitlines()
+    for row in targets.rows():
+        assert any(line.startswith(f"| {row.what} |") for line in lines), row
+    for line, after in zip(lines, lines[1:]):
+        if line.startswith("|") and after.startswith("|"):
+            assert line.count("|") == after.count("|"), after
+    assert "| 2 | 0.4 | 0.90 | noisy |" in lines
+    assert "nan" not in text and "inf" not in text.split()
+
+
+def test_check_ends_with_one_below_a_floor_and_with_nothing_otherwise(tmp_path, capsys):
+    slow = {(bare(config).name, "glibc"): 200 for config in engine_cells.BARE_CONFIGURATIONS}
+    assert commands.finish(invented(slow), tmp_path / "new" / "table.md", check=True) == 0
+    assert (tmp_path / "new" / "table.md").read_text() == capsys.readouterr().out
+    slow[bare("C").name, "glibc"] = 43
+    assert commands.finish(invented(slow), None, check=False) == 0
+    with pytest.raises(Failure, match=r"C, 1 thread: 1\.07 of bare, the floor is 1\.1") as caught:
+        commands.finish(invented(slow), None, check=True)
+    assert caught.value.code == 1
