@@ -85,8 +85,7 @@ class Report {
   static Report read(const std::vector<std::byte>& bytes);
 
  private:
-  void add(std::string_view name, Number::Kind kind, std::int64_t count, const ExactSum& sum, double least,
-           double most);
+  Number& number(std::string_view name, Number::Kind kind);
   std::vector<Number> numbers_;
 };
 

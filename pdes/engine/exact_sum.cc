@@ -11,8 +11,8 @@ constexpr int kDigitBits = 32;
 constexpr std::int64_t kDigitMask = (std::int64_t{1} << kDigitBits) - 1;
 constexpr int kLeastExponent = -1074;  // of the unit of digit 0, the smallest double
 
-// Each add changes a digit by less than 2^32, so a digit stays below 2^62.
-constexpr std::uint32_t kAddsPerCarry = 1u << 29;
+// An add changes a digit by less than 2^32: a digit stays below 2^61, the sum of two sums below 2^62.
+constexpr std::uint32_t kAddsPerCarry = 1u << 28;
 
 // The nearest double to a sum of digits that are all in [0, 2^32).
 double nearest(const ExactSum::Digits& digits) noexcept {

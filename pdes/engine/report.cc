@@ -19,6 +19,16 @@ void check_finite(std::string_view name, double value) {
     throw Error("statistic '" + std::string(name) + "': " + std::to_string(value) + " is not a finite number");
 }
 
+// Modulo 2^64, so that no order of additions overflows.
+void add_count(Report::Number& to, std::int64_t count) noexcept {
+  to.count = static_cast<std::int64_t>(static_cast<std::uint64_t>(to.count) + static_cast<std::uint64_t>(count));
+}
+
+void add_extremes(Report::Number& to, double least, double most) noexcept {
+  to.least = std::min(to.least, least);
+  to.most = std::max(to.most, most);
+}
+
 std::uint64_t digest_of(const Report::Number& number) noexcept {
   std::uint64_t digest = number.name.size() + 1;
   const auto fold = [&](std::uint64_t word) { digest = mix(digest ^ word); };
@@ -46,17 +56,17 @@ static_assert(std::has_unique_object_representations_v<ExactSum::Digits> &&
 
 bool is_valid(const Written& written) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 32;
+  const auto last = written.digits.end() - 1;
   const bool empty = written.least == kInfinity && written.most == -kInfinity;
   return written.kind <= static_cast<std::uint32_t>(Report::Number::Kind::tally) &&
          (empty || (std::isfinite(written.least) && std::isfinite(written.most) && written.least <= written.most)) &&
-         std::all_of(written.digits.begin(), written.digits.end() - 1,
-                     [](std::int64_t digit) { return digit >= 0 && digit < kLimit; });
+         std::all_of(written.digits.begin(), last, [](std::int64_t digit) { return digit >= 0 && digit < kLimit; }) &&
+         *last >= -kLimit && *last < kLimit;
 }
 
 }  // namespace
 
-void Report::add(std::string_view name, Number::Kind kind, std::int64_t count, const ExactSum& sum, double least,
-                 double most) {
+Report::Number& Report::number(std::string_view name, Number::Kind kind) {
   auto at = std::find_if(numbers_.begin(), numbers_.end(), [&](const Number& n) { return n.name == name; });
   if (at == numbers_.end()) {
     at = numbers_.emplace(at);
@@ -64,30 +74,34 @@ void Report::add(std::string_view name, Number::Kind kind, std::int64_t count, c
     at->kind = kind;
   }
   if (at->kind != kind) throw Error("statistic '" + std::string(name) + "' is used for two kinds of numbers");
-  at->count = static_cast<std::int64_t>(static_cast<std::uint64_t>(at->count) + static_cast<std::uint64_t>(count));
-  at->sum.add(sum);
-  at->least = std::min(at->least, least);
-  at->most = std::max(at->most, most);
+  return *at;
 }
 
 void Report::count(std::string_view name, std::int64_t value) {
-  add(name, Number::Kind::count, value, {}, kInfinity, -kInfinity);
+  add_count(number(name, Number::Kind::count), value);
 }
 
 void Report::sum(std::string_view name, double value) {
   check_finite(name, value);
-  ExactSum sum;
-  sum.add(value);
-  add(name, Number::Kind::sum, 0, sum, kInfinity, -kInfinity);
+  number(name, Number::Kind::sum).sum.add(value);
 }
 
 void Report::tally(std::string_view name, const Tally& tally) {
   check_finite(name, tally.sum());
-  ExactSum sum;
-  sum.add(tally.sum());
+  Number& to = number(name, Number::Kind::tally);
+  add_count(to, static_cast<std::int64_t>(tally.count()));
+  to.sum.add(tally.sum());
   // + 0.0 makes -0.0 a 0.0: of two equal extremes it must not matter which came first.
-  add(name, Number::Kind::tally, static_cast<std::int64_t>(tally.count()), sum, tally.least() + 0.0,
-      tally.most() + 0.0);
+  add_extremes(to, tally.least() + 0.0, tally.most() + 0.0);
+}
+
+void Report::merge(const Report& other) {
+  for (const Number& from : other.numbers_) {
+    Number& to = number(from.name, from.kind);
+    add_count(to, from.count);
+    to.sum.add(from.sum);
+    add_extremes(to, from.least, from.most);
+  }
 }
 
 const Report::Number* Report::find(std::string_view name) const noexcept {
@@ -98,10 +112,6 @@ const Report::Number* Report::find(std::string_view name) const noexcept {
 const Report::Number& Report::at(std::string_view name) const {
   if (const Number* number = find(name)) return *number;
   throw Error("no statistic is named '" + std::string(name) + "'");
-}
-
-void Report::merge(const Report& other) {
-  for (const Number& n : other.numbers_) add(n.name, n.kind, n.count, n.sum, n.least, n.most);
 }
 
 std::uint64_t Report::digest() const noexcept {
@@ -134,8 +144,8 @@ Report Report::read(const std::vector<std::byte>& bytes) {
     const std::string name(reinterpret_cast<const char*>(bytes.data() + at), written.name_size);
     at += written.name_size;
     if (report.find(name) != nullptr) refuse();
-    report.add(name, Number::Kind{static_cast<std::uint8_t>(written.kind)}, written.count,
-               ExactSum::of(written.digits), written.least, written.most);
+    report.numbers_.push_back({name, Number::Kind{static_cast<std::uint8_t>(written.kind)}, written.count,
+                               ExactSum::of(written.digits), written.least, written.most});
   }
   return report;
 }
