@@ -41,13 +41,13 @@ class Channel {
   void publish() noexcept { published_.store(written_, std::memory_order_release); }
   std::size_t bytes() const noexcept { return chunks_ * sizeof(Chunk); }
 
-  // Consumer.  Calls take(item) for all that was published; returns how many.
+  // Consumer.  Calls take(item) for all that was published; returns how many.  What throws counts as taken.
   template <class Take>
   std::size_t drain(Take&& take) {
     const std::uint64_t begin = read_, end = published_.load(std::memory_order_acquire);
-    for (; read_ != end; ++read_) {
+    while (read_ != end) {
       if (read_ % kChunk == 0 && read_ != 0) leave();
-      take(current_->items[read_ % kChunk]);
+      take(current_->items[read_++ % kChunk]);
     }
     return static_cast<std::size_t>(end - begin);
   }

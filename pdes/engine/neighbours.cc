@@ -1,7 +1,227 @@
+// Asynchronous conservative synchronisation (Chandy and Misra 1979, Bryant 1977) in shared memory: instead of null
+// messages each thread has a clock that others read.  A thread executes what lies less than the lookahead above the
+// clocks of those that may send to it.
+//
+// One round of a thread:
+//   read     the clocks, then the channels: what is sent after the clock was read lies beyond the bound
+//   execute  a few events, so that others soon learn of it
+//   publish  what was sent, then the own clock
+//
+// Time in which nothing happens would be crept through by the lookahead.  Who has crept for long calls all threads to a
+// meeting, which finds the earliest event anywhere and so raises all clocks.  The run ends at such a meeting too.
+#include "engine/neighbours.h"
+
+#include <algorithm>
+#include <cmath>
+
 #include "engine/team.h"
 
 namespace pdes {
+namespace {
 
-void run_neighbours(Team& team, unsigned thread) { run_windows(team, thread); }
+constexpr std::size_t kSlice = 32;         // events between two looks at the clocks
+constexpr std::uint64_t kLookEvery = 128;  // rounds between two check points
+constexpr double kMostPatience = 1024;     // lookaheads
+
+class Follower {
+ public:
+  Follower(Team& team, unsigned thread)
+      : team_(team), shared_(*team.neighbourhood), thread_(thread), own_(*team.partitions[thread]),
+        clock_(shared_.clocks[thread]), bed_(shared_.beds[thread]) {}
+
+  void run() {
+    for (Rendezvous::Word all = begin(); all.flags == 0 && all.least < team_.world.end; all = meet()) {
+      jump(all.least);
+      while (!shared_.is_called(met_)) round();
+    }
+  }
+
+ private:
+  struct Source {
+    std::uint32_t thread;
+    const Clock* clock;
+    Channel<Key>* channel;
+  };
+  struct Sink {
+    std::vector<Key>* outbox;
+    Channel<Key>* channel;
+    Bed* bed;
+  };
+
+  // What LPs sent when they started, to anybody and for any time, has been met for already.
+  Rendezvous::Word begin() {
+    attempt([&] {
+      own_.send_into(1);
+      for (auto& other : team_.partitions) own_.receive(other->outboxes[0][thread_]);
+      own_.pending.start();
+      declare();
+    });
+    Rendezvous::Word all = reduce();
+    for (unsigned from = 0; from < team_.threads(); ++from)
+      if (auto& row = shared_.to[from]; !row.empty() && row[thread_] != nullptr)
+        sources_.push_back({from, &shared_.clocks[from], row[thread_].get()});
+    return all;
+  }
+
+  // Makes channels to the threads of all LPs that ours may send to.
+  void declare() {
+    own_.reaches.assign(team_.threads(), false);
+    for (LpId id = 0; id < team_.world.population; ++id) {
+      if (team_.world.owner[id] != thread_) continue;
+      if (team_.neighbours) team_.neighbours(id, [&](LpId to) { reach(id, to); });
+      else own_.reaches.assign(team_.threads(), true);
+    }
+    auto& row = shared_.to[thread_];
+    row.resize(team_.threads());
+    for (unsigned to = 0; to < team_.threads(); ++to) {
+      if (to == thread_ || !own_.reaches[to]) continue;
+      row[to] = std::make_unique<Channel<Key>>();
+      sinks_.push_back({&own_.outboxes[1][to], row[to].get(), &shared_.beds[to]});
+    }
+  }
+
+  void reach(LpId from, LpId to) {
+    if (to >= team_.world.population)
+      throw Error("LP " + std::to_string(from) + " has LP " + std::to_string(to) + " as neighbour: there are only " +
+                  std::to_string(team_.world.population) + " LPs");
+    own_.reaches[team_.world.owner[to]] = true;
+  }
+
+  void round() {
+    const Source* slowest = nullptr;
+    const Time seen = slowest_clock(slowest);
+    const Time bound = std::min(std::max(seen, floor_) + team_.world.lookahead, team_.world.end);
+    const std::uint64_t before = own_.counts.executed;
+    bool done = true;
+    attempt([&] {
+      if (rounds_++ % kLookEvery == 0) look();
+      drain();
+      done = own_.run_until(bound, kSlice);
+      publish();
+    });
+    if (team_.asked_to_stop()) flags_ |= kStopped;
+    if (flags_ != 0) return shared_.call(met_);
+    raise(done ? bound : own_.now);
+    if (own_.counts.executed != before) busy_ = clock_.own();
+    if (!done) return;
+    if (clock_.own() - busy_ > patience_ * team_.world.lookahead) return shared_.call(met_);
+    wait(slowest, seen);
+  }
+
+  Time slowest_clock(const Source*& slowest) const noexcept {
+    Time least = kNever;
+    for (const Source& source : sources_) {
+      const Time clock = source.clock->read();
+      if (clock >= least) continue;
+      least = clock;
+      slowest = &source;
+    }
+    return least;
+  }
+
+  void raise(Time time) noexcept {
+    if (!(time > clock_.own())) return;
+    clock_.raise(time);
+    ++own_.windows;
+    for (const Sink& sink : sinks_) sink.bed->raised(thread_, time);
+  }
+
+  // Until the slowest clock has risen above what we saw.  Asleep, until it has reached ours: then there is work for a
+  // while, and the thread whose clock is behind all others never sleeps.
+  void wait(const Source* slowest, Time seen) {
+    const bool ended = clock_.own() >= team_.world.end;
+    if (ended && shared_.least_clock() >= team_.world.end) return shared_.call(met_);
+    const auto news = [&](Time wanted) {
+      return shared_.is_called(met_) || (!ended && slowest->clock->read() >= wanted);
+    };
+    const Time next = std::nextafter(seen, kNever);
+    if (news(next)) return;
+    const Stopwatch watch(&own_.blocked_s);
+    if (came_true(team_.rendezvous.patience(), [&] { return news(next); })) return;
+    const Time wanted = std::max(next, clock_.own());
+    bed_.lie_down(ended ? Bed::kNobody : slowest->thread, wanted);
+    if (news(wanted)) bed_.get_up();
+    else bed_.sleep();
+    if (thread_ == 0) rounds_ = 0;  // woken to look, perhaps
+  }
+
+  // Progress is told by the first thread, even if it has nothing else to do.
+  void look() {
+    team_.check_point(thread_, shared_.least_clock(), 0);
+    if (thread_ != 0) shared_.beds[0].wake();
+  }
+
+  void drain() {
+    for (const Source& source : sources_) source.channel->drain([&](const Key& key) { own_.pending.push(key); });
+  }
+
+  // Backwards, so that an exception leaves every event in one place; their order means nothing.
+  void publish() {
+    for (const Sink& sink : sinks_) {
+      if (sink.outbox->empty()) continue;
+      for (; !sink.outbox->empty(); sink.outbox->pop_back()) sink.channel->push(sink.outbox->back());
+      sink.channel->publish();
+    }
+  }
+
+  // When all have published and met, all that is on its way can be received; then the least is of all events there are.
+  Rendezvous::Word meet() {
+    attempt([&] { publish(); });
+    team_.rendezvous.meet(thread_, {0, 0}, &own_.blocked_s);
+    attempt([&] { drain(); });
+    ++met_;
+    return reduce();
+  }
+
+  Rendezvous::Word reduce() {
+    const Rendezvous::Word mine{own_.pending.lower_bound(), flags_};
+    const Rendezvous::Word all = team_.rendezvous.meet(thread_, mine, &own_.blocked_s);
+    if (thread_ == 0) team_.conclude(all);
+    return all;
+  }
+
+  // Meetings are dear where others are busy, and save much where nobody is.
+  void jump(Time least) {
+    const bool worth = least - clock_.own() > team_.world.lookahead;
+    patience_ = worth ? std::max(patience_ / 2, 1.0) : std::min(patience_ * 2, kMostPatience);
+    floor_ = least;
+    raise(least);
+    busy_ = clock_.own();
+  }
+
+  template <class Work>
+  void attempt(Work&& work) {
+    try {
+      work();
+    } catch (...) {
+      team_.note_failure(thread_);
+      flags_ |= kFailed;
+    }
+  }
+
+  Team& team_;
+  Neighbourhood& shared_;
+  const std::uint32_t thread_;
+  Partition& own_;
+  Clock& clock_;
+  Bed& bed_;
+  std::vector<Source> sources_;
+  std::vector<Sink> sinks_;
+  Time floor_ = 0;        // of all clocks, since the last meeting
+  Time busy_ = 0;         // clock at the last event
+  double patience_ = 16;  // lookaheads to creep through before a meeting
+  std::uint64_t rounds_ = 0;
+  std::uint32_t met_ = 0, flags_ = 0;
+};
+
+}  // namespace
+
+Time Neighbourhood::least_clock() const noexcept {
+  Time least = kNever;
+  for (const Clock& clock : clocks) least = std::min(least, clock.read());
+  return least;
+}
+
+void run_neighbours(Team& team, unsigned thread) { Follower(team, thread).run(); }
 
 }  // namespace pdes

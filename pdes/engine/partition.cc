@@ -173,8 +173,16 @@ void Partition::refuse(const Lp& from, LpId to, Time delay, std::uint16_t type) 
 }
 
 void Partition::refuse_priority(const Lp& from, Priority priority) const {
-  throw Error("LP " + std::to_string(from.id) + " sends with priority " + std::to_string(priority) + ": the last is " +
+  throw Error("LP " + std::to_string(from.id) + " (" + world.class_of(from.id).name + ") sends with priority " + std::to_string(priority) + ": the last is " +
               std::to_string(kLastPriority));
+}
+
+void Partition::refuse_route(const Lp& from, const Key& key) {
+  LpId to = key.event->destination;
+  release(key.event);
+  throw Error("LP " + std::to_string(from.id) + " (" + world.class_of(from.id).name + ") sends to LP " +
+              std::to_string(to) + " at time " + text_of(now) + ": it is not among the neighbours it declared, nor " +
+              "on the thread of any neighbour of that thread");
 }
 
 void Partition::no_memory() const {

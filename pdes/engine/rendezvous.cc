@@ -6,44 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <climits>
 
 namespace pdes {
 namespace {
-
-// With a CPU for each thread the others come soon: 1000 pauses are 10 to 50 us.  Then the machine has something else
-// to do, perhaps for milliseconds.
-constexpr Epoch::Patience kRoomy{1000, 0};
-// Without, whoever we wait for may need this CPU: let it run.  Twenty yields are some 10 us, less than a sleeper takes
-// to wake on a virtual machine.
-constexpr Epoch::Patience kCrowded{5, 20};
-
-void pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("isb");  // about as long as x86's pause; yield does nothing on most cores
-#endif
-}
-
-// Adds the time it lives to a sum, if there is one.
-class Stopwatch {
- public:
-  explicit Stopwatch(double* seconds) noexcept : seconds_(seconds) {
-    if (seconds_ != nullptr) start_ = std::chrono::steady_clock::now();
-  }
-  ~Stopwatch() {
-    if (seconds_ != nullptr)
-      *seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  double* seconds_;
-  std::chrono::steady_clock::time_point start_;
-};
 
 Rendezvous::Word both(Rendezvous::Word a, Rendezvous::Word b) noexcept {
   return {std::min(a.least, b.least), a.flags | b.flags};
@@ -58,14 +24,7 @@ unsigned allowed_cpus() noexcept {
 }
 
 void Epoch::wait(std::uint32_t old, Patience patience) noexcept {
-  for (unsigned i = 0; i < patience.polls; ++i) {
-    if (is_past(old)) return;
-    pause();
-  }
-  for (unsigned i = 0; i < patience.yields; ++i) {
-    if (is_past(old)) return;
-    sched_yield();
-  }
+  if (came_true(patience, [&] { return is_past(old); })) return;
   while (!is_past(old)) sleep(old);
 }
 
@@ -96,7 +55,7 @@ Rendezvous::Word Rendezvous::meet_all(Slot& own, Word mine, double* blocked_s) n
   for (Slot& slot : slots_) {
     if (!slot.epoch.is_past(before)) {
       const Stopwatch watch(blocked_s);
-      slot.epoch.wait(before, kRoomy);
+      slot.epoch.wait(before, patience());
     }
     all = both(all, slot.words[parity]);
   }
@@ -110,7 +69,7 @@ Rendezvous::Word Rendezvous::meet_last(Slot& own, Word mine, double* blocked_s) 
   // Release our word, acquire those of all who came before.
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < slots_.size()) {
     const Stopwatch watch(blocked_s);
-    meeting_.wait(before, kCrowded);
+    meeting_.wait(before, patience());
     return result_;
   }
   Word all = mine;

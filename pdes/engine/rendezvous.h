@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/waiting.h"
 #include "pdes/event.h"
 
 namespace pdes {
@@ -31,10 +32,7 @@ class Epoch {
 
   // By anybody.  Acquire: the other half of advance.
   bool is_past(std::uint32_t old) const noexcept { return (word_.load(std::memory_order_acquire) & ~kAsleep) != old; }
-  // Returns when it is past old: polls a while, yields a few times, sleeps.
-  struct Patience {
-    unsigned polls, yields;
-  };
+  // Returns when it is past old.
   void wait(std::uint32_t old, Patience patience) noexcept;
 
  private:
@@ -55,6 +53,8 @@ class Rendezvous {
 
   // The smallest least and the or of all flags.  Adds to blocked_s, if not null, the seconds spent waiting.
   Word meet(unsigned thread, Word mine, double* blocked_s = nullptr) noexcept;
+  // How long to poll for another of these threads.
+  Patience patience() const noexcept { return crowded_ ? kCrowded : kRoomy; }
 
  private:
   // Written by its thread, polled by all others.  The words of two meetings: a fast thread may be at the next one while

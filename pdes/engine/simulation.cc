@@ -87,8 +87,9 @@ LpId Simulation::add_class(LpClass added, std::vector<EventType> types, const ch
   world.types = std::move(types);
   added.first = world.population;
   world.population += added.count;
+  LpId first = added.first;
   if (added.count > 0) world.classes.push_back(std::move(added));
-  return world.population - world.classes.back().count;
+  return first;
 }
 
 namespace {
@@ -146,7 +147,7 @@ Result Simulation::run(Ranks* ranks) {
   inside_->result = harvest(team);
   for (auto& partition : team.partitions)
     if (partition->failure != nullptr) std::rethrow_exception(partition->failure);
-  if (team.failed) throw Error("the run failed on another rank");
+  if (team.failed) throw OtherRankFailed("the run failed on another rank");
   return inside_->result;
 }
 

@@ -19,11 +19,18 @@ Team::Team(const Options& how, World all, Ranks* others, std::atomic<bool>& aske
     partitions.push_back(
         std::make_unique<Partition>(world, options, world.first_partition + i, rank_count * how.threads));
   if (ranks != nullptr) exchange = std::make_unique<Exchange>(*this, *ranks);
+  if (options.sync == Sync::neighbours) neighbourhood = std::make_unique<Neighbourhood>(how.threads);
 }
 
 // Blocks of the private free lists travel between threads: all events go before the first list does.
 Team::~Team() {
   for (auto& partition : partitions) partition->discard_events();
+}
+
+void Team::conclude(Rendezvous::Word all) {
+  stopped = (all.flags & kStopped) != 0;
+  failed = (all.flags & kFailed) != 0;
+  reached = std::min(all.least, world.end);
 }
 
 void Team::check_point(unsigned thread, Time now, Time window) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/exchange.h"
+#include "engine/neighbours.h"
 #include "engine/rendezvous.h"
 #include "pdes/mpi.h"
 #include "pdes/options.h"
@@ -58,8 +59,13 @@ struct Team {
   void check_point(unsigned thread, Time now, Time window);
   // Whether somebody called stop().
   bool asked_to_stop() const noexcept { return stop.load(std::memory_order_relaxed); }
-  // To be called in a catch block: keeps the exception for the end.
-  void note_failure(unsigned thread) noexcept { partitions[thread]->failure = std::current_exception(); }
+  // To be called in a catch block: keeps the first exception for the end.
+  void note_failure(unsigned thread) noexcept {
+    auto& failure = partitions[thread]->failure;
+    if (failure == nullptr) failure = std::current_exception();
+  }
+  // By the first thread: how the run ended, as the last meeting found it.
+  void conclude(Rendezvous::Word all);
 
   Options options;
   World world;
@@ -67,6 +73,7 @@ struct Team {
   std::vector<std::unique_ptr<Partition>> partitions;  // of this rank
   std::vector<Gauge> gauges;
   Rendezvous rendezvous;
+  std::unique_ptr<Neighbourhood> neighbourhood;        // with Sync::neighbours
   std::atomic<bool>& stop;
   std::function<void(const Progress&)> on_progress;
   Simulation::Neighbours neighbours;

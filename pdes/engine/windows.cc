@@ -31,10 +31,7 @@ class Windows {
       if (all.flags != 0 || !(all.least < team_.world.end)) break;
       execute(team_.alone() ? kNever : all.least + team_.world.lookahead, all.least);
     }
-    if (thread_ != 0) return;
-    team_.stopped = (all.flags & kStopped) != 0;
-    team_.failed = (all.flags & kFailed) != 0;
-    team_.reached = std::min(all.least, team_.world.end);
+    if (thread_ == 0) team_.conclude(all);
   }
 
  private:

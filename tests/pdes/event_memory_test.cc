@@ -1,0 +1,70 @@
+#include "pdes/event_memory.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace pdes {
+namespace {
+
+struct Case {
+  Allocator allocator;
+  Blocks blocks;
+};
+class EventMemoryOf : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Cases, EventMemoryOf,
+                         testing::Values(Case{Allocator::hmalloc, Blocks::automatic},
+                                         Case{Allocator::hmalloc, Blocks::dense}, Case{Allocator::hmalloc, Blocks::lines},
+                                         Case{Allocator::malloc, Blocks::automatic},
+                                         Case{Allocator::free_list, Blocks::automatic}));
+
+constexpr std::size_t kSizes[] = {8, 9, 16, 24, 63, 64, 65, 200, 1024, 1032, 5000, 32768};
+
+TEST_P(EventMemoryOf, BlocksDoNotOverlapAndCountsComeBackToZero) {
+  EventMemory memory(GetParam().allocator, GetParam().blocks);
+  std::vector<std::pair<Event*, std::size_t>> events;
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i < 2000; ++i) {
+      std::size_t size = kSizes[i % std::size(kSizes)];
+      Event* event = memory.allocate(size);
+      ASSERT_NE(event, nullptr);
+      std::memset(event->payload(), static_cast<int>(i & 0xff), size - sizeof(Event));
+      events.emplace_back(event, size);
+    }
+    EXPECT_GT(memory.held(), 0);
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      auto* bytes = static_cast<unsigned char*>(events[i].first->payload());
+      for (std::size_t k = 0; k < events[i].second - sizeof(Event); ++k) ASSERT_EQ(bytes[k], i & 0xff);
+      memory.release(events[i].first, events[i].second);
+    }
+    events.clear();
+    EXPECT_EQ(memory.held(), 0);
+  }
+}
+
+TEST_P(EventMemoryOf, AnotherThreadMayRelease) {
+  EventMemory memory(GetParam().allocator, GetParam().blocks), other(GetParam().allocator, GetParam().blocks);
+  for (int round = 0; round < 10; ++round) {
+    std::vector<Event*> events;
+    for (int i = 0; i < 1000; ++i) events.push_back(memory.allocate(48));
+    std::thread([&] {
+      for (Event* event : events) other.release(event, 48);
+      for (Event*& event : events) event = other.allocate(48);
+    }).join();
+    for (Event* event : events) memory.release(event, 48);
+  }
+  EXPECT_EQ(memory.held() + other.held(), 0);
+}
+
+TEST(EventMemory, LinesAreLines) {
+  EventMemory memory(Allocator::hmalloc, Blocks::lines);
+  Event* event = memory.allocate(16);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(event) % 64, 0u);
+  EXPECT_EQ(memory.held(), 64);
+  memory.release(event, 16);
+}
+
+}  // namespace
+}  // namespace pdes

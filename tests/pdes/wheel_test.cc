@@ -1,0 +1,133 @@
+#include "pdes/wheel.h"
+
+#include <gtest/gtest.h>
+
+#include <queue>
+
+#include "keys.h"
+
+namespace pdes {
+namespace {
+
+struct Later {
+  bool operator()(const Key& a, const Key& b) const { return b < a; }
+};
+using Oracle = std::priority_queue<Key, std::vector<Key>, Later>;
+
+// Holds a population while time goes on, in windows of different length, and compares with the standard's heap.
+void hold(Wheel& wheel, test::Shape shape, std::size_t population, std::size_t events, Time window) {
+  std::mt19937_64 random(population + events);
+  Oracle oracle;
+  std::uint32_t sequence = 0;
+  auto send = [&](Time now) {
+    Key key{now + test::delay(shape, random), tie_of(0, static_cast<LpId>(random() % 100), sequence++), nullptr};
+    wheel.push(key);
+    oracle.push(key);
+  };
+  for (std::size_t i = 0; i < population; ++i) send(0);
+  wheel.start();
+  ASSERT_TRUE(wheel.is_valid());
+  std::size_t done = 0;
+  while (done < events) {
+    Time bound = wheel.lower_bound();
+    ASSERT_LE(bound, oracle.top().time);
+    bound += window;
+    while (const Key* least = wheel.least(bound)) {
+      Key key = *least;
+      wheel.take(least);
+      ASSERT_EQ(key.tie, oracle.top().tie) << "after " << done << " events";
+      oracle.pop();
+      send(key.time);
+      ++done;
+      ASSERT_TRUE(done % 97 != 0 || wheel.is_valid()) << "after " << done << " events";
+      if (done >= events) break;
+    }
+  }
+  EXPECT_EQ(wheel.size(), population);
+}
+
+class WheelHolds : public testing::TestWithParam<test::Shape> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, WheelHolds, testing::ValuesIn(test::kShapes));
+
+TEST_P(WheelHolds, FewKeys) {
+  Wheel wheel(Queue::wheel, 0.1);
+  hold(wheel, GetParam(), 3, 2000, 0.1);
+}
+TEST_P(WheelHolds, ManyKeys) {
+  Wheel wheel(Queue::wheel, 0.1);
+  hold(wheel, GetParam(), 5000, 20000, 0.1);
+}
+TEST_P(WheelHolds, WithoutALookahead) {
+  Wheel wheel(Queue::wheel, 0);
+  hold(wheel, GetParam(), 2000, 10000, 1e-4);
+}
+TEST_P(WheelHolds, AsAHeap) {
+  Wheel wheel(Queue::heap, 0.1);
+  hold(wheel, GetParam(), 1000, 5000, 0.1);
+  EXPECT_EQ(wheel.width(), 0);
+}
+
+TEST(Wheel, LongGapsAreNotSteppedThrough) {
+  Wheel wheel(Queue::wheel, 1e-3);
+  for (int i = 0; i < 60; ++i) wheel.push({std::ldexp(1.0, i), static_cast<std::uint64_t>(i), nullptr});
+  wheel.start();
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    const Key* least = wheel.least(kNever);
+    ASSERT_NE(least, nullptr);
+    EXPECT_EQ(least->tie, i);
+    wheel.take(least);
+  }
+  EXPECT_EQ(wheel.least(kNever), nullptr);
+  EXPECT_EQ(wheel.lower_bound(), kNever);
+}
+
+// Windows far below the next key must come to it in a few steps.
+TEST(Wheel, TheLowerBoundReachesTheNextKey) {
+  Wheel wheel(Queue::wheel, 1e-3);
+  wheel.push({1e-3, 0, nullptr});
+  for (int i = 0; i < 100; ++i) wheel.push({1e6 + i * 1e-5, static_cast<std::uint64_t>(i + 1), nullptr});
+  wheel.start();
+  wheel.take(wheel.least(kNever));
+  int steps = 0;
+  while (wheel.least(wheel.lower_bound() + 1e-3) == nullptr) ASSERT_LT(++steps, 10);
+}
+
+TEST(Wheel, AWrongWidthIsMended) {
+  Wheel wheel(Queue::wheel, 0);
+  hold(wheel, test::Shape::one, 1, 1, 1);  // tells nothing of the width
+  std::mt19937_64 random(1);
+  for (std::uint64_t i = 0; i < 20000; ++i) wheel.push({1 + test::delay(test::Shape::uniform, random), i, nullptr});
+  double width = wheel.width();
+  for (std::uint64_t i = 0; i < 100000; ++i) {
+    Key key = *wheel.least(kNever);
+    wheel.take(wheel.least(kNever));
+    wheel.push({key.time + 0.01 + test::delay(test::Shape::uniform, random), i, nullptr});
+  }
+  EXPECT_GT(wheel.retunings(), 0u);
+  EXPECT_NE(wheel.width(), width);
+  EXPECT_TRUE(wheel.is_valid());
+}
+
+TEST(Wheel, MemoryComesBackAfterABurst) {
+  Wheel wheel(Queue::wheel, 0.1);
+  wheel.start();
+  for (std::uint64_t i = 0; i < 500000; ++i) wheel.push({1 + 1e-5 * static_cast<double>(i), i, nullptr});
+  std::size_t most = wheel.bytes();
+  EXPECT_LT(most, 500000u * 40);
+  while (const Key* least = wheel.least(kNever)) wheel.take(least);
+  EXPECT_LT(wheel.bytes(), most / 4);
+}
+
+TEST(Wheel, DrainGivesEveryKeyOnce) {
+  Wheel wheel(Queue::wheel, 0.1);
+  for (const Key& key : test::keys(test::Shape::exponential, 1000, 5)) wheel.push(key);
+  wheel.start();
+  for (int i = 0; i < 10; ++i) wheel.take(wheel.least(kNever));
+  wheel.push({0, 12345, nullptr});  // late
+  EXPECT_EQ(wheel.drain().size(), 991u);
+  EXPECT_EQ(wheel.size(), 0u);
+  EXPECT_EQ(wheel.least(kNever), nullptr);
+}
+
+}  // namespace
+}  // namespace pdes
