@@ -1,22 +1,23 @@
 // Run by mpirun (mpi_test.py): exchanges of messages of every size, with votes; gather and broadcast.  Each byte of a
 // message follows from who sent it to whom in which window.  Or one of the ways to fail:
-//   mpi_ranks [check WINDOWS | bench WINDOWS BYTES | forever | leave | throw | abort | busy SECONDS]
+//   mpi_ranks [check WINDOWS | bench WINDOWS BYTES | forever | leave | throw | abort | stop | busy SECONDS]
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <iterator>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
 #include "pdes/mpi.h"
+
+extern "C" int MPI_Initialized(int*);
 
 namespace {
 
@@ -129,12 +130,13 @@ void fail(pdes::Ranks& ranks, const std::string& how, double seconds) {
     ranks.broadcast(nothing);
   }
   exchange(ranks);
+  if (how == "stop" && last) std::raise(SIGSTOP);
 }
 
-// MPI starts some of its own.
-std::ptrdiff_t threads() {
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return std::distance(begin(tasks), end(tasks));
+bool mpi_runs() {
+  int runs = 0;
+  MPI_Initialized(&runs);
+  return runs != 0;
 }
 
 }  // namespace
@@ -144,7 +146,7 @@ int main(int argc, char** argv) try {
   const std::string what = argc > 1 ? argv[1] : "check";
   const double number = argc > 2 ? std::atof(argv[2]) : 100;
   if (!ranks)
-    std::printf("no ranks, %td threads\n", threads());
+    std::printf("no ranks, %s\n", mpi_runs() ? "but MPI" : "no MPI");
   else if (what == "check")
     check(*ranks, static_cast<unsigned>(number));
   else if (what == "bench")

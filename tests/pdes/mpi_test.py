@@ -52,8 +52,8 @@ def test_ranks_of_one_machine_share_its_cpus():
 
 def test_a_process_alone_does_not_start_mpi():
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMIX_", "PMI_"))}
-    assert subprocess.run([PROGRAM], env=plain, capture_output=True, text=True).stdout == "no ranks, 1 threads\n"
-    assert run(1).stdout.strip() == "no ranks, 1 threads"
+    assert subprocess.run([PROGRAM], env=plain, capture_output=True, text=True).stdout == "no ranks, no MPI\n"
+    assert run(1).stdout.strip() == "no ranks, no MPI"
 
 
 def test_a_killed_rank_ends_the_job():
@@ -70,6 +70,12 @@ def test_a_stopped_rank_ends_the_job():
         output, _ = job.communicate(timeout=20)
     assert job.returncode != 0
     assert "pdes: rank 0 of 2: rank 1 gave no sign of life for 2 s (HMALLOC_PDES_RANK_TIMEOUT)" in output
+
+
+def test_a_rank_that_stops_at_the_very_end_ends_the_job():
+    done = run(2, "stop", limit="2", within=20)
+    assert done.returncode != 0
+    assert "pdes: rank 0 of 2: rank 1 gave no sign of life for 2 s" in done.stderr
 
 
 @pytest.mark.parametrize("how", ["leave", "throw"])
