@@ -52,7 +52,7 @@ def bench(tmp_path):
 
     def command(*arguments) -> list[str]:
         words = [str(argument) for argument in arguments]
-        if words[:1] and words[0] not in ("list", "compare", "-h") and "--db" not in words:
+        if words[:1] and words[0] not in ("list", "compare", "plot", "-h") and "--db" not in words:
             words += ["--db", str(tmp_path / "lab.db")]
         return [sys.executable, "-I", "-B", str(ROOT / "lab"), "--library", str(RELEASE / "libhmalloc.so"),
                 "--measurer", str(RELEASE / "hmalloc-measure"), "bench", *words]

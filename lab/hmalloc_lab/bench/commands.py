@@ -148,6 +148,16 @@ def export_command(context: typer.Context, out: Annotated[Path, typer.Option("--
     _console().print(f"Written into {out}", soft_wrap=True)
 
 
+@app.command("plot", context_settings=_SETTINGS)
+def plot_command(series: Path, wants_help: Help = False,
+                 out: Annotated[Path | None, typer.Option("-o", "--out")] = None) -> None:
+    from ..page import simulation
+
+    path = out or series.with_suffix(".html")
+    simulation.write(simulation.read(series), series.stem, path)
+    _console().print(f"Plots: {path}", soft_wrap=True)
+
+
 @app.command("compare", context_settings=_SETTINGS)
 def compare_command(
         old: Path, new: Path, wants_help: Help = False,

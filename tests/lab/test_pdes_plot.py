@@ -1,0 +1,98 @@
+"""hmalloc bench plot: the time series of a simulation, made up here, as pictures."""
+
+import csv
+import json
+import re
+
+import pytest
+from hmalloc_lab.errors import Failure
+from hmalloc_lab.page import simulation
+
+THREADS = 3
+
+
+def point(at: int, window: float = 0.1) -> dict:
+    return {"wall_s": at * 0.1, "now": at * 2.5, "percent": at * 5.0, "events": at * 1000, "events_per_s": 10_000.0 + at,
+            "window": window * at, "windows": at * 7, "pending": 8192 - at, "bytes": 500_000 + at,
+            "blocked": [0.1 * thread for thread in range(THREADS)], "thread_events": [at * 300] * THREADS}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(points, name="run.jsonl"):
+        path = tmp_path / name
+        with path.open("w", newline="") as file:
+            if name.endswith(".jsonl"):
+                file.writelines(json.dumps(each) + "\n" for each in points)
+            else:
+                flat = [{f"{name}{end}": value for name, values in each.items() for end, value in (
+                    [(f"_{i}", one) for i, one in enumerate(values)] if isinstance(values, list) else [("", values)])}
+                    for each in points]
+                rows = csv.DictWriter(file, flat[0].keys(), lineterminator="\n")
+                rows.writeheader()
+                rows.writerows(flat)
+        return path
+
+    return written
+
+
+POINTS = [point(at) for at in range(20)]
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.csv"])
+def test_both_formats_say_the_same(write, name):
+    series = simulation.read(write(POINTS, name))
+    assert series.numbers["bytes"] == [500_000 + at for at in range(20)]
+    assert series.of_threads["blocked"] == [pytest.approx([0.1 * thread] * 20) for thread in range(THREADS)]
+    assert series.of_threads["thread_events"][0] == [at * 300 for at in range(20)]
+
+
+def test_there_are_rate_utilisation_windows_and_memory(write):
+    figure = simulation.figure(simulation.read(write(POINTS)), "run")
+    titles = [note.text for note in figure.layout.annotations]
+    assert [title.split(":")[0] for title in titles] == [
+        "Events executed", "Utilisation", "Length of the last window", "Memory of pending events and queues",
+        "Pending events"]
+    drawn = {trace.name: trace for trace in figure.data}
+    assert list(drawn["thread 2"].y) == pytest.approx([80] * 20)
+    assert list(drawn["rate"].y) == [10_000 + at for at in range(20)]
+    assert list(drawn["memory"].x) == pytest.approx([0.1 * at for at in range(20)])
+    assert list(drawn["window"].customdata) == [2.5 * at for at in range(20)]
+
+
+def test_without_windows_there_is_no_picture_of_them(write):
+    figure = simulation.figure(simulation.read(write([point(at, window=0) for at in range(5)])), "run")
+    assert "window" not in {trace.name for trace in figure.data}
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.csv"])
+def test_a_run_that_still_writes_can_be_looked_at(write, name):
+    path = write(POINTS, name)
+    path.write_text(path.read_text()[:-15])
+    assert len(simulation.read(path).numbers["now"]) == 19
+
+
+@pytest.mark.parametrize("text, reason", [
+    ("", "it has no points"), ("wall_s,now\n", "it has no points"), ("a,b\n1,2\n", "no wall_s, now"),
+    ("a,b\n1,x\n", "could not convert"), ('{"wall_s": 1}\n{"w\n', "not the series"), ("a,b\n1\n", "not the series"),
+    ('{"wall_s":1,"now":1,"events_per_s":1,"window":1,"pending":1,"bytes":1}\n', "no blocked"), ("[1]\n", "it has no points"),
+    ("\0\1", "not the series")])
+def test_other_files_are_refused_in_one_line(tmp_path, text, reason):
+    path = tmp_path / "other.csv"
+    path.write_text(text)
+    with pytest.raises(Failure, match=re.escape(str(path)) + f".*{reason}"):
+        simulation.read(path)
+
+
+def test_the_page_needs_nothing_else(bench, write, tmp_path):
+    path = write(POINTS, "run.csv")
+    done = bench("plot", path, "-o", tmp_path / "new" / "run.html")
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", f"Plots: {tmp_path}/new/run.html\n")
+    text = (tmp_path / "new" / "run.html").read_text()
+    assert not re.search(r"<(script|link|img)[^>]+(src|href)=", text)
+    assert "Utilisation" in text and '"run"' in text
+
+
+def test_a_series_that_is_not_there(bench, tmp_path):
+    done = bench("plot", tmp_path / "run.csv")
+    assert (done.returncode, done.stderr) == (2, f"hmalloc: {tmp_path}/run.csv: No such file or directory\n")
