@@ -68,7 +68,7 @@ class alignas(128) Partition {
     event->destination = to;
     event->type = type;
     std::memcpy(event->payload(), &payload, sizeof(E));
-    post({time, tie, event});
+    post(from, {time, tie, event});
   }
   [[noreturn]] void no_handler(const Lp& lp, const Event& event) const;
 
@@ -103,6 +103,7 @@ class alignas(128) Partition {
   std::vector<std::vector<Key>> outboxes[2];  // by parity and partition
   std::vector<Key>* outbox = nullptr;         // of the current parity
   Time least_sent = kNever;                   // since the last meeting
+  std::vector<bool> reaches;                  // partitions that this one may send to; empty: all
   Counts counts;
   std::vector<std::uint64_t> executed_by_type;
   std::unique_ptr<DelayRecorder> delays;
@@ -128,10 +129,11 @@ class alignas(128) Partition {
     return world.ties == Ties::by_source ? tie : hashed(tie);
   }
   static std::uint64_t hashed(std::uint64_t tie) noexcept;
-  void post(const Key& key) {
+  void post(const Lp& from, const Key& key) {
     if (outbox != nullptr) {
       unsigned to = world.owner[key.event->destination];
       if (to != number) {
+        if (!reaches.empty() && !reaches[to]) [[unlikely]] refuse_route(from, key);
         ++counts.crossed;
         least_sent = std::min(least_sent, key.time);
         outbox[to].push_back(key);
@@ -144,6 +146,7 @@ class alignas(128) Partition {
 
   [[noreturn]] void refuse(const Lp& from, LpId to, Time delay, std::uint16_t type) const;
   [[noreturn]] void refuse_priority(const Lp& from, Priority priority) const;
+  [[noreturn]] void refuse_route(const Lp& from, const Key& key);
   [[noreturn]] void no_memory() const;
   void record(Time delay);
 

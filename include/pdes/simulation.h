@@ -49,7 +49,8 @@ class Simulation {
     return add_class(std::move(added), Context::types(), &Context::kName);
   }
 
-  // Who may send to whom, for Sync::neighbours: each(id, to) calls to(other) for every LP that `id` may send events to.
+  // Who may send to whom, for Sync::neighbours: each(id, to) calls to(other) for every LP that `id` may send events to;
+  // it is called on the thread that will run `id`.
   // A send to a thread that none of the sender thread's LPs declared ends the run.  Without it everybody may send to
   // everybody.
   using Neighbours = std::function<void(LpId id, const std::function<void(LpId)>& to)>;

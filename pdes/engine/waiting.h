@@ -1,0 +1,60 @@
+// How threads wait for each other: they poll for as long as the others probably need, let others run, then sleep.
+#pragma once
+
+#include <sched.h>
+
+#include <chrono>
+
+namespace pdes {
+
+struct Patience {
+  unsigned polls, yields;
+};
+// With a CPU for each thread the others come soon: 1000 pauses are 10 to 60 us.  Then the machine has something else
+// to do, perhaps for milliseconds.
+inline constexpr Patience kRoomy{1000, 0};
+// Without, whoever we wait for may need this CPU: let it run.  Twenty yields are some 10 us, less than a sleeper takes
+// to wake on a virtual machine.
+inline constexpr Patience kCrowded{5, 20};
+
+inline void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");  // about as long as the pause of x86; yield does nothing on most cores
+#endif
+}
+
+// Whether done() came true while patience lasted; if not it is time to sleep.
+template <class Done>
+bool came_true(Patience patience, Done&& done) {
+  for (unsigned i = 0; i < patience.polls; ++i) {
+    if (done()) return true;
+    pause();
+  }
+  for (unsigned i = 0; i < patience.yields; ++i) {
+    if (done()) return true;
+    sched_yield();
+  }
+  return done();
+}
+
+// Adds the seconds it lives to a sum, if there is one.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double* seconds) noexcept : seconds_(seconds) {
+    if (seconds_ != nullptr) start_ = std::chrono::steady_clock::now();
+  }
+  ~Stopwatch() {
+    if (seconds_ != nullptr)
+      *seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double* seconds_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace pdes
