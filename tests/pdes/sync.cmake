@@ -1,2 +1,3 @@
-add_pdes_test(pdes_rendezvous_test rendezvous_test.cc)
-add_pdes_test(pdes_channel_test channel_test.cc)
+add_pdes_test(rendezvous rendezvous_test.cc)
+add_pdes_test(channel channel_test.cc)
+add_pdes_test(neighbours neighbours_test.cc)
