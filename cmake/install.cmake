@@ -3,7 +3,8 @@
 #
 #   lib/      libhmalloc.so -> libhmalloc.so.0 -> libhmalloc.so.VERSION · libhmalloc-checked.so · libhmalloc.a
 #             cmake/hmalloc/hmalloc-config.cmake · pkgconfig/hmalloc.pc
-#   include/  hmalloc/hmalloc.h · hmalloc/hmalloc.hpp
+#             libhmalloc_pdes.a and what it stands on
+#   include/  hmalloc/hmalloc.h · hmalloc/hmalloc.hpp · pdes/
 #   bin/, libexec/hmalloc/, share/hmalloc/, share/man/   the launcher, its tools and the man pages (lab/CMakeLists.txt)
 find_package(Threads REQUIRED)
 
@@ -24,6 +25,22 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/hmalloc-config-version.cmak
 install(EXPORT hmalloc-targets NAMESPACE hmalloc:: DESTINATION ${HM_CMAKE_DIR})
 install(FILES ${CMAKE_BINARY_DIR}/hmalloc-config.cmake ${CMAKE_BINARY_DIR}/hmalloc-config-version.cmake
   DESTINATION ${HM_CMAKE_DIR})
+
+# The simulation engine, as far as it was built.
+if(TARGET hmalloc_pdes)
+  set(HM_PDES_TARGETS hmalloc_core hmalloc_pdes hmalloc_pdes_mpi)
+  if(TARGET hmalloc_pdes_app)
+    list(APPEND HM_PDES_TARGETS hmalloc_pdes_app)
+  endif()
+  foreach(target IN LISTS HM_PDES_TARGETS)
+    string(REGEX REPLACE "^hmalloc_(.*)$" "\\1" name ${target})
+    string(REPLACE _ - name ${name})
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  endforeach()
+  install(TARGETS ${HM_PDES_TARGETS} EXPORT hmalloc-pdes-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/pdes DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT hmalloc-pdes-targets NAMESPACE hmalloc:: DESTINATION ${HM_CMAKE_DIR})
+endif()
 
 # From where hmalloc.pc lies up to the prefix, however deep the library folder is.
 file(RELATIVE_PATH HM_PC_UP ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
