@@ -15,7 +15,7 @@ struct Parameters {
   std::uint32_t portables = 16;  // of each cell, at the start
   std::uint32_t channels = 10;   // of each cell
   std::uint32_t reserve = 0;     // further ones of each cell, for calls that come in from another
-  double next_call = 360, call = 180, move = 4500;  // means of exponential times: between attempts, of a call, in a cell
+  double next_call = 360, call = 180, move = 4500;  // mean times between attempts, of a call, in a cell
 };
 
 enum class Channel : std::uint64_t { normal, reserve };

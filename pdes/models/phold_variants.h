@@ -1,6 +1,6 @@
-// The options of PHOLD, and its variants: payloads of several sizes, other delays, LPs with state, LPs that are preferred
-// as destinations.  If one of these is asked for, another class of LP runs in place of the plain one; for the same
-// parameters both do the same.
+// The options of PHOLD, and its variants: payloads of several sizes, other delays, LPs with state, LPs that are
+// preferred as destinations.  If one of these is asked for, another class of LP runs in place of the plain one; for the
+// same parameters both do the same.
 #pragma once
 
 #include <cstdint>

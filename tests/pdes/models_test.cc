@@ -198,16 +198,30 @@ TEST(Pcs, BlocksAsErlangSays) {
   blocking.expect(erlang_b(10, 8), 0.01);
 }
 
-// Channels for all: a portable is in a call for call / (call + next_call) of its time, wherever it moves.
-TEST(Pcs, CallsMoveAsOftenAsPortables) {
+// Channels for all: a portable is in a call for call / (call + next_call) of its time, wherever it moves, and attempts
+// to call at the same rate always.
+TEST(Pcs, PortablesCallAndMoveIndependently) {
   const pcs::Parameters p{.torus = {16, 16}, .portables = 4, .channels = 1000, .move = 50};
   const double from = 1000, to = 5000, busy = p.call / (p.call + p.next_call), portables = 4 * 16 * 16;
-  const Estimate moves([&](std::uint64_t seed) { return Between(p, from, to, 0.001, seed)("portables_out"); });
-  moves.expect(portables * busy * (to - from) / p.move, 0.005);
-  const Estimate attempts([&](std::uint64_t seed) { return Between(p, from, to, 0.001, seed)("attempts"); });
+  const auto between = [&](std::uint64_t seed) { return Between(p, from, to, 0.001, seed); };
+  const Estimate attempts([&](std::uint64_t seed) { return between(seed)("attempts"); });
   attempts.expect(portables * (to - from) / p.next_call, 0.005);
-  const Estimate busy_lines([&](std::uint64_t seed) { return Between(p, from, to, 0.001, seed)("busy_lines"); });
+  const Estimate busy_lines([&](std::uint64_t seed) { return between(seed)("busy_lines"); });
   busy_lines.expect(portables * busy * (to - from) / p.next_call, 0.01);
+  const Estimate calls_moved([&](std::uint64_t seed) { return between(seed)("portables_out"); });
+  calls_moved.expect(portables * busy * (to - from) / p.move, 0.005);
+  const Estimate moved([&](std::uint64_t seed) {
+    const Between run(between(seed));
+    return static_cast<double>(run.late.total.sent - run.early.total.sent);
+  });
+  moved.expect(portables * (to - from) / p.move, 0.005);
+}
+
+// A Poisson process for each portable, and nothing after the end, not even during calls that last longer.
+TEST(Pcs, CountsAttemptsUntilTheEnd) {
+  const pcs::Parameters p{.torus = {64, 64}, .channels = 16, .move = 1e15};
+  const double theory = 16 * 64 * 64 * 400 / p.next_call;
+  EXPECT_NEAR(number(run(p, options(400, 1)), "attempts"), theory, 4 * std::sqrt(theory));
 }
 
 TEST(Pcs, KeepsItsPortablesAndChannels) {
