@@ -1,0 +1,171 @@
+#include "pdes/app.h"
+
+#include <errno.h>
+
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "app/command_line.h"
+#include "app/common.h"
+#include "app/interrupt.h"
+#include "app/process.h"
+#include "app/summary.h"
+#include "app/watch.h"
+#include "pdes/mpi.h"
+
+namespace pdes {
+
+// Weak: a program is linked with hmalloc::pdes-mpi, or does without.
+[[gnu::weak]] std::unique_ptr<Ranks> start_ranks(int* argc, char*** argv);
+
+namespace {
+
+constexpr int kFailed = 1, kCannotStart = 2;
+constexpr const char* kOwn = "The model's own";
+
+void flush_output() {
+  if (std::fflush(stdout) != 0) throw Error("standard output cannot be written");
+}
+
+}  // namespace
+
+struct App::Inside {
+  std::string name;
+  app::CommandLine line;
+  Options options;
+  app::Output output;
+  std::unique_ptr<Ranks> ranks;
+
+  bool first_rank() const noexcept { return ranks == nullptr || ranks->rank() == 0; }
+  int say(const std::string& what, int code) const {
+    if (first_rank()) std::fprintf(stderr, "%s: %s\n", name.c_str(), what.c_str());
+    return code;
+  }
+  bool parse(int argc, char** argv);
+  int simulate(const std::function<void(Simulation&)>& build,
+               const std::function<void(const Result&, Summary&)>& summarise);
+  void print(const app::Run& run) const;  // throws Error
+};
+
+App::App(std::string name, std::string description)
+    : inside_(new Inside{std::move(name), {program_invocation_short_name, description}, {}, {}, nullptr}) {
+  inside_->line.group(kOwn);
+}
+App::~App() = default;
+
+App& App::defaults(const Options& options) {
+  inside_->options = options;
+  return *this;
+}
+
+App& App::option(const std::string& name, double& value, const std::string& help, double least, double most) {
+  inside_->line.number(name, value, "NUMBER", help, least, most);
+  return *this;
+}
+App& App::option(const std::string& name, std::uint32_t& value, const std::string& help, std::uint32_t least,
+                 std::uint32_t most) {
+  inside_->line.number(name, value, "N", help, least, most);
+  return *this;
+}
+App& App::option(const std::string& name, std::uint64_t& value, const std::string& help, std::uint64_t least,
+                 std::uint64_t most) {
+  inside_->line.number(name, value, "N", help, least, most);
+  return *this;
+}
+App& App::option(const std::string& name, std::string& value, const std::string& help) {
+  inside_->line.text(name, value, "TEXT", help);
+  return *this;
+}
+App& App::option(const std::string& name, bool& flag, const std::string& help) {
+  inside_->line.flag(name, flag, help);
+  return *this;
+}
+App& App::choose(const std::string& name, std::vector<std::string> names, std::size_t now, const std::string& help,
+                 std::function<void(std::size_t)> set) {
+  inside_->line.choice(name, std::move(names), now, help, std::move(set));
+  return *this;
+}
+
+// False if help was all that was asked for.
+bool App::Inside::parse(int argc, char** argv) {
+  app::declare_common(line, options, output);
+  if (line.parse(argc, argv)) return true;
+  if (first_rank()) std::fputs(line.help().c_str(), stdout);
+  flush_output();
+  return false;
+}
+
+namespace {
+
+std::string reason(const std::exception& failure) {
+  return dynamic_cast<const std::bad_alloc*>(&failure) != nullptr ? "out of memory" : failure.what();
+}
+
+// Runs it; what ended it early is in the Run then.
+void perform(Simulation& simulation, Ranks* ranks, app::Run& run) {
+  app::Interrupt interrupt(simulation);
+  auto began = std::chrono::steady_clock::now();
+  double cpu = app::cpu_seconds();
+  try {
+    run.result = simulation.run(ranks);
+  } catch (const std::exception& failure) {
+    run.error = reason(failure);
+    run.elsewhere = dynamic_cast<const OtherRankFailed*>(&failure) != nullptr;
+    run.result = simulation.partial();
+  }
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  run.cpu_share = (app::cpu_seconds() - cpu) / (took.count() * run.options.threads);
+  run.process = app::this_process();
+}
+
+}  // namespace
+
+int App::Inside::simulate(const std::function<void(Simulation&)>& build,
+                          const std::function<void(const Result&, Summary&)>& summarise) {
+  app::Run run{.model = name, .parameters = line.values(kOwn), .options = options,
+               .ranks = ranks == nullptr ? 1 : ranks->count()};
+  std::unique_ptr<Simulation> simulation;
+  std::unique_ptr<app::Watch> watch;
+  try {
+    simulation = std::make_unique<Simulation>(options);
+    build(*simulation);
+    watch = std::make_unique<app::Watch>(name, first_rank() ? output : app::Output{.live = app::Live::off});
+  } catch (const std::exception& mistake) {
+    return say(reason(mistake), kCannotStart);
+  }
+  if (watch->wanted()) simulation->on_progress([&](const Progress& progress) { watch->see(progress); });
+  perform(*simulation, ranks.get(), run);
+  watch->erase();
+  if (run.result.threads.empty()) return say(run.error, kCannotStart);
+  if (!run.error.empty() && !run.elsewhere) std::fprintf(stderr, "%s: %s\n", name.c_str(), run.error.c_str());
+  int code = run.error.empty() ? 0 : kFailed;
+  try {
+    if (code == 0 && summarise) summarise(run.result, run.derived);
+    if (first_rank()) print(run);
+    watch->finish(run.result, options.end);
+  } catch (const std::exception& failure) {
+    return say(reason(failure), kFailed);
+  }
+  return run.result.stopped && app::Interrupt::signal() != 0 ? 128 + app::Interrupt::signal() : code;
+}
+
+void App::Inside::print(const app::Run& run) const {
+  if (output.json) std::printf("%s\n", app::one_line(app::summary(run)).c_str());
+  else if (!output.quiet) app::print_summary(run, stdout);
+  flush_output();
+}
+
+int App::run(int argc, char** argv, const std::function<void(Simulation&)>& build,
+             const std::function<void(const Result&, Summary&)>& summarise) {
+  try {
+    if (start_ranks != nullptr) inside_->ranks = start_ranks(&argc, &argv);
+    if (!inside_->parse(argc, argv)) return 0;
+  } catch (const Error& mistake) {
+    return inside_->say(mistake.what(), kCannotStart);
+  }
+  return inside_->simulate(build, summarise);
+}
+
+}  // namespace pdes

@@ -1,0 +1,82 @@
+// The command line of a program, on CLI11: options in groups, their defaults in the help, a mistake as one Error.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pdes/options.h"
+
+namespace pdes::app {
+
+using Json = nlohmann::ordered_json;
+
+// What a user may call each value of an enumeration.
+template <class Value>
+using Named = std::vector<std::pair<std::string, Value>>;
+
+template <class Value>
+const std::string& name_of(const Named<Value>& named, Value value) {
+  for (const auto& [name, meant] : named)
+    if (meant == value) return name;
+  return named.front().first;
+}
+
+std::string one_line(const Json& json);  // whatever bytes the user's words have
+
+class CommandLine {
+ public:
+  CommandLine(const std::string& program, const std::string& description);
+
+  void group(std::string title) { group_ = std::move(title); }  // of the options that follow
+
+  // Number: double, or an unsigned integer.
+  template <class Number>
+  void number(const std::string& name, Number& value, const std::string& unit, const std::string& help, Number least,
+              Number most);
+  void size(const std::string& name, std::size_t& bytes, const std::string& help);
+  void text(const std::string& name, std::string& value, const std::string& unit, const std::string& help);
+  void flag(const std::string& name, bool& value, const std::string& help);
+  void choice(const std::string& name, std::vector<std::string> names, std::size_t now, const std::string& help,
+              std::function<void(std::size_t)> set);
+  template <class Value>
+  void choice(const std::string& name, Value& value, const Named<Value>& named, const std::string& help) {
+    std::vector<std::string> names;
+    std::size_t now = 0;
+    for (const auto& [text, meant] : named) {
+      if (meant == value) now = names.size();
+      names.push_back(text);
+    }
+    choice(name, std::move(names), now, help, [&value, &named](std::size_t chosen) { value = named[chosen].second; });
+  }
+
+  // False if help was asked for, and is what there is to do.  Throws Error.
+  bool parse(int argc, char** argv);
+  std::string help() const;
+
+  // The options of a group with their values.
+  Json values(const std::string& group) const;
+
+ private:
+  CLI::Option* add(const std::string& name, const std::string& unit, const std::string& help,
+                   const std::string& standard, std::function<void(const std::string&)> take);
+
+  CLI::App cli_;
+  std::string group_;
+  void remember(const std::string& name, std::function<Json()> value) {
+    options_.push_back({group_, name, std::move(value)});
+  }
+
+  struct Option {
+    std::string group, name;
+    std::function<Json()> value;
+  };
+  std::vector<Option> options_;
+};
+
+}  // namespace pdes::app

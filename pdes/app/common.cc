@@ -1,0 +1,61 @@
+#include "app/common.h"
+
+#include <limits>
+
+namespace pdes::app {
+
+const Named<Allocator> kAllocators{
+    {"hmalloc", Allocator::hmalloc}, {"malloc", Allocator::malloc}, {"free-list", Allocator::free_list}};
+const Named<Blocks> kBlocks{{"automatic", Blocks::automatic}, {"dense", Blocks::dense}, {"lines", Blocks::lines}};
+const Named<Queue> kQueues{{"wheel", Queue::wheel}, {"heap", Queue::heap}};
+const Named<Sync> kSyncs{{"windows", Sync::windows}, {"neighbours", Sync::neighbours}};
+const Named<Generator> kGenerators{{"splitmix", Generator::splitmix}, {"philox", Generator::philox}};
+const Named<Ties> kTies{{"source", Ties::by_source}, {"hashed", Ties::hashed}};
+const Named<Partitioning> kPartitionings{
+    {"blocks", Partitioning::blocks}, {"round-robin", Partitioning::round_robin}, {"random", Partitioning::random}};
+
+namespace {
+
+const Named<Live> kLives{{"auto", Live::automatic}, {"on", Live::on}, {"off", Live::off}, {"json", Live::json}};
+constexpr double kLargest = std::numeric_limits<double>::max();
+
+// Which of these numbers make sense is for the engine to say.
+void declare_simulation(CommandLine& line, Options& options) {
+  line.group("Simulation");
+  line.number("end", options.end, "TIME", "virtual time to simulate to", -kLargest, kLargest);
+  line.number("lookahead", options.lookahead, "TIME", "least delay of an event for another LP", -kLargest, kLargest);
+  line.number("seed", options.seed, "N", "of all random numbers", std::uint64_t{0},
+              std::numeric_limits<std::uint64_t>::max());
+  line.choice("generator", options.generator, kGenerators, "of random numbers");
+  line.choice("ties", options.ties, kTies, "who comes first at the same time: the smaller LP, or nobody special");
+}
+
+void declare_engine(CommandLine& line, Options& options) {
+  line.group("How it is run (changes no result)");
+  line.number("threads", options.threads, "N", "threads, on each rank", 0u, std::numeric_limits<unsigned>::max());
+  line.choice("sync", options.sync, kSyncs, "all threads by windows, or each by its neighbours' clocks");
+  line.choice("partition", options.partitioning, kPartitionings, "which thread gets which LPs");
+  line.choice("queue", options.queue, kQueues, "pending event set");
+  line.choice("allocator", options.allocator, kAllocators,
+              "of events; free-list: private to the engine, the bound for any allocator");
+  line.choice("blocks", options.blocks, kBlocks, "what hmalloc is asked for: small blocks, or whole cache lines");
+  line.size("max-memory", options.max_memory, "end the run when events and queues need more, on one rank (no limit)");
+  line.flag("pin", options.pin, "each thread to a CPU of its own");
+}
+
+}  // namespace
+
+void declare_common(CommandLine& line, Options& options, Output& output) {
+  declare_simulation(line, options);
+  declare_engine(line, options);
+  line.group("Output");
+  line.flag("json", output.json, "the summary as one line of JSON, and nothing else on standard output");
+  line.flag("quiet", output.quiet, "no summary for people, no live line");
+  line.choice("progress", output.live, kLives, "live line on a terminal; json: lines of JSON on standard error");
+  line.text("series", output.series, "FILE", "time series of the run, written as it goes: CSV, or JSON lines (.jsonl)");
+  line.number("interval", options.progress_interval, "SECONDS", "between two points of progress and series", 0.001,
+              1e6);
+  line.flag("lookahead-report", options.measure_delays, "measure delays between LPs; --lookahead is not enforced then");
+}
+
+}  // namespace pdes::app

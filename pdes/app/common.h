@@ -1,0 +1,30 @@
+// The options that every model program has.
+#pragma once
+
+#include <string>
+
+#include "app/command_line.h"
+
+namespace pdes::app {
+
+enum class Live { automatic, on, off, json };
+
+// What the user wants to see.
+struct Output {
+  bool json = false, quiet = false;
+  Live live = Live::automatic;
+  std::string series{};  // file; empty: none
+};
+
+extern const Named<Allocator> kAllocators;
+extern const Named<Blocks> kBlocks;
+extern const Named<Queue> kQueues;
+extern const Named<Sync> kSyncs;
+extern const Named<Generator> kGenerators;
+extern const Named<Ties> kTies;
+extern const Named<Partitioning> kPartitionings;
+
+// Their defaults are what options and output hold.
+void declare_common(CommandLine& line, Options& options, Output& output);
+
+}  // namespace pdes::app

@@ -1,0 +1,150 @@
+// The summary for people.
+#include <algorithm>
+#include <cmath>
+
+#include "app/common.h"
+#include "app/summary.h"
+#include "app/text.h"
+
+namespace pdes::app {
+
+namespace {
+
+class Page {
+ public:
+  explicit Page(std::FILE* to) : to_(to) {}
+  void line(const std::string& text) { std::fprintf(to_, "%s\n", text.c_str()); }
+  void row(const std::string& name, const std::string& value) {
+    std::fprintf(to_, "  %-*s  %s\n", width_, name.c_str(), value.c_str());
+  }
+  void width(std::size_t most) { width_ = static_cast<int>(most); }
+
+ private:
+  std::FILE* to_;
+  int width_ = 17;
+};
+
+std::string several(std::uint64_t number, const char* one) {
+  return grouped(number) + " " + one + (number == 1 ? "" : "s");
+}
+
+double share(double part, double rest) { return part + rest > 0 ? 100 * part / (part + rest) : 0; }
+
+std::string how(const Run& run) {
+  const Options& options = run.options;
+  std::string text = several(options.threads, "thread");
+  if (run.ranks > 1) text = std::to_string(run.ranks) + " ranks of " + text;
+  text += ", " + name_of(kSyncs, options.sync) + ", " + name_of(kQueues, options.queue) + ", " +
+          name_of(kAllocators, options.allocator);
+  if (options.allocator == Allocator::hmalloc) text += " (" + run.result.blocks + ")";
+  return text + ", seed " + std::to_string(options.seed);
+}
+
+void print_events(Page& page, const Run& run) {
+  const Result& result = run.result;
+  const Activity& total = result.total;
+  page.row("events", grouped(total.events) + " executed, " + grouped(total.sent) + " for other LPs, " +
+                         grouped(total.crossed) + " across threads, " + grouped(total.dropped) + " dropped at the end");
+  if (result.events_by_type.size() > 1)
+    for (std::size_t type = 0; type < result.events_by_type.size(); ++type)
+      page.row("  " + result.type_names.at(type), grouped(result.events_by_type[type]));
+  if (run.options.queue == Queue::wheel && total.events > 0)
+    page.row("late", app::text("%.1f %% of events, bucket width %.3g",
+                               100 * static_cast<double>(total.late) / static_cast<double>(total.events),
+                               result.bucket_width));
+}
+
+void print_threads(Page& page, const Run& run) {
+  const Result& result = run.result;
+  if (result.total.windows > 0 && (run.options.threads > 1 || run.ranks > 1))
+    page.row("windows", app::text("%s, %.3g long on average", grouped(result.total.windows).c_str(),
+                                  result.reached / static_cast<double>(result.total.windows)));
+  if (result.threads.size() < 2 && run.ranks < 2) return;
+  for (std::size_t i = 0; i < result.threads.size(); ++i) {
+    const Activity& thread = result.threads[i];
+    page.row("thread " + std::to_string(i) + (run.ranks > 1 ? " of rank 0" : ""),
+             app::text("%s events, working %.0f %%, blocked %.0f %%", grouped(thread.events).c_str(),
+                       share(thread.working_s, thread.blocked_s), share(thread.blocked_s, thread.working_s)));
+  }
+}
+
+void print_memory(Page& page, const Run& run) {
+  const Result& result = run.result;
+  auto bytes = static_cast<double>(result.peak_bytes);
+  std::string text = short_bytes(bytes) + " at most";
+  if (result.peak_pending > 0)
+    text += " for " + grouped(result.peak_pending) + " pending events, " +
+            app::text("%.0f", bytes / static_cast<double>(result.peak_pending)) + " bytes per pending event";
+  page.row("memory", text);
+  page.row("", short_bytes(1024.0 * static_cast<double>(run.process.vm_hwm_kb)) + " the whole process at most" +
+                   (run.ranks > 1 ? " (rank 0)" : ""));
+}
+
+std::string shown(const Report::Number& number) {
+  switch (number.kind) {
+    case Report::Number::Kind::count: return std::to_string(number.count);
+    case Report::Number::Kind::sum: return app::text("%.6g", number.sum.value());
+    case Report::Number::Kind::tally: break;
+  }
+  if (number.count == 0) return "none";
+  return app::text("%s: mean %.6g, from %.6g to %.6g", std::to_string(number.count).c_str(), number.mean(),
+                   number.least, number.most);
+}
+
+void print_statistics(Page& page, const Run& run) {
+  const auto& numbers = run.result.statistics.numbers();
+  const auto& derived = run.derived.numbers();
+  if (numbers.empty() && derived.empty()) return;
+  std::size_t widest = 17;
+  for (const auto& number : numbers) widest = std::max(widest, number.name.size());
+  for (const auto& [name, value] : derived) widest = std::max(widest, name.size());
+  page.width(widest);
+  page.line("statistics");
+  for (const auto& number : numbers) page.row(number.name, shown(number));
+  for (const auto& [name, value] : derived) page.row(name, app::text("%.6g", value));
+}
+
+void print_delays(Page& page, const Run& run) {
+  const Delays& seen = run.result.delays;
+  page.line("delays of events between LPs");
+  if (seen.count == 0) return page.line("  none: no LP sent another one anything, any lookahead would do");
+  page.row("seen", grouped(seen.count));
+  page.row("smallest", app::text("%g", seen.smallest));
+  page.row("mean", app::text("%g", seen.mean));
+  page.row("1, 50, 99 %", app::text("below %.3g, %.3g, %.3g", seen.percentile(1), seen.percentile(50),
+                                    seen.percentile(99)));
+  page.row("largest", app::text("%g", seen.largest));
+  if (!(seen.smallest > 0)) return page.line("  There is no lookahead: some events take no time to another LP.");
+  page.line(app::text("  Try --lookahead %g.  A smallest delay that was seen is no proof: the model must guarantee it.",
+                      suggested_lookahead(seen.smallest)));
+}
+
+}  // namespace
+
+double suggested_lookahead(double smallest) {
+  if (!(smallest > 0) || !std::isfinite(smallest)) return 0;
+  double unit = std::pow(10, std::floor(std::log10(smallest)) - 1);
+  double steps = std::floor(smallest / unit);
+  auto number = [&] { return std::strtod(app::text("%.2g", steps * unit).c_str(), nullptr); };
+  while (number() > smallest) --steps;
+  return number();
+}
+
+void print_summary(const Run& run, std::FILE* to) {
+  const Result& result = run.result;
+  Page page(to);
+  auto events = static_cast<double>(result.total.events);
+  std::string rate = result.wall_s > 0 ? ", " + short_number(events / result.wall_s) + " events/s" : "";
+  page.line(run.model + ": " + grouped(result.total.events) + " events in " + app::text("%.3g s", result.wall_s) + rate);
+  std::string early = !run.error.empty() ? ", the run failed" : result.stopped ? ", stopped early" : "";
+  page.row("virtual time", app::text("%.6g of %.6g", result.reached, run.options.end) + early);
+  page.row("digest", app::text("0x%016llx", static_cast<unsigned long long>(result.digest)));
+  page.row("how", how(run));
+  print_events(page, run);
+  print_threads(page, run);
+  print_memory(page, run);
+  print_statistics(page, run);
+  if (run.options.measure_delays) print_delays(page, run);
+}
+
+}  // namespace pdes::app
