@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <initializer_list>
 #include <random>
 
 #include "pdes/options.h"
@@ -253,19 +254,29 @@ TEST(Report, DigestSeesEveryValueExactly) {
     change(report);
     digests.push_back(report.digest());
   };
-  Tally two_thirds;
-  two_thirds.add(1);
-  two_thirds.add(-1);
+  const auto of = [](std::initializer_list<double> values) {
+    Tally tally;
+    for (const double value : values) tally.add(value);
+    return tally;
+  };
   add([](Report&) {});
   add([](Report& report) { report.count("events", 1); });
   add([](Report& report) { report.sum("work", kSmallest); });
-  add([&](Report& report) { report.tally("delay", two_thirds); });
-  add([&](Report& report) { report.tally("never", two_thirds); });
+  add([&](Report& report) { report.tally("delay", of({1, -1})); });
+  add([&](Report& report) { report.tally("never", of({1, -1})); });
   add([](Report& report) { report.count("other", 0); });
   add([](Report& report) { report.count("another", 0); });
   add([](Report& report) { report.sum("other", 0); });
   std::sort(digests.begin(), digests.end());
   EXPECT_EQ(std::adjacent_find(digests.begin(), digests.end()), digests.end());
+
+  // Equal counts and sums, but for the least or the most.
+  Report narrow, low, high;
+  narrow.tally("delay", of({-5, 5, 0, 0}));
+  low.tally("delay", of({-6, 5, 1, 0}));
+  high.tally("delay", of({-5, 6, -1, 0}));
+  EXPECT_NE(narrow.digest(), low.digest());
+  EXPECT_NE(narrow.digest(), high.digest());
 
   Report forth, back;
   forth.count("a", 1);
