@@ -95,13 +95,14 @@ add_lab() {
     cp "$lab/requirements-bench.lock" "$venv/requirements-bench.lock"
 }
 
-# What the commands need, the traces as well, the benchmarks as well, or everything with the tests.
-build() { # tools | trace | bench | everything
+# What the commands need, the traces as well, the simulations or the benchmarks as well, or everything with the tests.
+build() { # tools | trace | pdes | bench | everything
   install_tools
   cd "$here" || exit 2
-  tests=OFF targets='hmalloc hmalloc-checked hmalloc_static hmalloc-tools'
+  tests=OFF targets='hmalloc hmalloc-checked hmalloc_static hmalloc-tools' probe=hmalloc-trace
   case $1 in
     trace) targets="$targets hmalloc-trace hmalloc-record" ;;
+    pdes) targets="$targets pdes/all" probe=hmalloc-pdes-phold ;;
     bench) targets="$targets hmalloc-trace hmalloc-record bench/all" ;;
     everything) tests=ON targets=all ;;
   esac
@@ -109,7 +110,7 @@ build() { # tools | trace | bench | everything
   if [ ! -f build/release/build.ninja ] ||
     { [ "$tests" = ON ] && ! grep -q '^HM_TESTS:BOOL=ON' build/release/CMakeCache.txt; }
   then step configuring configure.log cmake --preset release "-DHM_TESTS=$tests"
-  elif [ "$1" != tools ] && ! grep -q '^build hmalloc-trace:' build/release/build.ninja
+  elif [ "$1" != tools ] && ! grep -q "^build $probe:" build/release/build.ninja
   then step configuring configure.log cmake --preset release; fi  # its libraries have come since
   # shellcheck disable=SC2086
   up_to_date $targets || step "building hmalloc" build.log cmake --build --preset release --target $targets
@@ -155,6 +156,12 @@ need_workloads() {
   # shellcheck disable=SC2086
   install_missing $trace_packages
   alone build bench
+}
+
+# The simulation engine, its models and its ranks.
+need_pdes() {
+  install_missing libcli11-dev nlohmann-json3-dev librandom123-dev libopenmpi-dev openmpi-bin
+  alone build pdes
 }
 
 # The tests need GoogleTest, and a browser for the report.

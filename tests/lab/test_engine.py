@@ -222,7 +222,7 @@ def test_the_best_peer_is_the_measure(config, peer, verdict):
 @pytest.mark.parametrize("ns, verdict", [(47.9, "reached"), (48.1, "missed")])
 def test_eight_threads_may_cost_a_fifth(ns, verdict):
     results = invented({(model("C", 8).name, "hmalloc-explicit"): ns})
-    assert verdicts(results)["C, 8 threads over 1", model("C").name] == verdict
+    assert verdicts(results)["C, 8 threads", "1 thread"] == verdict
 
 
 def test_a_row_whose_number_is_missing_says_so_and_ci_complains():
@@ -238,6 +238,13 @@ def test_parts_that_were_not_asked_for_are_no_rows():
     assert {row.part for row, _ in targets.judged(results)} == {"threads"}
     assert [line for line in table.markdown(results).splitlines() if line.startswith("## ")] == [
         "## Threads and ranks", "## Memory", "## Rounds"]
+
+
+def test_without_peers_there_is_no_row_about_them():
+    results = invented({})
+    for name in ("jemalloc", "mimalloc2"):
+        del results.allocators[name]
+    assert targets.BEST_PEER not in {row.against for row, _ in targets.judged(results)}
 
 
 def test_a_tightened_memory_target_is_missed():

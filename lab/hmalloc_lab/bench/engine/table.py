@@ -102,8 +102,8 @@ def _rounds(results: Results) -> Iterator[str]:
     """What the gap probe found before each round."""
     yield "## Rounds"
     yield ""
-    yield "CPU time that others took in a probe before each round, and the longest pause; noisy rounds are left out where "
-    yield "there are quiet ones enough."
+    yield "CPU time that others took in a probe before each round, and the longest pause; noisy rounds are left out"
+    yield "where there are quiet ones enough."
     yield ""
     yield from _table(("round", "lost, %", "longest pause, ms", ""), (
         [str(row.number), f"{100 * (row.lost_share or 0):.1f}", f"{(row.longest_gap_us or 0) / 1e3:.2f}",

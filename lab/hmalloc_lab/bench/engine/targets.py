@@ -13,9 +13,10 @@ from ..catalogue import Cell
 from ..results import Results
 from ..simulations import BARE
 from ..statistics import paired_ratio, round_ratios
+from ..store import AllocatorRow
 from .cells import ALLOCATED, BARE_CONFIGURATIONS, EXPLICIT_HMALLOC, PARTS, STANDARD, SYSTEM, bare, model
 
-BEST_PEER = "the best peer"
+BEST_PEER = "best peer"
 REACHED, MISSED, FELL, UNMEASURED, SHOWN = "reached", "missed", "BELOW THE FLOOR", "not measured", ""
 
 
@@ -30,12 +31,7 @@ class Row:
     who: str = EXPLICIT_HMALLOC
     base_who: str = EXPLICIT_HMALLOC
     by_median: bool = False
-
-    @property
-    def against(self) -> str:
-        if self.base.workload == BARE:
-            return BARE
-        return self.base_who if self.base.name == self.cell.name else self.base.name
+    against: str = BARE               # what the base is called
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ class Judged:
 
     @property
     def against(self) -> str:
-        return f"{self.base_who} (best peer)" if self.row.base_who == BEST_PEER else self.row.against
+        return f"{self.base_who} ({BEST_PEER})" if self.row.base_who == BEST_PEER else self.row.against
 
     @property
     def verdict(self) -> str:
@@ -73,16 +69,23 @@ def rows() -> list[Row]:
 
 def judged(results: Results) -> list[tuple[Row, Judged | None]]:
     """All rows of the campaign's parts; None: not measured."""
-    asked = [row for row in rows() if row.cell.name in results.cells and row.base.name in results.cells
-             and (row.base_who == BEST_PEER or row.base_who in results.allocators)
-             and row.part in results.campaign.environment.get("parts", PARTS)]
-    return [(row, _judge(results, row)) for row in asked]
+    parts = results.campaign.environment.get("parts", PARTS)
+    return [(row, _judge(results, row)) for row in rows() if row.part in parts
+            and {row.cell.name, row.base.name} <= results.cells.keys() and _takes_part(results, row.base_who)]
+
+
+def _takes_part(results: Results, who: str) -> bool:
+    return bool(_peers(results)) if who == BEST_PEER else who in results.allocators
+
+
+def _peers(results: Results) -> list[AllocatorRow]:
+    return results.of_kind("peer", "given")
 
 
 def _judge(results: Results, row: Row) -> Judged | None:
     base_who = row.base_who
     if base_who == BEST_PEER:
-        best = results.best(row.base, results.of_kind("peer", "given"))
+        best = results.best(row.base, _peers(results))
         base_who = best[0] if best else ""
     mine, theirs = results.values(row.cell, row.who), results.values(row.base, base_who)
     found = paired_ratio(theirs, mine)
@@ -120,10 +123,11 @@ def _threads() -> Iterator[Row]:
     for config in STANDARD:
         over_bare, over_one = _TWO_THREADS[config]
         yield Row("threads", f"{config}, 2 threads", model(config, 2), bare(config), over_bare, base_who=SYSTEM)
-        yield Row("threads", f"{config}, 2 threads over 1", model(config, 2), model(config), over_one)
+        yield Row("threads", f"{config}, 2 threads", model(config, 2), model(config), over_one, against="1 thread")
     yield Row("threads", "B, 2 MPI ranks", model("B", ranks=2), bare("B"), _TWO_RANKS, base_who=SYSTEM)
     for config in STANDARD:
-        yield Row("threads", f"{config}, 8 threads over 1", model(config, 8), model(config), _OVERSUBSCRIBED)
+        yield Row("threads", f"{config}, 8 threads", model(config, 8), model(config), _OVERSUBSCRIBED,
+                  against="1 thread")
 
 
 def _allocators() -> Iterator[Row]:
@@ -133,17 +137,18 @@ def _allocators() -> Iterator[Row]:
             what = f"{config}, {threads} thread{'s' if threads > 1 else ''}"
             for base_who, target in (("floor", _OF_BOUND), (BEST_PEER, _AHEAD_OF_PEERS.get(config, _OF_BEST_PEER)),
                                      (SYSTEM, _OF_GLIBC), ("hmalloc", None)):
-                yield Row("allocators", what, cell, cell, target, base_who=base_who, by_median=True)
+                yield Row("allocators", what, cell, cell, target, base_who=base_who, by_median=True,
+                          against=base_who)
 
 
 def _options() -> Iterator[Row]:
     for config in STANDARD:
         yield Row("options", f"{config}, heap as queue", model(config, queue="heap"), bare(config), base_who=SYSTEM)
         for blocks in ("dense", "lines"):
-            yield Row("options", f"{config}, automatic over {blocks} blocks", model(config),
-                      model(config, blocks=blocks), _PICKS_WELL, by_median=True)
-    yield Row("options", "airport, 2 threads, neighbours over windows", model("airport", 2, sync="neighbours"),
-              model("airport", 2), by_median=True)
+            yield Row("options", f"{config}, automatic blocks", model(config), model(config, blocks=blocks), _PICKS_WELL,
+                      by_median=True, against=f"{blocks} blocks")
+    yield Row("options", "airport, 2 threads, neighbours", model("airport", 2, sync="neighbours"), model("airport", 2),
+              by_median=True, against="windows")
 
 
 # ---- Memory. --------------------------------------------------------------------------------------------------------

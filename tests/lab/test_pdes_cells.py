@@ -1,0 +1,40 @@
+"""Every simulation that the laboratory measures, on the real programs and hardly longer than its first window."""
+
+import json
+import subprocess
+from dataclasses import replace
+
+import pytest
+from hmalloc_lab.bench import simulations
+from hmalloc_lab.bench.catalogue import cells
+from hmalloc_lab.bench.engine.cells import PARTS, chosen
+from hmalloc_lab.bench.store import AllocatorRow
+
+CELLS = {cell.name: cell for cell in [*chosen(PARTS), *cells("paper")] if simulations.is_model(cell)}
+ALLOCATORS = {row.name: row for row in (AllocatorRow("glibc", "system", ""), AllocatorRow("floor", "floor", ""),
+                                        AllocatorRow("hmalloc-explicit", "explicit", ""))}
+
+
+def measure(built, cell, who) -> dict:
+    if reason := simulations.unable(built, cell):
+        pytest.skip(reason)
+    brief = replace(cell, repeat=cell.repeat | {"end": 1.5})
+    done = subprocess.run(simulations.command(built, who, brief), capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_each_cell_gives_a_result(built, name):
+    cell = CELLS[name]
+    said = measure(built, cell, ALLOCATORS["hmalloc-explicit"])
+    assert (said["model"], said["threads"], said["ranks"]) == (cell.workload, cell.threads, cell.point.get("ranks", 1))
+    assert said["ops"] == said["events"] > 0 and said["ns_per_op"] > 0 and 0 < said["cpu_share"] <= 1.05
+    assert {"bytes_per_pending", "vm_hwm_kb", "malloc_library"} <= said.keys()
+
+
+@pytest.mark.parametrize("who", ALLOCATORS)
+@pytest.mark.parametrize("name", ["phold config=B threads=1", "pcs config=pcs threads=1", "airport config=airport threads=1"])
+def test_a_result_says_how_events_were_allocated(built, name, who):
+    said = measure(built, CELLS[name], ALLOCATORS[who])
+    assert said["api"] == (simulations.api(ALLOCATORS[who], CELLS[name]) or "malloc")
