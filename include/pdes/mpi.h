@@ -1,7 +1,7 @@
 // The ranks of a distributed simulation.  One implementation, over MPI (pdes/mpi); the engine knows this interface only.
 // Thread safety: the thread that called start_ranks, alone.
 //
-// A rank that dies, or gives no sign of life for HMALLOC_PDES_RANK_TIMEOUT seconds (60; 0: forever) while others wait
+// A rank that dies, or gives no sign of life for PDES_RANK_TIMEOUT seconds (60; 0: forever) while others wait
 // for it, ends the whole job with a line that names it.  A rank that is busy gives signs of life by itself.
 #pragma once
 

@@ -85,12 +85,12 @@ double share_of_cpus() {
 }
 
 Watch::Seconds silence_limit() {
-  const char* text = std::getenv("HMALLOC_PDES_RANK_TIMEOUT");
+  const char* text = std::getenv("PDES_RANK_TIMEOUT");
   if (text == nullptr) return Watch::Seconds{60};
   char* rest = nullptr;
   const double seconds = std::strtod(text, &rest);
   if (rest == text || *rest != 0 || !std::isfinite(seconds) || seconds < 0)
-    throw Error(std::string("HMALLOC_PDES_RANK_TIMEOUT is '") + text + "', not a number of seconds");
+    throw Error(std::string("PDES_RANK_TIMEOUT is '") + text + "', not a number of seconds");
   return Watch::Seconds{seconds};
 }
 

@@ -117,7 +117,7 @@ void Watch::check(const std::vector<int>& missing, Clock::time_point since) {
   if (!left.empty()) abort((list(left) + " ended before the simulation did").c_str());
   if (!silent.empty() && limit_ > Seconds{})
     abort((list(silent) + " gave no sign of life for " + std::to_string(std::lround(limit_.count())) +
-           " s (HMALLOC_PDES_RANK_TIMEOUT)").c_str());
+           " s (PDES_RANK_TIMEOUT)").c_str());
 }
 
 }  // namespace pdes
