@@ -1,17 +1,9 @@
 """hmalloc bench engine: what is run, in which order, by whom; and what is said of it.  The programs are made up."""
 
-import heapq
-import json
-import math
-import os
-import subprocess
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 from conftest import RELEASE
 from hmalloc_lab.bench import allocators, campaign, selection, simulations, store
-from hmalloc_lab.bench.catalogue import Cell, cells
+from hmalloc_lab.bench.catalogue import PROFILES, Cell, cells
 from hmalloc_lab.bench.engine import cells as engine_cells
 from hmalloc_lab.bench.engine import commands, table, targets
 from hmalloc_lab.bench.engine.cells import PARTS, bare, chosen, model
@@ -42,7 +34,7 @@ echo "{{\\"api\\":\\"$api\\",\\"malloc_library\\":\\"$malloc\\",\\"ns_per_op\\":
 def made_up(tmp_path):
     """A build whose model programs are made up; `log` is what was started, in order."""
 
-    def make(explicit: str = "explicit", ranks: bool = True) -> Built:
+    def make(explicit: str = "explicit") -> Built:
         for folder in ("bench", "pdes"):
             (tmp_path / "release" / folder).mkdir(parents=True)
         for native in ("hmalloc-measure", "hmalloc-gaps", "libhmalloc.so"):
@@ -92,7 +84,8 @@ def verdicts(results: Results) -> dict[tuple[str, str], str]:
 @pytest.mark.parametrize("cell, who, words", [
     (model("A", 2), "hmalloc-explicit",
      "--lps 8192 --events-per-lp 16 --remote 0.1 --end 8 --threads 2 --json --allocator hmalloc"),
-    (model("C"), "floor", "--lps 1024 --events-per-lp 1 --remote 0.25 --end 400 --threads 1 --json --allocator free-list"),
+    (model("C"), "floor",
+     "--lps 1024 --events-per-lp 1 --remote 0.25 --end 400 --threads 1 --json --allocator free-list"),
     (model("B", queue="heap"), "jemalloc",
      "--lps 8192 --events-per-lp 1 --remote 0.25 --end 80 --threads 1 --queue heap --json --allocator malloc"),
     (bare("ties"), "glibc",
@@ -123,12 +116,13 @@ def test_a_campaign_that_is_longer_is_longer_everywhere():
 def test_every_row_has_its_cells_in_its_own_part():
     for part in PARTS:
         names = {cell.name for cell in chosen((part,))}
-        assert [row.what for row in targets.rows() if row.part == part and not {row.cell.name, row.base.name} <= names] == []
+        of_part = [row for row in targets.rows() if row.part == part]
+        assert [row.what for row in of_part if not {row.cell.name, row.base.name} <= names] == []
 
 
 def test_simulations_are_in_the_long_profiles_alone():
-    counts = {profile: sum(cell.family == "simulation" for cell in cells(profile)) for profile in ("quick", "paper", "full")}
-    assert counts["quick"] == 0 < counts["paper"] < counts["full"]
+    quick, paper, full = (sum(cell.family == "simulation" for cell in cells(profile)) for profile in PROFILES)
+    assert quick == 0 < paper < full
 
 
 def test_all_allocators_run_what_is_about_allocators():

@@ -1,4 +1,4 @@
-"""The engine's yardstick does PHOLD and nothing less: the same events as a few lines of Python that nobody has tuned."""
+"""The engine's yardstick does PHOLD and nothing less: the same events as a few untuned lines of Python."""
 
 import heapq
 import json

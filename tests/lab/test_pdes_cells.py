@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hmalloc_lab.bench import simulations
 from hmalloc_lab.bench.catalogue import cells
-from hmalloc_lab.bench.engine.cells import PARTS, chosen
+from hmalloc_lab.bench.engine.cells import PARTS, chosen, model
 from hmalloc_lab.bench.store import AllocatorRow
 
 CELLS = {cell.name: cell for cell in [*chosen(PARTS), *cells("paper")] if simulations.is_model(cell)}
@@ -34,7 +34,7 @@ def test_each_cell_gives_a_result(built, name):
 
 
 @pytest.mark.parametrize("who", ALLOCATORS)
-@pytest.mark.parametrize("name", ["phold config=B threads=1", "pcs config=pcs threads=1", "airport config=airport threads=1"])
+@pytest.mark.parametrize("name", [model(config).name for config in ("B", "pcs", "airport")])
 def test_a_result_says_how_events_were_allocated(built, name, who):
     said = measure(built, CELLS[name], ALLOCATORS[who])
     assert said["api"] == (simulations.api(ALLOCATORS[who], CELLS[name]) or "malloc")

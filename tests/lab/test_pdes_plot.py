@@ -12,9 +12,9 @@ THREADS = 3
 
 
 def point(at: int, window: float = 0.1) -> dict:
-    return {"wall_s": at * 0.1, "now": at * 2.5, "percent": at * 5.0, "events": at * 1000, "events_per_s": 10_000.0 + at,
-            "window": window * at, "windows": at * 7, "pending": 8192 - at, "bytes": 500_000 + at,
-            "blocked": [0.1 * thread for thread in range(THREADS)], "thread_events": [at * 300] * THREADS}
+    return {"wall_s": at * 0.1, "now": at * 2.5, "percent": at * 5.0, "events": at * 1000,
+            "events_per_s": 10_000.0 + at, "window": window * at, "windows": at * 7, "pending": 8192 - at,
+            "bytes": 500_000 + at, "blocked": [0.1 * thread for thread in range(THREADS)], "thread_events": [at * 300] * THREADS}
 
 
 @pytest.fixture
@@ -75,7 +75,8 @@ def test_a_run_that_still_writes_can_be_looked_at(write, name):
 @pytest.mark.parametrize("text, reason", [
     ("", "it has no points"), ("wall_s,now\n", "it has no points"), ("a,b\n1,2\n", "no wall_s, now"),
     ("a,b\n1,x\n", "could not convert"), ('{"wall_s": 1}\n{"w\n', "not the series"), ("a,b\n1\n", "not the series"),
-    ('{"wall_s":1,"now":1,"events_per_s":1,"window":1,"pending":1,"bytes":1}\n', "no blocked"), ("[1]\n", "it has no points"),
+    ('{"wall_s":1,"now":1,"events_per_s":1,"window":1,"pending":1,"bytes":1}\n', "no blocked"),
+    ("[1]\n", "it has no points"),
     ("\0\1", "not the series")])
 def test_other_files_are_refused_in_one_line(tmp_path, text, reason):
     path = tmp_path / "other.csv"

@@ -1,5 +1,5 @@
-"""What is measured.  A cell is one program of bench/workloads or pdes/models at one point of its parameters; how often it repeats its
-work there depends on the profile and is no part of its name.
+"""What is measured.  A cell is one program of bench/workloads or pdes/models at one point of its parameters; how often
+it repeats its work there depends on the profile and is no part of its name.
 
   quick  a look, under two minutes: few cells, short
   paper  the papers' sizes and mixes; what only repeats is cut to fractions of a second, and the largest populations

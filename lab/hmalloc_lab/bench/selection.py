@@ -38,7 +38,8 @@ def _of_families(cells: list[Cell], families: str) -> list[Cell]:
 def possible(built: Built, cells: list[Cell], console: Console) -> tuple[list[Cell], dict[str, Path]]:
     """The cells whose programs and traces are there, and the traces; a line for each that is not."""
     files, missing = traces.provide(built, cells)
-    unable = {cell.name: why for cell in cells if cell.workload != "replay" and (why := simulations.unable(built, cell))}
+    unable = {cell.name: why for cell in cells
+              if cell.workload != "replay" and (why := simulations.unable(built, cell))}
     lines = [f"{cell.workload}: {unable[cell.name]}" for cell in cells if cell.name in unable]
     for line in [*dict.fromkeys(lines), *(f"replay trace={name}: {why}" for name, why in missing.items())]:
         console.print(f"left out: {line}", markup=False, soft_wrap=True)

@@ -44,7 +44,9 @@ def is_model(cell: Cell) -> bool:
 
 
 def program(built: Built, cell: Cell) -> Path:
-    return built.natives / "pdes" / f"hmalloc-pdes-{cell.workload}" if is_model(cell) else built.workloads / cell.workload
+    if is_model(cell):
+        return built.natives / "pdes" / f"hmalloc-pdes-{cell.workload}"
+    return built.workloads / cell.workload
 
 
 def unable(built: Built, cell: Cell) -> str:

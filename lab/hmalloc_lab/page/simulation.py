@@ -97,10 +97,11 @@ def figure(series: Series, name: str) -> go.Figure:
                           subplot_titles=[title for title, _, _ in charts])
     for row, (_, unit, lines) in enumerate(charts, 1):
         for number, (line, values) in enumerate(lines):
-            drawn.add_scatter(x=series.numbers["wall_s"], y=values, customdata=series.numbers["now"], name=line, row=row,
-                              col=1, mode="lines", line={"color": _COLOURS[number % len(_COLOURS)], "width": 1.5},
-                              showlegend=len(lines) > 1, legend=f"legend{row}" if row > 1 else "legend",
-                              hovertemplate=f"{line}: %{{y:.4~s}} {unit}<br>virtual time %{{customdata:.6~g}}<extra></extra>")
+            hover = f"{line}: %{{y:.4~s}} {unit}<br>virtual time %{{customdata:.6~g}}<extra></extra>"
+            drawn.add_scatter(x=series.numbers["wall_s"], y=values, customdata=series.numbers["now"], name=line,
+                              row=row, col=1, mode="lines", hovertemplate=hover,
+                              line={"color": _COLOURS[number % len(_COLOURS)], "width": 1.5},
+                              showlegend=len(lines) > 1, legend=f"legend{row}" if row > 1 else "legend")
         drawn.update_yaxes(title_text=unit, rangemode="tozero", row=row, col=1)
         top = drawn.layout[f"yaxis{row if row > 1 else ''}"].domain[1]
         drawn.update_layout({f"legend{row if row > 1 else ''}": {"y": top, "yanchor": "top"}})

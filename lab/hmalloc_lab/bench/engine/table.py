@@ -13,12 +13,13 @@ from .targets import UNMEASURED, Judged, Row
 _TITLES = {
     "bare": ("Against the bare loop", "How many times as fast as `bare`: best rounds, allocation included."),
     "threads": ("Threads and ranks", "Judged by the best rounds."),
-    "allocators": ("The allocator's share", "Explicit hmalloc against others, in the same program: `floor` is a free list "
-                   "inside the engine, which no allocator can beat by much. Judged by the median of the rounds."),
+    "allocators": ("The allocator's share",
+                   "Explicit hmalloc against others, in the same program: `floor` is a free list inside the engine, which "
+                   "no allocator can beat by much. Judged by the median of the rounds."),
     "options": ("Options", "What another choice costs or gains."),
 }
-_HEAD = ("row", "M events/s, best", "median", "against", "ratio, best", "median [95 %]", "least-most", "target", "floor",
-         "verdict")
+_HEAD = ("row", "M events/s, best", "median", "against", "ratio, best", "median [95 %]", "least-most", "target",
+         "floor", "verdict")
 
 
 def markdown(results: Results) -> str:

@@ -145,8 +145,8 @@ def _options() -> Iterator[Row]:
     for config in STANDARD:
         yield Row("options", f"{config}, heap as queue", model(config, queue="heap"), bare(config), base_who=SYSTEM)
         for blocks in ("dense", "lines"):
-            yield Row("options", f"{config}, automatic blocks", model(config), model(config, blocks=blocks), _PICKS_WELL,
-                      by_median=True, against=f"{blocks} blocks")
+            yield Row("options", f"{config}, automatic blocks", model(config), model(config, blocks=blocks),
+                      _PICKS_WELL, by_median=True, against=f"{blocks} blocks")
     yield Row("options", "airport, 2 threads, neighbours", model("airport", 2, sync="neighbours"), model("airport", 2),
               by_median=True, against="windows")
 
