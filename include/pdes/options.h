@@ -59,4 +59,10 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// On a rank whose own part of the run was fine: another one throws the reason.
+class OtherRankFailed : public Error {
+ public:
+  using Error::Error;
+};
+
 }  // namespace pdes

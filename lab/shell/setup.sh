@@ -96,13 +96,13 @@ add_lab() {
 }
 
 # What the commands need, the traces as well, the simulations or the benchmarks as well, or everything with the tests.
-build() { # tools | trace | pdes | bench | everything
+build() { # tools | trace | pdes | ranks | bench | everything
   install_tools
   cd "$here" || exit 2
-  tests=OFF targets='hmalloc hmalloc-checked hmalloc_static hmalloc-tools' probe=hmalloc-trace
+  tests=OFF targets='hmalloc hmalloc-checked hmalloc_static hmalloc-tools'
   case $1 in
     trace) targets="$targets hmalloc-trace hmalloc-record" ;;
-    pdes) targets="$targets pdes/all" probe=hmalloc-pdes-phold ;;
+    pdes | ranks) targets="$targets pdes/all" ;;
     bench) targets="$targets hmalloc-trace hmalloc-record bench/all" ;;
     everything) tests=ON targets=all ;;
   esac
@@ -110,10 +110,21 @@ build() { # tools | trace | pdes | bench | everything
   if [ ! -f build/release/build.ninja ] ||
     { [ "$tests" = ON ] && ! grep -q '^HM_TESTS:BOOL=ON' build/release/CMakeCache.txt; }
   then step configuring configure.log cmake --preset release "-DHM_TESTS=$tests"
-  elif [ "$1" != tools ] && ! grep -q "^build $probe:" build/release/build.ninja
+  elif ! configured "$1"
   then step configuring configure.log cmake --preset release; fi  # its libraries have come since
   # shellcheck disable=SC2086
   up_to_date $targets || step "building hmalloc" build.log cmake --build --preset release --target $targets
+}
+
+# Whether the libraries were there when the build was configured.
+configured() { # tools | trace | pdes | ranks | bench | everything
+  case $1 in
+    tools) ;;
+    pdes) grep -q '^build hmalloc-pdes-phold:' build/release/build.ninja ;;
+    ranks) configured pdes && grep -q '^HM_MPI:INTERNAL=TRUE' build/release/CMakeCache.txt ;;
+    trace | bench) grep -q '^build hmalloc-trace:' build/release/build.ninja ;;
+    everything) configured trace && configured ranks ;;
+  esac
 }
 
 # Only to say nothing when there is nothing to build.  A dry run goes no further than to a check of globbed folders;
@@ -158,16 +169,20 @@ need_workloads() {
   alone build bench
 }
 
-# The simulation engine, its models and its ranks.
-need_pdes() {
-  install_missing libcli11-dev nlohmann-json3-dev librandom123-dev libopenmpi-dev openmpi-bin
-  alone build pdes
+# What the models of the simulation engine are built with, and what they need to run as several processes.
+pdes_packages='libcli11-dev nlohmann-json3-dev librandom123-dev' ranks_packages='libopenmpi-dev openmpi-bin'
+
+need_pdes() { # [ranks]
+  [ "$from_source" ] || return 0
+  # shellcheck disable=SC2086
+  install_missing $pdes_packages ${1:+$ranks_packages}
+  alone build "${1:-pdes}"
 }
 
 # The tests need GoogleTest, and a browser for the report.
 need_tests() {
   # shellcheck disable=SC2086
-  install_missing libgtest-dev $trace_packages
+  install_missing libgtest-dev $trace_packages $pdes_packages $ranks_packages
   alone build everything
 }
 

@@ -21,7 +21,7 @@ class Page {
 
  private:
   std::FILE* to_;
-  int width_ = 17;
+  int width_ = 18;
 };
 
 std::string several(std::uint64_t number, const char* one) {
@@ -95,7 +95,7 @@ void print_statistics(Page& page, const Run& run) {
   const auto& numbers = run.result.statistics.numbers();
   const auto& derived = run.derived.numbers();
   if (numbers.empty() && derived.empty()) return;
-  std::size_t widest = 17;
+  std::size_t widest = 18;
   for (const auto& number : numbers) widest = std::max(widest, number.name.size());
   for (const auto& [name, value] : derived) widest = std::max(widest, name.size());
   page.width(widest);
