@@ -68,11 +68,11 @@ def test_the_tutorial_works_as_shown(prefix, tmp_path):
                 continue
             run = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, timeout=300, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-            fails = any(line.startswith("shops: ") for line in shown)
+            fails = any(line.startswith("shops: ") and " events in " not in line for line in shown)
             assert (run.returncode != 0) == fails, f"$ {command}\n{run.stdout}"
             absent = missing(shown, run.stdout)
             assert absent is None, f"$ {command}\nnot said: {absent}\n{run.stdout}"
-            seen |= digests(run.stdout) if "build/shops" in shlex.split(command) else set()
+            seen |= set() if fails else digests(run.stdout)
     assert len(seen) == 1 and seen == digests(TUTORIAL)
 
 
@@ -81,17 +81,17 @@ def test_every_file_of_the_tutorial_is_short():
         assert len(text.splitlines()) <= 50, name
 
 
-def options_of(text: str) -> set[str]:
-    return set(re.findall(r"^\s*(?:\| `|-h,)?(--[a-z-]+)", text, re.MULTILINE))
-
-
-def test_options_are_those_of_help():
+def test_options_are_those_of_help_in_its_words():
+    """Each row of the table: | `--name UNIT` | `value`, `value`: words of the help |."""
     program = BUILD / "pdes" / "hmalloc-pdes-phold"
     text = subprocess.run([program, "--help"], check=True, capture_output=True, text=True).stdout
-    common = {option for group in re.split(r"\n(?=\S)", text) if not group.startswith("Model")
-              for option in options_of(group)}
-    table = REFERENCE.split("## Options")[1].split("\n## ")[0]
-    assert options_of(table) | {"--help"} == common | {"--help"}
+    table = REFERENCE.split("\n## Options\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(--[a-z-]+)[^|]*\| (?:`[^|]*`: )?([^|]*[^| ]) *\|$", table, re.MULTILINE)
+    assert len(rows) > 15
+    flat = " ".join(text.split())
+    assert [words for _, words in rows if words not in flat] == []
+    common = text[text.index("\nSimulation:"):]
+    assert {option for option, _ in rows} == set(re.findall(r"^ +(--[a-z-]+)", common, re.MULTILINE)) - {"--help"}
 
 
 def test_the_window_model_prints_the_table_that_is_shown():
