@@ -94,6 +94,16 @@ def test_options_are_those_of_help_in_its_words():
     assert {option for option, _ in rows} == set(re.findall(r"^ +(--[a-z-]+)", common, re.MULTILINE)) - {"--help"}
 
 
+def test_limits_are_those_of_the_headers(tmp_path):
+    table = REFERENCE.split("\n## Limits\n")[1]
+    said = {name: number.replace(",", "") for name, number in re.findall(r"^\| ([^|]+) \| ([\d,]+)", table, re.MULTILINE)}
+    check = tmp_path / "limits.cc"
+    check.write_text(f"""#include <pdes/pdes.h>
+        static_assert(pdes::kMostLps == {said["LPs"]} && pdes::kLastPriority + 1 == {said["priorities"]} &&
+                      pdes::kMostPayload == {said["payload of an event"]});""")
+    subprocess.run(["c++", "-std=c++20", "-fsyntax-only", "-I", ROOT / "include", check], check=True)
+
+
 def test_the_window_model_prints_the_table_that_is_shown():
     design = (ROOT / "docs" / "pdes-design.md").read_text()
     command = re.search(r"^    python3 (docs/results/pdes-window-model\.py.*)$", design, re.MULTILINE).group(1)
