@@ -47,6 +47,10 @@ def _head(console: Console, results: Results) -> None:
                     f"{'' if of.finished else '; not finished'}")
 
 
+# All families fit a terminal of 80 columns.
+_HEADS = {"false sharing": "false\nsharing", "simulation": "sim."}
+
+
 def _families(console: Console, results: Results) -> None:
     means = statistics.family_means(results)
     columns = {**means, "peak": statistics.memory_means(results)}
@@ -57,7 +61,7 @@ def _families(console: Console, results: Results) -> None:
     table = _table()
     table.add_column("", overflow="fold")
     for title in columns:
-        table.add_column(title.replace(" ", "\n"), justify="right", no_wrap=True)
+        table.add_column(_HEADS.get(title, title), justify="right", no_wrap=True)
     partial = False
     for name in best_first(means, [who.name for who in results.drop_ins]):
         row = [Text(name, style="bold" if name == "hmalloc" else "")]
