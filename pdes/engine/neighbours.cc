@@ -12,7 +12,6 @@
 #include "engine/neighbours.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "engine/team.h"
 
@@ -105,7 +104,7 @@ class Follower {
     if (own_.counts.executed != before) busy_ = clock_.own();
     if (!done) return;
     if (clock_.own() - busy_ > patience_ * team_.world.lookahead) return shared_.call(met_);
-    wait(slowest, seen);
+    wait(slowest);
   }
 
   Time slowest_clock(const Source*& slowest) const noexcept {
@@ -126,21 +125,18 @@ class Follower {
     for (const Sink& sink : sinks_) sink.bed->raised(thread_, time);
   }
 
-  // Until the slowest clock has risen above what we saw.  Asleep, until it has reached ours: then there is work for a
-  // while, and the thread whose clock is behind all others never sleeps.
-  void wait(const Source* slowest, Time seen) {
+  // Until the slowest clock has reached ours: then there is work for a while.  The thread whose clock is behind all
+  // others never waits.
+  void wait(const Source* slowest) {
     const bool ended = clock_.own() >= team_.world.end;
     if (ended && shared_.least_clock() >= team_.world.end) return shared_.call(met_);
-    const auto news = [&](Time wanted) {
-      return shared_.is_called(met_) || (!ended && slowest->clock->read() >= wanted);
-    };
-    const Time next = std::nextafter(seen, kNever);
-    if (news(next)) return;
+    const Time wanted = clock_.own();
+    const auto news = [&] { return shared_.is_called(met_) || (!ended && slowest->clock->read() >= wanted); };
+    if (news()) return;
     const Stopwatch watch(&own_.blocked_s);
-    if (came_true(team_.rendezvous.patience(), [&] { return news(next); })) return;
-    const Time wanted = std::max(next, clock_.own());
+    if (came_true(team_.rendezvous.patience(), news)) return;
     bed_.lie_down(ended ? Bed::kNobody : slowest->thread, wanted);
-    if (news(wanted)) bed_.get_up();
+    if (news()) bed_.get_up();
     else bed_.sleep();
     if (thread_ == 0) rounds_ = 0;  // woken to look, perhaps
   }
