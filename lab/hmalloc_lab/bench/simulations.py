@@ -34,6 +34,10 @@ _PAPERS = {("phold", "remote"): ("remote", 0.01), ("pcs", "events"): ("portables
 # Kind of allocator -> --allocator, and what the result then calls its API.
 _EXPLICIT = {"explicit": ("hmalloc", "explicit"), "floor": ("free-list", "free-list")}
 
+# As the launcher starts ranks: memory that they share, no search for a network.
+_MPIRUN = ("mpirun", "-q", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1",
+           "--mca", "btl", "self,vader")
+
 
 def is_simulation(cell: Cell) -> bool:
     return cell.workload in (*MODELS, BARE)
@@ -61,7 +65,7 @@ def command(built: Built, who: AllocatorRow, cell: Cell) -> list[str]:
     if is_model(cell):
         words += ["--json", "--allocator", _EXPLICIT.get(who.kind, ("malloc", ""))[0]]
     if "ranks" in cell.point:
-        words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(cell.point["ranks"]), *words]
+        words = [*_MPIRUN, "-n", str(cell.point["ranks"]), *words]
     return words
 
 
