@@ -40,7 +40,8 @@ Number number_in(const std::string& text, Number least, Number most) {
 std::size_t size_of(const std::string& text) {
   std::string bytes = text;
   try {
-    if (!text.starts_with('-') && CLI::AsSizeValue(false)(bytes).empty())
+    const bool digit = text.find_first_of("0123456789") == 0;  // CLI11 takes a unit alone for one of it
+    if (digit && CLI::AsSizeValue(false)(bytes).empty())
       return number_in<std::size_t>(bytes, 0, std::numeric_limits<std::size_t>::max());
   } catch (const CLI::ValidationError&) {  // an unknown unit
   }

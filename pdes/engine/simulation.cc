@@ -127,6 +127,7 @@ void run_thread(Team& team, unsigned thread) {
     return;
   }
   auto began = std::chrono::steady_clock::now();
+  if (thread == 0) team.began = began;
   if (team.options.sync == Sync::neighbours && !team.alone()) run_neighbours(team, thread);
   else run_windows(team, thread);
   own.total_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

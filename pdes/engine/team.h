@@ -77,9 +77,9 @@ struct Team {
   std::atomic<bool>& stop;
   std::function<void(const Progress&)> on_progress;
   Simulation::Neighbours neighbours;
-  const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 
   // ---- Of the first thread, and read by the others after a meeting.
+  std::chrono::steady_clock::time_point began;  // when the LPs were there
   std::uint64_t peak_pending = 0;
   std::size_t peak_bytes = 0;
   Time reached = 0;

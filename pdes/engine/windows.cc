@@ -55,6 +55,9 @@ class Windows {
     return all;
   }
 
+  // The only window of a thread that is alone is the whole run.
+  Time now(Time lower) const { return team_.alone() ? std::max(lower, own_.now) : lower; }
+
   void execute(Time bound, Time lower) {
     if (flags_ != 0) return;
     bound = std::min(bound, team_.world.end);
@@ -62,10 +65,10 @@ class Windows {
       if (!started_) own_.pending.start();
       started_ = true;
       while (!own_.run_until(bound, kSlice)) {
-        team_.check_point(thread_, std::max(lower, team_.alone() ? own_.now : 0), bound - lower);
+        team_.check_point(thread_, now(lower), bound - lower);
         if (team_.asked_to_stop()) break;
       }
-      if (++own_.windows % kLookEvery == 1) team_.check_point(thread_, lower, bound - lower);
+      if (++own_.windows % kLookEvery == 1) team_.check_point(thread_, now(lower), bound - lower);
     } catch (...) {
       team_.note_failure(thread_);
       flags_ |= kFailed;

@@ -1,0 +1,76 @@
+// A model with every kind of option and statistic, whose runs can be made to go wrong.
+#include "pdes/app.h"
+
+#include <stdexcept>
+
+namespace {
+
+enum class Kind : std::uint8_t { plain, throwing, greedy, hasty };
+
+struct Parameters {
+  double delay = 1, odd = 0;
+  std::uint32_t lps = 4;
+  std::uint64_t large = 5'000'000'000;
+  std::string word = "some";
+  bool flag = false;
+  Kind kind = Kind::plain;
+};
+
+struct Token {
+  std::uint64_t steps;
+};
+
+class Place {
+ public:
+  using Context = pdes::Context<Token>;
+  explicit Place(const Parameters& p) : p_(p) {}
+  void start(Context& context) { context.self(0, Token{0}); }
+  void on(Context& context, const Token& token) {
+    ++visits_;
+    times_.add(context.now());
+    if (p_.kind == Kind::throwing && context.now() > 5) throw std::runtime_error("a model's own trouble");
+    const double delay = p_.kind == Kind::hasty && token.steps == 0 ? 0 : p_.delay;
+    context.send((context.id() + 1) % context.population(), delay, Token{token.steps + 1});
+    if (p_.kind == Kind::greedy) context.self(1e-3, Token{0});
+  }
+  void report(pdes::Report& report) const {
+    report.count("visits", visits_);
+    report.sum("halves", 0.5 * static_cast<double>(visits_));
+    report.tally("times", times_);
+    report.tally("nothing", pdes::Tally());
+  }
+
+ private:
+  const Parameters& p_;
+  std::int64_t visits_ = 0;
+  pdes::Tally times_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Parameters p;
+  pdes::Options defaults;
+  defaults.end = 10;
+  defaults.lookahead = 1;
+  pdes::App app("toy", "tokens that go round");
+  app.defaults(defaults)
+      .option("delay", p.delay, "of a token", 0)
+      .option("odd", p.odd, "refused by the model if it is 2", -1, 3)
+      .option("lps", p.lps, "places", 1, 1000)
+      .option("large", p.large, "a number")
+      .option("word", p.word, "a text")
+      .option("flag", p.flag, "yes or no")
+      .choice("kind", p.kind,
+              {{"plain", Kind::plain}, {"throwing", Kind::throwing}, {"greedy", Kind::greedy}, {"hasty", Kind::hasty}},
+              "of run");
+  return app.run(
+      argc, argv,
+      [&](pdes::Simulation& simulation) {
+        if (p.odd == 2) throw pdes::Error("--odd: 2 is even");
+        simulation.add<Place>(p.lps, [&](pdes::LpId) { return Place(p); });
+      },
+      [](const pdes::Result& result, pdes::Summary& summary) {
+        summary.add("visits per time", static_cast<double>(result.statistics.count_of("visits")) / result.reached);
+      });
+}
