@@ -1,6 +1,5 @@
 #include "pdes/simulation.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <cmath>
@@ -38,18 +37,29 @@ std::vector<std::uint16_t> owners(Partitioning how, LpId population, unsigned pa
   return owner;
 }
 
-void pin_to_allowed_cpu(unsigned thread) {
-  cpu_set_t allowed, one;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  auto left = static_cast<int>(thread) % CPU_COUNT(&allowed);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed) || left-- > 0) continue;
+// The calling thread stays on one of the CPUs that it may use, and may use all of them again afterwards.
+class Pinned {
+ public:
+  Pinned(bool wanted, unsigned thread) : wanted_(wanted && sched_getaffinity(0, sizeof before_, &before_) == 0) {
+    if (!wanted_) return;
+    auto left = static_cast<int>(thread) % CPU_COUNT(&before_);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &before_) || left-- > 0) ++cpu;
+    cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
-    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
-    return;
+    sched_setaffinity(0, sizeof one, &one);
   }
-}
+  ~Pinned() {
+    if (wanted_) sched_setaffinity(0, sizeof before_, &before_);
+  }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+ private:
+  cpu_set_t before_;
+  bool wanted_;
+};
 
 }  // namespace
 
@@ -116,7 +126,7 @@ World prepared(World world, const Options& options, Ranks* ranks) {
 
 void run_thread(Team& team, unsigned thread) {
   Partition& own = *team.partitions[thread];
-  if (team.options.pin) pin_to_allowed_cpu(thread);
+  Pinned pinned(team.options.pin, thread);
   try {
     own.build();
   } catch (...) {

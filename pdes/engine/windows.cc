@@ -41,8 +41,10 @@ class Windows {
     unsigned filled = sending_;
     sending_ ^= 1;
     own_.send_into(sending_);
-    if (team_.threads() > 1)
+    if (team_.threads() == 1) return;
+    attempt([&] {
       for (auto& other : team_.partitions) own_.receive(other->outboxes[filled][own_.number]);
+    });
   }
 
   Rendezvous::Word receive_with_ranks(Rendezvous::Word here) {
@@ -51,7 +53,7 @@ class Windows {
     Rendezvous::Word all{kNever, 0};
     if (thread_ == 0) all = team_.exchange->end(own_.blocked_s);
     all = meet(all);
-    own_.receive(team_.exchange->arrivals(thread_));
+    attempt([&] { own_.receive(team_.exchange->arrivals(thread_)); });
     return all;
   }
 
@@ -61,7 +63,7 @@ class Windows {
   void execute(Time bound, Time lower) {
     if (flags_ != 0) return;
     bound = std::min(bound, team_.world.end);
-    try {
+    attempt([&] {
       if (!started_) own_.pending.start();
       started_ = true;
       while (!own_.run_until(bound, kSlice)) {
@@ -69,11 +71,19 @@ class Windows {
         if (team_.asked_to_stop()) break;
       }
       if (++own_.windows % kLookEvery == 1) team_.check_point(thread_, now(lower), bound - lower);
+    });
+    if (team_.asked_to_stop()) flags_ |= kStopped;
+  }
+
+  // Others learn of a failure at the next meeting.
+  template <class Work>
+  void attempt(Work&& work) {
+    try {
+      work();
     } catch (...) {
       team_.note_failure(thread_);
       flags_ |= kFailed;
     }
-    if (team_.asked_to_stop()) flags_ |= kStopped;
   }
 
   Team& team_;

@@ -153,6 +153,19 @@ TEST(BadOptions, NoLookaheadIsForOneThread) {
   }
 }
 
+// Measuring delays must not make a parallel run wrong in silence.
+TEST(BadOptions, MeasuringDelaysEnforcesTheLookaheadOnSeveralThreads) {
+  Misdeed early = [](auto& context) { context.send(0, 0.25, Token{}); };
+  for (unsigned threads : {1, 2}) {
+    Options how = options(threads);
+    how.measure_delays = true;
+    Simulation simulation(how);
+    simulation.add<Ticker>(6, [&](LpId) { return Ticker{&early}; });
+    if (threads == 1) EXPECT_EQ(simulation.run().delays.smallest, 0.25);
+    else EXPECT_THROW(simulation.run(), Error);
+  }
+}
+
 TEST(BadOptions, ASimulationRunsOnce) {
   Misdeed none = [](auto&) {};
   Simulation simulation(options(1));
