@@ -44,6 +44,7 @@ struct App::Inside {
     return code;
   }
   bool parse(int argc, char** argv);
+  bool all_start(bool ready);
   int simulate(const std::function<void(Simulation&)>& build,
                const std::function<void(const Result&, Summary&)>& summarise);
   void print(const app::Run& run) const;  // throws Error
@@ -122,19 +123,29 @@ void perform(Simulation& simulation, Ranks* ranks, app::Run& run) {
 
 }  // namespace
 
+// The first rank alone opens files, and may fail to.
+bool App::Inside::all_start(bool ready) {
+  if (ranks == nullptr) return ready;
+  std::vector<std::byte> first{std::byte{ready}};
+  ranks->broadcast(first);
+  return ready && first.at(0) == std::byte{true};
+}
+
 int App::Inside::simulate(const std::function<void(Simulation&)>& build,
                           const std::function<void(const Result&, Summary&)>& summarise) {
   app::Run run{.model = name, .parameters = line.values(kOwn), .options = options,
                .ranks = ranks == nullptr ? 1 : ranks->count()};
   std::unique_ptr<Simulation> simulation;
   std::unique_ptr<app::Watch> watch;
+  std::string mistake;
   try {
     simulation = std::make_unique<Simulation>(options);
     build(*simulation);
     watch = std::make_unique<app::Watch>(name, first_rank() ? output : app::Output{.live = app::Live::off});
-  } catch (const std::exception& mistake) {
-    return say(reason(mistake), kCannotStart);
+  } catch (const std::exception& caught) {
+    mistake = reason(caught);
   }
+  if (!all_start(mistake.empty())) return say(mistake, kCannotStart);
   if (watch->wanted()) simulation->on_progress([&](const Progress& progress) { watch->see(progress); });
   perform(*simulation, ranks.get(), run);
   watch->erase();

@@ -1,0 +1,165 @@
+"""hmalloc pdes, as far as it is the launcher's: which model, in how many processes, on whose malloc."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import LAUNCHER, ROOT
+
+SMALL = ("--lps", "200", "--end", "20")
+ENDLESS = ("--lps", "200", "--end", "1e9")
+need_mpirun = pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun")
+
+
+@pytest.fixture(scope="module")
+def pdes(hmalloc):
+    """Says nothing of building: that is done before the first test."""
+    assert hmalloc("pdes", "phold", "--quiet", *SMALL).returncode == 0
+    return lambda *words: hmalloc("pdes", *words)
+
+
+def said(run: subprocess.CompletedProcess) -> dict:
+    assert run.returncode == 0 and run.stderr == "", run.stderr
+    (line,) = run.stdout.splitlines()
+    return json.loads(line)
+
+
+def only_line(run: subprocess.CompletedProcess) -> str:
+    assert run.returncode == 2 and run.stdout == ""
+    (line,) = run.stderr.splitlines()
+    return line
+
+
+def test_help_names_what_list_lists(hmalloc):
+    listed = hmalloc("pdes", "list").stdout.splitlines()
+    assert [line.split()[0] for line in listed] == ["phold", "pcs", "airport"]
+    shown = hmalloc("pdes", "--help")
+    assert shown.returncode == 0 and shown.stdout == hmalloc("pdes").stdout == hmalloc("help", "pdes").stdout
+    assert all(line in shown.stdout for line in listed)
+    assert max(map(len, shown.stdout.splitlines())) <= 120
+    assert "hmalloc pdes" in hmalloc("--help").stdout
+
+
+def test_options_of_the_help_are_in_the_man_page(hmalloc):
+    options = set(re.findall(r"(?<!\w)--[a-z][a-z-]*", hmalloc("pdes", "--help").stdout))
+    assert options - {"--help"} <= set(re.findall(r"(?<!\w)--[a-z][a-z-]*", (ROOT / "docs/man/hmalloc.1.scd").read_text()))
+
+
+@pytest.mark.parametrize("model", ["phold", "pcs", "airport"])
+def test_every_model_has_the_options_that_the_help_promises(hmalloc, pdes, model):
+    promised = hmalloc("pdes", "--help").stdout.split("All models have")[1].split("\n\n")[1]
+    options = set(re.findall(r"^  (--[a-z-]+)", promised, re.MULTILINE))
+    shown = pdes(model, "--help")
+    assert shown.returncode == 0 and f"hmalloc-pdes-{model} [OPTIONS]" in shown.stdout
+    assert options and options <= set(re.findall(r"^  (--[a-z-]+)", shown.stdout, re.MULTILINE))
+
+
+@pytest.mark.parametrize("words, about", [
+    (["nothing"], "no model nothing"), ([".*"], "no model .*"), (["-x"], "no model -x"), (["phold "], "no model phold "),
+    (["phold", "--ranks"], "--ranks needs a value"), (["phold", "--ranks", "two"], "'two' is not a number of processes"),
+    (["phold", "--ranks=0"], "'0' is not"), (["phold", "--ranks="], "'' is not"), (["phold", "--ranks", "-1"], "'-1' is not"),
+    (["phold", "--preload"], "--preload needs a value"), (["phold", "--preload", "nobody"], "no allocator nobody"),
+    (["phold", "--preload=/no/such.so"], "/no/such.so: no such library"),
+])
+def test_wrong_usage_is_one_line(pdes, words, about):
+    assert about in only_line(pdes(*words))
+
+
+def test_the_model_s_own_words_reach_it(pdes):
+    result = said(pdes("pcs", "--json", "--width", "8", "--height=8", "--end", "5", "--seed", "3"))
+    assert (result["model"], result["seed"], result["model_parameters"]["height"]) == ("pcs", 3, 8)
+    assert "--nonsense" in only_line(pdes("phold", "--nonsense"))
+
+
+def test_a_preloaded_allocator_is_the_one_of_events(pdes):
+    result = said(pdes("phold", "--preload", "hmalloc", "--json", *SMALL))
+    assert result["malloc_library"].endswith("/libhmalloc.so") and result["allocator"] == "malloc"
+    result = said(pdes("phold", "--json", *SMALL, "--preload=system"))
+    assert "libc.so" in result["malloc_library"] and result["allocator"] == "malloc"
+    assert said(pdes("phold", "--json", *SMALL))["allocator"] == "hmalloc"
+
+
+# ---- Several processes. -------------------------------------------------------------------------------------------
+
+
+@need_mpirun
+def test_ranks_share_one_simulation_and_have_one_voice(pdes):
+    alone = said(pdes("phold", "--json", *SMALL))
+    together = said(pdes("phold", "--ranks", "3", "--json", *SMALL))
+    assert together["ranks"] == 3 and together["digest"] == alone["digest"] and together["events"] == alone["events"]
+    assert pdes("phold", "--ranks", "2", *SMALL).stdout.count("digest") == 1
+    assert pdes("phold", "--ranks=2", "--help").stdout.count("Usage") == 1
+    assert said(pdes("phold", "--json", "--ranks", "1", *SMALL))["ranks"] == 1
+
+
+@need_mpirun
+def test_an_allocator_is_preloaded_into_the_ranks(pdes):
+    result = said(pdes("phold", "--ranks", "2", "--preload", "hmalloc", "--json", *SMALL))
+    assert result["malloc_library"].endswith("/libhmalloc.so") and result["allocator"] == "malloc"
+
+
+@need_mpirun
+def test_a_mistake_is_one_line_however_many_ranks(pdes):
+    assert "'x' is not one of wheel|heap" in only_line(pdes("phold", "--ranks", "2", "--queue", "x"))
+    assert "cannot be written" in only_line(pdes("phold", "--ranks", "2", "--series", "/no/such/folder/s.csv"))
+
+
+@need_mpirun
+def test_a_failed_run_fails_everywhere(pdes):
+    failed = pdes("phold", "--ranks", "2", "--max-memory", "1K")
+    assert failed.returncode == 1 and failed.stdout.count("the run failed") == 1
+    assert all(line.startswith("phold: memory limit reached") for line in failed.stderr.splitlines())
+
+
+def running(*words) -> subprocess.Popen:
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "HMALLOC_"))}
+    return subprocess.Popen([LAUNCHER, "pdes", "phold", *ENDLESS, *map(str, words)], env=own, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def wait_for(condition) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def ranks_of(session: int) -> list[int]:
+    """Processes of the model in a session, by what the kernel says; mpirun gives each a process group of its own."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            pid, name, rest = re.match(r"(\d+) \((.*)\) (.*)", stat.read_text(), re.DOTALL).groups()
+        except OSError:
+            continue
+        if name.startswith("hmalloc-pdes") and int(rest.split()[3]) == session:
+            found.append(int(pid))
+    return found
+
+
+@pytest.mark.parametrize("words", [[], pytest.param(["--ranks", "2"], marks=need_mpirun)])
+def test_ctrl_c_gives_a_partial_report(pdes, tmp_path, words):
+    series = tmp_path / "s.csv"
+    run = running(*words, "--series", series)
+    wait_for(lambda: series.exists() and series.read_text().count("\n") > 3)
+    os.killpg(run.pid, signal.SIGINT)  # as a terminal does
+    output, _ = run.communicate(timeout=60)
+    assert run.returncode == 130 and "stopped early" in output and "digest" in output
+
+
+@need_mpirun
+def test_a_rank_that_is_killed_ends_the_run_with_a_line(pdes, tmp_path):
+    series = tmp_path / "s.csv"
+    run = running("--ranks", "2", "--series", series)
+    wait_for(lambda: series.exists() and series.read_text().count("\n") > 3)
+    os.kill(max(ranks_of(run.pid)), signal.SIGKILL)
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 128 + signal.SIGKILL
+    assert "hmalloc: pdes: a rank was ended by signal 9, and the run with it" in errors.splitlines()
+    wait_for(lambda: ranks_of(run.pid) == [])
