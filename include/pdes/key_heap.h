@@ -36,10 +36,11 @@ class KeyHeap {
     return least;
   }
 
+  // Hands all keys to take, in no order, and gives the memory back.
   template <class F>
   void drain(F&& take) {
     for (const Key& key : keys_) take(key);
-    keys_.clear();
+    keys_ = std::vector<Key>();
   }
 
  private:

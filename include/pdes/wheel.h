@@ -80,13 +80,13 @@ class Wheel {
   bool is_valid() const;
 
  private:
-  // Keys of one bucket, newest chunk first: 1 KB, aligned to it.
+  // Keys of one bucket, newest chunk first, aligned to their size.
   struct Chunk {
     Chunk* older;
     std::uint64_t unused;
-    std::array<Key, 42> keys;
+    std::array<Key, 10> keys;
   };
-  static_assert(sizeof(Chunk) == 1024);
+  static_assert(sizeof(Chunk) == 256);
   static constexpr unsigned kNearBits = 11, kFarBits = 8, kLevels = 6;
   static constexpr std::uint64_t kNear = 1 << kNearBits, kFar = 1 << kFarBits;
   static constexpr std::uint64_t kAlwaysLate = ~std::uint64_t{0};

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kWanted = 512;               // keys in a bucket
 constexpr double kLeast = 128, kMost = 2048;  // beyond these another width is worth moving all keys
-constexpr std::size_t kSpare = 64;            // chunks kept, beside a quarter of those in use
+constexpr std::size_t kSpare = 16;            // chunks kept, beside a quarter of those in use
 
 Time power_of_two_below(double x) noexcept { return std::exp2(std::floor(std::log2(x))); }
 
