@@ -1,6 +1,8 @@
 // Parts of what model programs share: numbers for people, shares of an interval, the lookahead that is suggested.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <random>
 
@@ -62,6 +64,13 @@ TEST(SuggestedLookahead, HasTwoDigitsAndIsNeverAboveWhatWasSeen) {
   EXPECT_EQ(suggested_lookahead(0), 0);
   EXPECT_EQ(suggested_lookahead(-1), 0);
   EXPECT_EQ(suggested_lookahead(std::numeric_limits<double>::infinity()), 0);
+  for (int digits = 10; digits < 100; ++digits)
+    for (int power = -30; power < 30; ++power) {
+      const double exact = std::strtod(app::text("%de%d", digits, power).c_str(), nullptr);
+      const double below = std::nextafter(exact, 0);
+      EXPECT_LE(suggested_lookahead(exact), exact);
+      EXPECT_LE(suggested_lookahead(below), below);
+    }
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> exponent(-30, 30);
   for (int i = 0; i < 100'000; ++i) {

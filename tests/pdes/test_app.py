@@ -291,8 +291,8 @@ def test_the_live_line_is_drawn_over_and_erased():
 
 
 def test_the_live_line_tells_of_blocking_memory_and_time_to_go():
-    _, drawn = on_terminal(200, "--end", "100000", "--threads", "2", "--interval", "0.01")
-    assert re.search(r"window \S+  blocked \d+ %  \S+ (B|KiB)  \S+ s to go", drawn)
+    _, drawn = on_terminal(200, "--end", "100000", "--threads", "2", "--interval", "0.001")
+    assert re.search(r"window \S+  blocked \d+ %  \S+ (B|KiB)  \S+ (s|min) to go", drawn)
 
 
 @pytest.mark.parametrize("words", [["--quiet"], ["--progress", "off"]])
