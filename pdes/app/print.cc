@@ -135,7 +135,8 @@ void print_summary(const Run& run, std::FILE* to) {
   Page page(to);
   auto events = static_cast<double>(result.total.events);
   std::string rate = result.wall_s > 0 ? ", " + short_number(events / result.wall_s) + " events/s" : "";
-  page.line(run.model + ": " + grouped(result.total.events) + " events in " + app::text("%.3g s", result.wall_s) + rate);
+  std::string seconds = app::text("%.3g s", result.wall_s);
+  page.line(run.model + ": " + grouped(result.total.events) + " events in " + seconds + rate);
   std::string early = !run.error.empty() ? ", the run failed" : result.stopped ? ", stopped early" : "";
   page.row("virtual time", app::text("%.6g of %.6g", result.reached, run.options.end) + early);
   page.row("digest", app::text("0x%016llx", static_cast<unsigned long long>(result.digest)));

@@ -33,7 +33,8 @@ void Series::add(const nlohmann::ordered_json& point) {
 
 void Series::close() {
   bool failed = std::ferror(file_.get()) != 0;
-  if (std::fclose(file_.release()) != 0 || failed) throw Error("--series: " + path_ + " could not be written to its end");
+  if (std::fclose(file_.release()) != 0 || failed)
+    throw Error("--series: " + path_ + " could not be written to its end");
 }
 
 LiveLine::LiveLine(std::string name) : name_(std::move(name)), terminal_(isatty(STDERR_FILENO) == 1) {}
