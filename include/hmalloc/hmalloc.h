@@ -61,6 +61,19 @@ HM_API void hm_shared_free(void* block) HM_NOEXCEPT;
  * caught by the checked library only, and so is a pointer that is no live block. */
 HM_API void hm_shared_free_sized(void* block, size_t size) HM_NOEXCEPT;
 
+/* ---- A cache in the hand: for loops that allocate and free one size all the time. ------------------------------ */
+
+/* The calling thread's cache of the blocks that hm_malloc, or hm_shared_alloc, gives for size: with it a block costs
+ * neither a call nor a look at thread-local storage.  Only the thread that asked may use it, and until it ends.  The
+ * blocks are like any others: any function frees them, on any thread.  NULL: there is none for this size (above 32 KB),
+ * no memory, or the checked library, which has to see every block. */
+struct hm_cache;
+HM_API struct hm_cache* hm_cache_of(size_t size) HM_NOEXCEPT;
+HM_API struct hm_cache* hm_shared_cache_of(size_t size) HM_NOEXCEPT;
+/* Inline below.  Freeing reads no metadata: the block must be live, not NULL, and of the cache's size. */
+static inline void* hm_cache_alloc(struct hm_cache* cache) HM_NOEXCEPT;
+static inline void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT;
+
 /* ---- Local blocks: bump and count, coalescence free (sections 3.1 and 3.3). ----------------------------------- */
 
 /* Inline below.  Sizes above HM_LOCAL_MAX are served as general blocks, and freed the same way. */
@@ -100,7 +113,31 @@ HM_API void hm_stats_get(struct hm_stats* out) HM_NOEXCEPT;
 /* Writes the same, per class and per thread too, to a descriptor: text, or JSON if json != 0.  Allocates nothing. */
 HM_API void hm_stats_print(int fd, int json) HM_NOEXCEPT;
 
-/* ---- The local fast paths, inline.  Everything from here on is the implementation. --------------------------- */
+/* ---- The inline fast paths.  Everything from here on is the implementation. ----------------------------------- */
+
+/* A stack of pointers to blocks; below the first one lies NULL.  Statistics of other threads read top. */
+struct hm_cache {
+  void** top;
+  void** limit; /* a push fails from here on */
+};
+HM_API void* hm_cache_refill_(struct hm_cache* cache) HM_NOEXCEPT;
+
+static inline __attribute__((always_inline, malloc, warn_unused_result))
+void* hm_cache_alloc(struct hm_cache* cache) HM_NOEXCEPT {
+  void** top = cache->top;
+  void* block = *top;
+  if (__builtin_expect(block == NULL, 0)) return hm_cache_refill_(cache);
+  __atomic_store_n(&cache->top, top - 1, __ATOMIC_RELAXED);
+  return block;
+}
+
+static inline __attribute__((always_inline)) void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT {
+  void** top = cache->top;
+  /* Full, or freed last already: the long way tells. */
+  if (__builtin_expect(top >= cache->limit || *top == block, 0)) { hm_free(block); return; }
+  top[1] = block;
+  __atomic_store_n(&cache->top, top + 1, __ATOMIC_RELAXED);
+}
 
 #define HM_LOCAL_MAX 1792u       /* largest local block: 112 granules of 16 bytes */
 #define HM_LOCAL_CHUNK_ 0x200000 /* one chunk of local memory, aligned to its size */

@@ -21,18 +21,18 @@ class EventMemory {
   EventMemory(const EventMemory&) = delete;
   EventMemory& operator=(const EventMemory&) = delete;
 
+  // Between the two the calling thread alone uses it, and does so with hmalloc's caches in the hand.
+  void take_caches() noexcept;
+  void drop_caches() noexcept;
+
   // size: of the event with its header.  Sets `block`.  Null: no memory.
   Event* allocate(std::size_t size) noexcept {
     void* memory;
     Block block = allocator_;
     switch (allocator_) {
       case Block::dense:
-        if (size >= lines_from_) {
-          memory = hm_shared_alloc(size);
-          block = Block::lines;
-        } else {
-          memory = hm_malloc(size);
-        }
+        if (size >= lines_from_) block = Block::lines;
+        memory = from_hmalloc(size, block == Block::lines);
         break;
       case Block::free_list: memory = take(size); break;
       default: memory = std::malloc(size);
@@ -49,8 +49,8 @@ class EventMemory {
   void release(Event* event, std::size_t size) noexcept {
     held_ -= cost(size, Block{event->block});
     switch (Block{event->block}) {
-      case Block::dense: hm_free_sized(event, size); return;
-      case Block::lines: hm_shared_free_sized(event, size); return;
+      case Block::dense: to_hmalloc(event, size, false); return;
+      case Block::lines: to_hmalloc(event, size, true); return;
       case Block::free_list: give(event, size); return;
       case Block::malloc: std::free(event);
     }
@@ -70,14 +70,28 @@ class EventMemory {
   struct Free {
     Free* next;
   };
-  static constexpr std::size_t kGranule = 16, kLists = 1024 / kGranule + 1;
+  static constexpr std::size_t kGranule = 16, kLists = 1040 / kGranule + 1;  // PHOLD's largest event: 1032 bytes
+  static std::size_t list_of(std::size_t size) noexcept { return (size + kGranule - 1) / kGranule; }
+
+  // hmalloc's own caches where this thread has them in the hand.
+  void* from_hmalloc(std::size_t size, bool lines) noexcept {
+    std::size_t list = list_of(size);
+    if (hm_cache* cache = list < kLists ? caches_[lines][list] : nullptr) [[likely]] return hm_cache_alloc(cache);
+    return lines ? hm_shared_alloc(size) : hm_malloc(size);
+  }
+  void to_hmalloc(void* block, std::size_t size, bool lines) noexcept {
+    std::size_t list = list_of(size);
+    if (hm_cache* cache = list < kLists ? caches_[lines][list] : nullptr) [[likely]] return hm_cache_free(cache, block);
+    if (lines) hm_shared_free_sized(block, size);
+    else hm_free_sized(block, size);
+  }
 
   static std::int64_t cost(std::size_t size, Block block) noexcept {
     std::size_t granule = block == Block::lines ? 64 : kGranule;
     return static_cast<std::int64_t>((size + granule - 1) & ~(granule - 1));
   }
   void* take(std::size_t size) noexcept {
-    std::size_t list = (size + kGranule - 1) / kGranule;
+    std::size_t list = list_of(size);
     if (list >= kLists) [[unlikely]] return std::malloc(size);
     Free* block = lists_[list];
     if (block == nullptr) [[unlikely]] return carve(list);
@@ -85,7 +99,7 @@ class EventMemory {
     return block;
   }
   void give(void* block, std::size_t size) noexcept {
-    std::size_t list = (size + kGranule - 1) / kGranule;
+    std::size_t list = list_of(size);
     if (list >= kLists) [[unlikely]] return std::free(block);
     lists_[list] = ::new (block) Free{lists_[list]};
   }
@@ -98,6 +112,7 @@ class EventMemory {
   char* fresh_ = nullptr;   // of the free list: memory that was never used
   char* fresh_end_ = nullptr;
   std::array<Free*, kLists> lists_{};
+  std::array<hm_cache*, kLists> caches_[2]{};  // dense, lines; null: the long way
   void* slabs_ = nullptr;   // linked by their first word
 };
 

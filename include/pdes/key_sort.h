@@ -12,8 +12,9 @@ namespace pdes {
 
 class KeySort {
  public:
-  // Sorts count keys from `keys` into `sorted`; they do not overlap.  keys is left in any order.
-  void operator()(Key* keys, std::size_t count, Key* sorted);
+  // Sorts count keys from `keys` into `sorted`; they do not overlap.  keys is left in any order.  All times should lie
+  // from `from` to `to`, and be spread over it: else it takes longer.
+  void operator()(Key* keys, std::size_t count, Key* sorted, Time from, Time to);
 
   std::size_t bytes() const noexcept { return (counts_.capacity() + slots_.capacity()) * sizeof(std::uint32_t); }
 

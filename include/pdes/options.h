@@ -35,6 +35,9 @@ enum class Ties : std::uint8_t {
 };
 enum class Partitioning : std::uint8_t { blocks, round_robin, random };
 
+// CPUs that the calling thread may use.
+unsigned allowed_cpus() noexcept;
+
 struct Options {
   Time end = 0;                 // events at or after this time are not executed
   Time lookahead = 0;           // smallest delay of an event for another LP; more than one thread needs one above 0

@@ -43,7 +43,7 @@ struct World {
 };
 
 struct Counts {
-  std::uint64_t executed = 0, sent = 0, crossed = 0, dropped = 0;
+  std::uint64_t sent = 0, crossed = 0, dropped = 0;
 };
 
 class alignas(128) Partition {
@@ -85,8 +85,8 @@ class alignas(128) Partition {
   void receive(std::vector<Key>& keys);
   // Smallest time of anything pending or in an outbox.
   Time least() const { return std::min(pending.lower_bound(), least_sent); }
-  // Looks at numbers that change slowly: peaks, kind of blocks.
-  void look_around();
+  // Looks at numbers that change slowly.
+  void look_around() noexcept { memory.adapt(pending.size()); }
   // Frees whatever is still pending or on its way.
   void discard_events();
   // Of pending events and queues.  Events are counted by who allocated them and by who released them: only the sum over
@@ -106,8 +106,8 @@ class alignas(128) Partition {
   std::vector<bool> reaches;                  // partitions that this one may send to; empty: all
   Counts counts;
   std::vector<std::uint64_t> executed_by_type;
+  std::uint64_t executed() const noexcept;
   std::unique_ptr<DelayRecorder> delays;
-  std::uint64_t peak_pending = 0;
   double blocked_s = 0, total_s = 0;
   std::uint64_t windows = 0;
   std::exception_ptr failure;
@@ -118,9 +118,7 @@ class alignas(128) Partition {
       if (!(delay >= 0)) [[unlikely]] refuse(from, to, delay, type);
     } else {
       ++counts.sent;
-      if (!(delay >= enforced_)) [[unlikely]] refuse(from, to, delay, type);
-      if (to >= world.population) [[unlikely]] refuse(from, to, delay, type);
-      if (delays != nullptr) [[unlikely]] record(delay);
+      if (!(delay >= enforced_) || to >= world.population) [[unlikely]] look_at(from, to, delay, type);
     }
     if (priority > kLastPriority) [[unlikely]] refuse_priority(from, priority);
   }
@@ -143,14 +141,16 @@ class alignas(128) Partition {
     pending.push(key);
   }
   void execute(const Key& key);
+  void allow(Time smallest) noexcept;
 
   [[noreturn]] void refuse(const Lp& from, LpId to, Time delay, std::uint16_t type) const;
   [[noreturn]] void refuse_priority(const Lp& from, Priority priority) const;
   [[noreturn]] void refuse_route(const Lp& from, const Key& key);
   [[noreturn]] void no_memory() const;
-  void record(Time delay);
+  void look_at(const Lp& from, LpId to, Time delay, std::uint16_t type);
 
-  double enforced_;                    // the lookahead, or 0 while first events are sent
+  double enforced_ = 0;                // smallest delay to another LP that needs no closer look
+  double allowed_ = 0;                 // smallest delay to another LP: the lookahead, or 0 while first events are sent
   std::vector<std::uint32_t> sizes_;   // by event type, with header
   std::unique_ptr<std::byte[]> lp_memory_;
   std::vector<Lp*> own_lps_;

@@ -119,7 +119,11 @@ class Wheel {
   void append(std::size_t number, const Key& key) {
     Bucket& bucket = buckets_[number];
     if (reinterpret_cast<std::uintptr_t>(bucket) % sizeof(Chunk) == 0) [[unlikely]] add_chunk(number);
-    *bucket++ = key;
+    // Field by field: copied whole, by a wide load of what narrow stores have just put on the stack, it would stall.
+    bucket->time = key.time;
+    bucket->tie = key.tie;
+    bucket->event = key.event;
+    ++bucket;
   }
   static Chunk* chunk_of(Bucket bucket) noexcept {
     return reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(bucket - 1) & ~(sizeof(Chunk) - 1));

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -35,6 +36,7 @@ struct App::Inside {
   std::string name;
   app::CommandLine line;
   Options options;
+  bool oversubscribe = false;
   app::Output output;
   std::unique_ptr<Ranks> ranks;
 
@@ -51,7 +53,7 @@ struct App::Inside {
 };
 
 App::App(std::string name, std::string description)
-    : inside_(new Inside{std::move(name), {program_invocation_short_name, description}, {}, {}, nullptr}) {
+    : inside_(new Inside{std::move(name), {program_invocation_short_name, description}, {}, {}, {}, nullptr}) {
   inside_->line.group(kOwn);
 }
 App::~App() = default;
@@ -91,7 +93,7 @@ App& App::choose(const std::string& name, std::vector<std::string> names, std::s
 
 // False if help was all that was asked for.
 bool App::Inside::parse(int argc, char** argv) {
-  app::declare_common(line, options, output);
+  app::declare_common(line, options, oversubscribe, output);
   if (line.parse(argc, argv)) return true;
   if (first_rank()) std::fputs(line.help().c_str(), stdout);
   flush_output();
@@ -133,7 +135,10 @@ bool App::Inside::all_start(bool ready) {
 
 int App::Inside::simulate(const std::function<void(Simulation&)>& build,
                           const std::function<void(const Result&, Summary&)>& summarise) {
-  app::Run run{.model = name, .parameters = line.values(kOwn), .options = options,
+  unsigned asked = options.threads;
+  // Threads without a CPU only wait for each other's turn.  What ranks share CPUs with is for mpirun to say.
+  if (ranks == nullptr && !oversubscribe) options.threads = std::min(asked, allowed_cpus());
+  app::Run run{.model = name, .parameters = line.values(kOwn), .options = options, .asked_threads = asked,
                .ranks = ranks == nullptr ? 1 : ranks->count()};
   std::unique_ptr<Simulation> simulation;
   std::unique_ptr<app::Watch> watch;

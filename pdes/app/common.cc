@@ -30,9 +30,11 @@ void declare_simulation(CommandLine& line, Options& options) {
   line.choice("ties", options.ties, kTies, "who comes first at the same time: the smaller LP, or nobody special");
 }
 
-void declare_engine(CommandLine& line, Options& options) {
+void declare_engine(CommandLine& line, Options& options, bool& oversubscribe) {
   line.group("How it is run (changes no result)");
-  line.number("threads", options.threads, "N", "threads, on each rank", 0u, std::numeric_limits<unsigned>::max());
+  line.number("threads", options.threads, "N", "threads, on each rank; without ranks no more than there are CPUs", 0u,
+              std::numeric_limits<unsigned>::max());
+  line.flag("oversubscribe", oversubscribe, "more threads than CPUs, too: slower, and with the same result");
   line.choice("sync", options.sync, kSyncs, "all threads by windows, or each by its neighbours' clocks");
   line.choice("partition", options.partitioning, kPartitionings, "which thread gets which LPs");
   line.choice("queue", options.queue, kQueues, "pending event set");
@@ -45,9 +47,9 @@ void declare_engine(CommandLine& line, Options& options) {
 
 }  // namespace
 
-void declare_common(CommandLine& line, Options& options, Output& output) {
+void declare_common(CommandLine& line, Options& options, bool& oversubscribe, Output& output) {
   declare_simulation(line, options);
-  declare_engine(line, options);
+  declare_engine(line, options, oversubscribe);
   line.group("Output");
   line.flag("json", output.json, "the summary as one line of JSON, and nothing else on standard output");
   line.flag("quiet", output.quiet, "no summary for people, no live line");

@@ -33,6 +33,8 @@ double share(double part, double rest) { return part + rest > 0 ? 100 * part / (
 std::string how(const Run& run) {
   const Options& options = run.options;
   std::string text = several(options.threads, "thread");
+  if (options.threads < run.asked_threads)
+    text += " (" + std::to_string(run.asked_threads) + " asked for, but no more CPUs; --oversubscribe starts them)";
   if (run.ranks > 1) text = std::to_string(run.ranks) + " ranks of " + text;
   text += ", " + name_of(kSyncs, options.sync) + ", " + name_of(kQueues, options.queue) + ", " +
           name_of(kAllocators, options.allocator);

@@ -14,6 +14,7 @@ struct Run {
   std::string model;
   Json parameters;   // the model's own
   Options options;
+  unsigned asked_threads = 1;
   int ranks = 1;
   Result result{};
   Summary derived{};

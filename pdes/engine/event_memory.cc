@@ -25,6 +25,17 @@ EventMemory::~EventMemory() {
   }
 }
 
+void EventMemory::take_caches() noexcept {
+  for (std::size_t list = 0; list < kLists; ++list) {
+    caches_[0][list] = hm_cache_of(list * kGranule);
+    caches_[1][list] = hm_shared_cache_of(list * kGranule);
+  }
+}
+
+void EventMemory::drop_caches() noexcept {
+  for (auto& caches : caches_) caches.fill(nullptr);
+}
+
 void* EventMemory::carve(std::size_t list) noexcept {
   std::size_t size = list * kGranule;
   if (static_cast<std::size_t>(fresh_end_ - fresh_) < size) {

@@ -29,7 +29,7 @@ void add(Activity& sum, const Activity& other) noexcept {
 }
 
 Activity activity_of(const Partition& partition) {
-  return {partition.counts.executed, partition.counts.sent,    partition.counts.crossed,
+  return {partition.executed(), partition.counts.sent,    partition.counts.crossed,
           partition.counts.dropped,  partition.windows,        std::max(0.0, partition.total_s - partition.blocked_s),
           partition.blocked_s,       partition.pending.late(), partition.pending.retunings()};
 }

@@ -44,22 +44,16 @@ bool KeySort::spread(const Key* keys, std::size_t count, Key* sorted, Place plac
   return most <= kCrowded;
 }
 
-void KeySort::operator()(Key* keys, std::size_t count, Key* sorted) {
+void KeySort::operator()(Key* keys, std::size_t count, Key* sorted, Time from, Time to) {
   if (count <= kFew) {
     std::copy_n(keys, count, sorted);
     return insertion_sort(sorted, count);
   }
-  Time least = keys[0].time, most = least;
-  for (std::size_t i = 1; i < count; ++i) {
-    least = std::min(least, keys[i].time);
-    most = std::max(most, keys[i].time);
-  }
-  if (!(least < most)) return sort_ties(keys, count, sorted);
-  // The last slot is for the largest key, and for what rounding puts there.
-  double per_slot = static_cast<double>(count - 1) / (most - least);
   auto last = static_cast<double>(count - 1);
+  double per_slot = static_cast<double>(count) / (to - from);
   bool even = spread(keys, count, sorted, [=](const Key& key) {
-    double slot = (key.time - least) * per_slot;
+    double slot = (key.time - from) * per_slot;
+    slot = slot > 0 ? slot : 0;  // no number, too
     return static_cast<std::int32_t>(slot < last ? slot : last);
   });
   if (!even) sort_crowded(keys, count, sorted);

@@ -90,7 +90,7 @@ class Follower {
     const Source* slowest = nullptr;
     const Time seen = slowest_clock(slowest);
     const Time bound = std::min(std::max(seen, floor_) + team_.world.lookahead, team_.world.end);
-    const std::uint64_t before = own_.counts.executed;
+    const std::uint64_t before = own_.executed();
     bool done = true;
     attempt([&] {
       if (rounds_++ % kLookEvery == 0) look();
@@ -101,7 +101,7 @@ class Follower {
     if (team_.asked_to_stop()) flags_ |= kStopped;
     if (flags_ != 0) return shared_.call(met_);
     raise(done ? bound : own_.now);
-    if (own_.counts.executed != before) busy_ = clock_.own();
+    if (own_.executed() != before) busy_ = clock_.own();
     if (!done) return;
     if (clock_.own() - busy_ > patience_ * team_.world.lookahead) return shared_.call(met_);
     wait(slowest);

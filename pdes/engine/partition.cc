@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <limits>
 #include <new>
+#include <numeric>
 
 #include "engine/delays.h"
 
@@ -50,9 +51,10 @@ const LpClass& World::class_of(LpId id) const noexcept {
 
 Partition::Partition(const World& all, const Options& options, unsigned own_number, unsigned partitions)
     : world(all), number(own_number), pending(options.queue, options.lookahead),
-      memory(options.allocator, options.blocks), executed_by_type(all.types.size()), enforced_(0) {
+      memory(options.allocator, options.blocks), executed_by_type(all.types.size()) {
   for (const EventType& type : all.types) sizes_.push_back(static_cast<std::uint32_t>(sizeof(Event)) + type.size);
   if (options.measure_delays) delays = std::make_unique<DelayRecorder>();
+  allow(0);
   if (partitions == 1) return;
   for (auto& boxes : outboxes) boxes.resize(partitions);
   outbox = outboxes[0].data();
@@ -96,7 +98,28 @@ void Partition::build() {
   for (Lp* lp : own_lps_) world.class_of(lp->id).start(*this, *lp);
   // Where nobody else runs ahead, delays can be measured of a model that breaks its lookahead.
   bool alone = world.owner.empty();
-  enforced_ = delays != nullptr && alone ? 0 : world.lookahead;
+  allow(delays != nullptr && alone ? 0 : world.lookahead);
+}
+
+void Partition::allow(Time smallest) noexcept {
+  allowed_ = smallest;
+  enforced_ = delays != nullptr ? kNever : smallest;
+}
+
+[[gnu::always_inline]] inline void Partition::execute(const Key& key) {
+  Event* event = key.event;
+  Lp& lp = *world.lps[event->destination];
+  std::uint16_t type = event->type;
+  now = key.time;
+  lp.digest = digest_of(lp.digest, key, type);
+  ++executed_by_type[type];
+  try {
+    lp.handlers[type](*this, lp, *event);
+  } catch (...) {
+    release(event);
+    throw;
+  }
+  memory.release(event, sizes_[type]);
 }
 
 bool Partition::run_until(Time bound, std::size_t most) {
@@ -115,31 +138,9 @@ bool Partition::run_until(Time bound, std::size_t most) {
   return false;
 }
 
-void Partition::execute(const Key& key) {
-  Event* event = key.event;
-  Lp& lp = *world.lps[event->destination];
-  std::uint16_t type = event->type;
-  now = key.time;
-  lp.digest = digest_of(lp.digest, key, type);
-  ++counts.executed;
-  ++executed_by_type[type];
-  try {
-    lp.handlers[type](*this, lp, *event);
-  } catch (...) {
-    release(event);
-    throw;
-  }
-  memory.release(event, sizes_[type]);
-}
-
 // Backwards, so that an exception leaves every event in one place; their order means nothing.
 void Partition::receive(std::vector<Key>& keys) {
   for (; !keys.empty(); keys.pop_back()) pending.push(keys.back());
-}
-
-void Partition::look_around() {
-  peak_pending = std::max<std::uint64_t>(peak_pending, pending.size());
-  memory.adapt(pending.size());
 }
 
 std::int64_t Partition::bytes() const noexcept {
@@ -157,7 +158,14 @@ std::uint64_t Partition::hashed(std::uint64_t tie) noexcept {
   return (tie & kPriority) | rest;
 }
 
-void Partition::record(Time delay) { delays->add(delay); }
+void Partition::look_at(const Lp& from, LpId to, Time delay, std::uint16_t type) {
+  if (!(delay >= allowed_) || to >= world.population) refuse(from, to, delay, type);
+  if (delay < kNever) delays->add(delay);
+}
+
+std::uint64_t Partition::executed() const noexcept {
+  return std::accumulate(executed_by_type.begin(), executed_by_type.end(), std::uint64_t{0});
+}
 
 void Partition::no_handler(const Lp& lp, const Event& event) const {
   throw Error("LP " + std::to_string(lp.id) + " (" + world.class_of(lp.id).name + ") has no handler for event " +

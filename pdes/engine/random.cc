@@ -32,10 +32,8 @@ constexpr auto kAnchors = [] {
 }();
 constexpr double kLog2 = log_of_ratio(2, 1);
 
-}  // namespace
-
 // Near 1 both k and the anchor's logarithm are 0, and r is exact: nothing cancels.
-double natural_log(double x) noexcept {
+inline double logarithm(double x) noexcept {
   const auto bits = std::bit_cast<std::uint64_t>(x);
   const auto k = static_cast<std::int64_t>(bits - kFirst) >> 52;
   const std::uint64_t scaled = bits - (static_cast<std::uint64_t>(k) << 52);
@@ -48,7 +46,10 @@ double natural_log(double x) noexcept {
   return (static_cast<double>(k) * kLog2 + anchor.log) + (r + r2 * series);
 }
 
-double Random::exponential(double mean) noexcept { return -mean * natural_log(1 - uniform()); }
+}  // namespace
+
+double natural_log(double x) noexcept { return logarithm(x); }
+double Random::exponential(double mean) noexcept { return -mean * logarithm(1 - uniform()); }
 
 std::uint64_t Random::philox() noexcept {
   const std::uint64_t place = stream_.step++;

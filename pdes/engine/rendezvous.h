@@ -12,11 +12,9 @@
 
 #include "engine/waiting.h"
 #include "pdes/event.h"
+#include "pdes/options.h"
 
 namespace pdes {
-
-// CPUs that this thread may use.
-unsigned allowed_cpus() noexcept;
 
 // A number that one thread at a time advances and others wait for.  Its lowest bit says that somebody sleeps.
 class Epoch {

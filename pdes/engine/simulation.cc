@@ -37,28 +37,42 @@ std::vector<std::uint16_t> owners(Partitioning how, LpId population, unsigned pa
   return owner;
 }
 
-// The calling thread stays on one of the CPUs that it may use, and may use all of them again afterwards.
-class Pinned {
+// Where a thread runs.  Each starts on a CPU of its own among the allowed ones: left to the system, the threads of a
+// short run may share one for most of it.  Pinned it stays there while the run lasts, else it may go where it likes.
+class Place {
  public:
-  Pinned(bool wanted, unsigned thread) : wanted_(wanted && sched_getaffinity(0, sizeof before_, &before_) == 0) {
-    if (!wanted_) return;
-    auto left = static_cast<int>(thread) % CPU_COUNT(&before_);
+  Place(unsigned thread, bool pinned) : known_(sched_getaffinity(0, sizeof allowed_, &allowed_) == 0) {
+    if (!known_) return;
+    auto left = static_cast<int>(thread) % CPU_COUNT(&allowed_);
     int cpu = 0;
-    while (!CPU_ISSET(cpu, &before_) || left-- > 0) ++cpu;
+    while (!CPU_ISSET(cpu, &allowed_) || left-- > 0) ++cpu;
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     sched_setaffinity(0, sizeof one, &one);
+    if (!pinned) leave();
   }
-  ~Pinned() {
-    if (wanted_) sched_setaffinity(0, sizeof before_, &before_);
-  }
-  Pinned(const Pinned&) = delete;
-  Pinned& operator=(const Pinned&) = delete;
+  ~Place() { leave(); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
 
  private:
-  cpu_set_t before_;
-  bool wanted_;
+  void leave() {
+    if (std::exchange(known_, false)) sched_setaffinity(0, sizeof allowed_, &allowed_);
+  }
+  cpu_set_t allowed_;
+  bool known_;
+};
+
+class CachesInHand {
+ public:
+  explicit CachesInHand(EventMemory& memory) noexcept : memory_(memory) { memory_.take_caches(); }
+  ~CachesInHand() { memory_.drop_caches(); }
+  CachesInHand(const CachesInHand&) = delete;
+  CachesInHand& operator=(const CachesInHand&) = delete;
+
+ private:
+  EventMemory& memory_;
 };
 
 }  // namespace
@@ -126,7 +140,8 @@ World prepared(World world, const Options& options, Ranks* ranks) {
 
 void run_thread(Team& team, unsigned thread) {
   Partition& own = *team.partitions[thread];
-  Pinned pinned(team.options.pin, thread);
+  Place place(team.world.first_partition + thread, team.options.pin);
+  CachesInHand in_hand(own.memory);
   try {
     own.build();
   } catch (...) {

@@ -28,7 +28,7 @@ enum EndFlag : std::uint32_t { kStopped = 1, kFailed = 2 };
 struct alignas(128) Gauge {
   // By the owner; relaxed, as nothing else depends on them.
   void show(const Partition& partition) noexcept {
-    events_.store(partition.counts.executed, std::memory_order_relaxed);
+    events_.store(partition.executed(), std::memory_order_relaxed);
     pending_.store(partition.pending.size(), std::memory_order_relaxed);
     bytes_.store(partition.bytes(), std::memory_order_relaxed);
     blocked_s_.store(partition.blocked_s, std::memory_order_relaxed);

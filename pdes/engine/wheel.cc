@@ -138,7 +138,7 @@ void Wheel::open(std::uint64_t tick) {
   empty(tick % kNear, [this](const Key& key) { opening_.push_back(key); });
   std::size_t count = opening_.size();
   if (sorted_.size() < count || sorted_.size() > 4 * count + 4096) sorted_ = std::vector<Key>(count + count / 2);
-  sort_(opening_.data(), count, sorted_.data());
+  sort_(opening_.data(), count, sorted_.data(), start_of(tick), start_of(tick + 1));
   open_ = sorted_.data();
   open_end_ = open_ + count;
   advance(tick + 1);

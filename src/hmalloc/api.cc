@@ -60,6 +60,33 @@ void hm_shared_free_sized(void* block, size_t size) noexcept {
   }
 }
 
+namespace {
+
+// The calling thread's cache at an offset in its heap.
+hm_cache* cache_at(size_t offset) noexcept {
+  static_assert(sizeof(hm_cache) == sizeof(BlockCache));
+  if (kChecked || (!have_heap() && (thread_has_ended() || registry.attach() == nullptr))) return nullptr;
+  return reinterpret_cast<hm_cache*>(&my_heap()->cache(offset));
+}
+
+}  // namespace
+
+hm_cache* hm_cache_of(size_t size) noexcept {
+  size_t index = size == 0 ? 0 : (size - 1) / kGranule;
+  return index < no_heap.cache_offset.size() ? cache_at(no_heap.cache_offset[index]) : nullptr;
+}
+
+hm_cache* hm_shared_cache_of(size_t size) noexcept {
+  size_t index = size == 0 ? 0 : (size - 1) / kLine;
+  return index < kSharedCacheOffset.size() ? cache_at(kSharedCacheOffset[index]) : nullptr;
+}
+
+void* hm_cache_refill_(hm_cache* cache) noexcept {
+  size_t c = (address_of(cache) - address_of(my_heap())) / kCacheStride;
+  if (c >= kClasses) misuse("hm_cache_alloc", cache, "not a cache of this thread");
+  return allocate_slow(kClassSize[c]);
+}
+
 void* hm_local_alloc_slow_(size_t size) noexcept {
   if (size > HM_LOCAL_MAX) return allocate(size);
   if (!have_heap() && (thread_has_ended() || registry.attach() == nullptr)) return allocate(size);

@@ -6,7 +6,7 @@ import re
 ROOMS = ["base", "hmalloc", "door"]
 # Where atomics live, and the roles they play there.  Everywhere else `memory_order` and `__ATOMIC_` are forbidden.
 ATOMICS = {
-    "include/hmalloc/hmalloc.h": "the size byte of a local block, which statistics and remote frees look at",
+    "include/hmalloc/hmalloc.h": "the top of a cache in the hand, which statistics read; the size byte of a local block, which statistics and remote frees look at",
     "src/base/lock.cc": "the lock itself",
     "src/base/address_map.h": "a unit's kind, which a wild pointer may ask about at any time",
     "src/base/os_pages.cc": "counters and hints: the page size, the last mapping, calls made",

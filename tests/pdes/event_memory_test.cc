@@ -24,6 +24,7 @@ constexpr std::size_t kSizes[] = {8, 9, 16, 24, 63, 64, 65, 200, 1024, 1032, 500
 
 TEST_P(EventMemoryOf, BlocksDoNotOverlapAndCountsComeBackToZero) {
   EventMemory memory(GetParam().allocator, GetParam().blocks);
+  memory.take_caches();
   std::vector<std::pair<Event*, std::size_t>> events;
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < 2000; ++i) {
@@ -50,8 +51,10 @@ TEST_P(EventMemoryOf, AnotherThreadMayRelease) {
     std::vector<Event*> events;
     for (int i = 0; i < 1000; ++i) events.push_back(memory.allocate(48));
     std::thread([&] {
+      other.take_caches();
       for (Event* event : events) other.release(event, 48);
       for (Event*& event : events) event = other.allocate(48);
+      other.drop_caches();
     }).join();
     for (Event* event : events) memory.release(event, 48);
   }

@@ -54,7 +54,7 @@ def test_options_of_the_engine_change_no_answer(model):
     allocators = itertools.cycle(ALLOCATORS)
     for threads, sync, queue, partition in itertools.product(
             (1, 2, 4, 8), ("windows", "neighbours"), ("wheel", "heap"), ("blocks", "round-robin", "random")):
-        how = f"--threads {threads} --sync {sync} --queue {queue} --partition {partition}"
+        how = f"--threads {threads} --oversubscribe --sync {sync} --queue {queue} --partition {partition}"
         how += f" --allocator {next(allocators)}"
         assert answer(f"{MODELS[model]} {how}") == expected, how
 
@@ -95,7 +95,7 @@ def test_population_of_plain_phold_is_constant():
 
 @pytest.mark.parametrize("model", ["phold --lps 3", "pcs --width 1 --height 2", "airport --width 2 --height 1"])
 def test_more_threads_than_lps(model):
-    assert answer(f"{model} --end 20 --threads 8") == answer(f"{model} --end 20")
+    assert answer(f"{model} --end 20 --threads 8 --oversubscribe") == answer(f"{model} --end 20")
 
 
 @pytest.mark.parametrize("model", ["pcs --portables 0", "airport --planes 0", "phold --end 0", "pcs --channels 0",

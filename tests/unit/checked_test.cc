@@ -50,6 +50,11 @@ TEST(Checked, ADoubleFreeByAnotherThreadIsCaught) {
   EXPECT_EXIT(test::on_thread([=] { hm_free(block); }), aborted, "double free");
 }
 
+TEST(Checked, NobodyGetsACacheInTheHand) {
+  EXPECT_EQ(hm_cache_of(64), nullptr);
+  EXPECT_EQ(hm_shared_cache_of(64), nullptr);
+}
+
 TEST(Checked, AWrongSizeIsCaught) {
   void* block = hm_shared_alloc(64);
   EXPECT_EXIT(hm_shared_free_sized(block, 65), aborted, "freed with a size it was not allocated with");

@@ -64,6 +64,8 @@ def command(built: Built, who: AllocatorRow, cell: Cell) -> list[str]:
     words = [str(program(built, cell)), *arguments(cell)]
     if is_model(cell):
         words += ["--json", "--allocator", _EXPLICIT.get(who.kind, ("malloc", ""))[0]]
+        # A cell's threads are meant; `capped` leaves it to the program to start no more than there are CPUs.
+        words += [] if "capped" in cell.point else ["--oversubscribe"]
     if "ranks" in cell.point:
         words = [*_MPIRUN, "-n", str(cell.point["ranks"]), *words]
     return words
@@ -76,7 +78,7 @@ def api(who: AllocatorRow, cell: Cell) -> str:
 
 def arguments(cell: Cell) -> list[str]:
     """`repeat` has the last word: it may make a configuration longer."""
-    given = {key: value for key, value in cell.point.items() if key not in ("config", "ranks")}
+    given = {key: value for key, value in cell.point.items() if key not in ("config", "ranks", "capped")}
     given = dict(_translated(cell.workload, key, value) for key, value in given.items())
     found = CONFIGURATIONS.get(str(cell.point.get("config")), {}) | given | cell.repeat
     return [word for key, value in found.items() for word in (f"--{key}", str(value))]

@@ -58,6 +58,7 @@ def _threads() -> Iterator[Cell]:
         yield bare(config)
         for threads in (1, 2, 8):
             yield model(config, threads)
+        yield model(config, 8, capped=1)
     yield model("B", ranks=2)
 
 

@@ -126,8 +126,9 @@ def _threads() -> Iterator[Row]:
         yield Row("threads", f"{config}, 2 threads", model(config, 2), model(config), over_one, against="1 thread")
     yield Row("threads", "B, 2 MPI ranks", model("B", ranks=2), bare("B"), _TWO_RANKS, base_who=SYSTEM)
     for config in STANDARD:
-        yield Row("threads", f"{config}, 8 threads", model(config, 8), model(config), _OVERSUBSCRIBED,
-                  against="1 thread")
+        yield Row("threads", f"{config}, 8 threads asked for", model(config, 8, capped=1), model(config),
+                  _OVERSUBSCRIBED, against="1 thread")
+        yield Row("threads", f"{config}, 8 threads started", model(config, 8), model(config), against="1 thread")
 
 
 def _allocators() -> Iterator[Row]:
