@@ -16,7 +16,8 @@ inline constexpr std::size_t kMostPayload = 32768 - sizeof(Event);
 
 class EventMemory {
  public:
-  EventMemory(Allocator allocator, Blocks blocks) noexcept;
+  // shared: other threads release what is allocated here, and the other way round.
+  EventMemory(Allocator allocator, Blocks blocks, bool shared) noexcept;
   ~EventMemory();
   EventMemory(const EventMemory&) = delete;
   EventMemory& operator=(const EventMemory&) = delete;
@@ -56,9 +57,11 @@ class EventMemory {
     }
   }
 
-  // The number of pending events has changed a lot: chooses anew what later blocks will be.
-  void adapt(std::uint64_t pending) noexcept;
-  bool gives_lines(std::size_t size) const noexcept { return size >= lines_from_; }
+  // Chooses anew what later blocks will be, for so many pending events (docs/pdes-design.md has the measurements).  A line
+  // to each event keeps threads out of each other's way; more events fit the cache without.
+  void adapt(std::uint64_t pending) noexcept {
+    if (blocks_ == Blocks::automatic && shared_) lines_from_ = pending <= kFewPending ? 0 : kLine;
+  }
   // "dense", "lines", "dense and lines", "malloc", "free list": what events get.
   const char* kind() const noexcept;
   // Bytes allocated here less bytes released here, rounded to 16 or to lines: what events in flight take is the sum over
@@ -71,6 +74,8 @@ class EventMemory {
     Free* next;
   };
   static constexpr std::size_t kGranule = 16, kLists = 1040 / kGranule + 1;  // PHOLD's largest event: 1032 bytes
+  static constexpr std::size_t kLine = 64, kNone = ~std::size_t{0};
+  static constexpr std::uint64_t kFewPending = 16384;  // a megabyte of lines: about half of a second-level cache
   static std::size_t list_of(std::size_t size) noexcept { return (size + kGranule - 1) / kGranule; }
 
   // hmalloc's own caches where this thread has them in the hand.
@@ -87,7 +92,7 @@ class EventMemory {
   }
 
   static std::int64_t cost(std::size_t size, Block block) noexcept {
-    std::size_t granule = block == Block::lines ? 64 : kGranule;
+    std::size_t granule = block == Block::lines ? kLine : kGranule;
     return static_cast<std::int64_t>((size + granule - 1) & ~(granule - 1));
   }
   void* take(std::size_t size) noexcept {
@@ -107,6 +112,7 @@ class EventMemory {
 
   Block allocator_;
   Blocks blocks_;
+  bool shared_;
   std::int64_t held_ = 0;
   std::size_t lines_from_;  // events of at least this size are given whole lines
   char* fresh_ = nullptr;   // of the free list: memory that was never used

@@ -5,17 +5,17 @@
 namespace pdes {
 namespace {
 
-constexpr std::size_t kLine = 64;
 constexpr std::size_t kSlab = 256 * 1024;
-constexpr std::size_t kNone = ~std::size_t{0};
 
 }  // namespace
 
-EventMemory::EventMemory(Allocator allocator, Blocks blocks) noexcept
+EventMemory::EventMemory(Allocator allocator, Blocks blocks, bool shared) noexcept
     : allocator_(allocator == Allocator::hmalloc     ? Block::dense
                  : allocator == Allocator::free_list ? Block::free_list
                                                      : Block::malloc),
-      blocks_(blocks), lines_from_(blocks == Blocks::lines ? 0 : blocks == Blocks::dense ? kNone : kLine) {}
+      blocks_(blocks), shared_(shared), lines_from_(blocks == Blocks::lines ? 0 : kNone) {
+  adapt(0);
+}
 
 EventMemory::~EventMemory() {
   while (slabs_ != nullptr) {
@@ -55,7 +55,5 @@ const char* EventMemory::kind() const noexcept {
   if (allocator_ == Block::free_list) return "free list";
   return lines_from_ == 0 ? "lines" : lines_from_ == kNone ? "dense" : "dense and lines";
 }
-
-void EventMemory::adapt(std::uint64_t) noexcept {}
 
 }  // namespace pdes

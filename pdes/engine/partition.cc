@@ -51,7 +51,7 @@ const LpClass& World::class_of(LpId id) const noexcept {
 
 Partition::Partition(const World& all, const Options& options, unsigned own_number, unsigned partitions)
     : world(all), number(own_number), pending(options.queue, options.lookahead),
-      memory(options.allocator, options.blocks), executed_by_type(all.types.size()) {
+      memory(options.allocator, options.blocks, partitions > 1), executed_by_type(all.types.size()) {
   for (const EventType& type : all.types) sizes_.push_back(static_cast<std::uint32_t>(sizeof(Event)) + type.size);
   if (options.measure_delays) delays = std::make_unique<DelayRecorder>();
   allow(0);
@@ -95,7 +95,10 @@ void Partition::build() {
     world.lps[id] = lp;
     place += lp_size(of);
   }
-  for (Lp* lp : own_lps_) world.class_of(lp->id).start(*this, *lp);
+  for (Lp* lp : own_lps_) {
+    world.class_of(lp->id).start(*this, *lp);
+    look_around();
+  }
   // Where nobody else runs ahead, delays can be measured of a model that breaks its lookahead.
   bool alone = world.owner.empty();
   allow(delays != nullptr && alone ? 0 : world.lookahead);

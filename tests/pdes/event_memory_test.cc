@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, EventMemoryOf,
 constexpr std::size_t kSizes[] = {8, 9, 16, 24, 63, 64, 65, 200, 1024, 1032, 5000, 32768};
 
 TEST_P(EventMemoryOf, BlocksDoNotOverlapAndCountsComeBackToZero) {
-  EventMemory memory(GetParam().allocator, GetParam().blocks);
+  EventMemory memory(GetParam().allocator, GetParam().blocks, true);
   memory.take_caches();
   std::vector<std::pair<Event*, std::size_t>> events;
   for (int round = 0; round < 3; ++round) {
@@ -46,7 +46,8 @@ TEST_P(EventMemoryOf, BlocksDoNotOverlapAndCountsComeBackToZero) {
 }
 
 TEST_P(EventMemoryOf, AnotherThreadMayRelease) {
-  EventMemory memory(GetParam().allocator, GetParam().blocks), other(GetParam().allocator, GetParam().blocks);
+  EventMemory memory(GetParam().allocator, GetParam().blocks, true),
+      other(GetParam().allocator, GetParam().blocks, true);
   for (int round = 0; round < 10; ++round) {
     std::vector<Event*> events;
     for (int i = 0; i < 1000; ++i) events.push_back(memory.allocate(48));
@@ -62,11 +63,27 @@ TEST_P(EventMemoryOf, AnotherThreadMayRelease) {
 }
 
 TEST(EventMemory, LinesAreLines) {
-  EventMemory memory(Allocator::hmalloc, Blocks::lines);
+  EventMemory memory(Allocator::hmalloc, Blocks::lines, false);
   Event* event = memory.allocate(16);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(event) % 64, 0u);
   EXPECT_EQ(memory.held(), 64);
   memory.release(event, 16);
+}
+
+TEST(EventMemory, AutomaticBlocks) {
+  EventMemory alone(Allocator::hmalloc, Blocks::automatic, false), shared(Allocator::hmalloc, Blocks::automatic, true);
+  EXPECT_STREQ(alone.kind(), "dense");
+  EXPECT_STREQ(shared.kind(), "lines");
+  Event* line = shared.allocate(16);
+  alone.adapt(1'000'000);
+  shared.adapt(1'000'000);
+  EXPECT_STREQ(alone.kind(), "dense");
+  EXPECT_STREQ(shared.kind(), "dense and lines");
+  Event* dense = shared.allocate(16);
+  EXPECT_EQ(shared.held(), 64 + 16);
+  shared.release(line, 16);  // as it was allocated, whatever is chosen now
+  shared.release(dense, 16);
+  EXPECT_EQ(shared.held(), 0);
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ def test_any_number_of_ranks_gives_the_same_answer(model):
 
 def test_an_error_of_one_rank_ends_all_with_its_line():
     """The limit is reached somewhere; no rank is left behind, and none is ended from outside."""
-    done = run(2, model_program("phold"), "--lps", "1000", "--end", "5", "--max-memory", "100K", within=30)
+    done = run(2, model_program("phold"), "--lps", "1000", "--end", "5", "--max-memory", "20K", within=30)
     assert done.returncode == 1
     assert "memory limit reached" in done.stderr
     assert "pdes: rank" not in done.stderr
