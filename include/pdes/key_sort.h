@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "pdes/event.h"
@@ -12,17 +13,18 @@ namespace pdes {
 
 class KeySort {
  public:
-  // Sorts count keys from `keys` into `sorted`; they do not overlap.  keys is left in any order.  All times should lie
-  // from `from` to `to`, and be spread over it: else it takes longer.
-  void operator()(Key* keys, std::size_t count, Key* sorted, Time from, Time to);
+  // Sorts keys into `sorted`, which has room for them.  All times should lie from `from` to `to`, and be spread over it:
+  // else it takes longer.
+  void operator()(std::span<const Key> keys, Key* sorted, Time from, Time to);
 
   std::size_t bytes() const noexcept { return (counts_.capacity() + slots_.capacity()) * sizeof(std::uint32_t); }
 
  private:
   template <class Place>
-  bool spread(const Key* keys, std::size_t count, Key* sorted, Place place);
-  void sort_crowded(Key* keys, std::size_t count, Key* sorted);
-  void sort_ties(const Key* keys, std::size_t count, Key* sorted);
+  bool spread(std::span<const Key> keys, Key* sorted, Place place);
+  bool sum_up() noexcept;
+  void sort_crowded(Key* sorted);
+  void sort_ties(std::span<Key> keys);
 
   std::vector<std::uint32_t> counts_, slots_;
 };

@@ -6,11 +6,11 @@
 namespace pdes {
 namespace {
 
-constexpr std::size_t kFew = 12;       // keys that are not worth a counting pass
-constexpr std::uint32_t kCrowded = 32; // keys in one slot that insertion sort should not see
+constexpr std::size_t kFew = 12;        // keys that are not worth a counting pass
+constexpr std::uint32_t kCrowded = 32;  // keys in one slot that insertion sort should not see
 
-void insertion_sort(Key* keys, std::size_t count) noexcept {
-  for (std::size_t i = 1; i < count; ++i) {
+void insertion_sort(std::span<Key> keys) noexcept {
+  for (std::size_t i = 1; i < keys.size(); ++i) {
     if (!(keys[i] < keys[i - 1])) continue;
     Key key = keys[i];
     std::size_t hole = i;
@@ -24,74 +24,73 @@ void insertion_sort(Key* keys, std::size_t count) noexcept {
 
 }  // namespace
 
-// Copies keys to sorted, ordered by place(key) < count.  Whether no slot is crowded.
+// Copies keys to sorted, ordered by place(key), which is below their number.  Whether no slot is crowded.
 template <class Place>
-bool KeySort::spread(const Key* keys, std::size_t count, Key* sorted, Place place) {
-  counts_.assign(count + 1, 0);
-  if (slots_.size() < count) slots_.resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    auto slot = static_cast<std::uint32_t>(place(keys[i]));
+bool KeySort::spread(std::span<const Key> keys, Key* sorted, Place place) {
+  counts_.assign(keys.size() + 1, 0);
+  if (slots_.size() < keys.size()) slots_.resize(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::uint32_t slot = place(keys[i]);
     slots_[i] = slot;
     ++counts_[slot + 1];
   }
+  bool even = sum_up();
+  for (std::size_t i = 0; i < keys.size(); ++i) sorted[counts_[slots_[i]]++] = keys[i];
+  return even;
+}
+
+// From the number of keys in each slot to where the slot begins.
+bool KeySort::sum_up() noexcept {
   std::uint32_t most = 0, before = 0;
-  for (std::size_t slot = 1; slot <= count; ++slot) {
-    most = std::max(most, counts_[slot]);
-    before += counts_[slot];
-    counts_[slot] = before;
+  for (std::uint32_t& count : counts_) {
+    most = std::max(most, count);
+    before += count;
+    count = before;
   }
-  for (std::size_t i = 0; i < count; ++i) sorted[counts_[slots_[i]]++] = keys[i];
   return most <= kCrowded;
 }
 
-void KeySort::operator()(Key* keys, std::size_t count, Key* sorted, Time from, Time to) {
-  if (count <= kFew) {
-    std::copy_n(keys, count, sorted);
-    return insertion_sort(sorted, count);
+void KeySort::operator()(std::span<const Key> keys, Key* sorted, Time from, Time to) {
+  if (keys.size() <= kFew) {
+    std::copy(keys.begin(), keys.end(), sorted);
+    return insertion_sort({sorted, keys.size()});
   }
-  auto last = static_cast<double>(count - 1);
-  double per_slot = static_cast<double>(count) / (to - from);
-  bool even = spread(keys, count, sorted, [=](const Key& key) {
+  double per_slot = static_cast<double>(keys.size()) / (to - from);
+  auto last = static_cast<double>(keys.size() - 1);
+  bool even = spread(keys, sorted, [=](const Key& key) {
     double slot = (key.time - from) * per_slot;
     slot = slot > 0 ? slot : 0;  // no number, too
-    return static_cast<std::int32_t>(slot < last ? slot : last);
+    return static_cast<std::uint32_t>(static_cast<std::int32_t>(slot < last ? slot : last));
   });
-  if (!even) sort_crowded(keys, count, sorted);
-  insertion_sort(sorted, count);
+  if (!even) sort_crowded(sorted);
+  insertion_sort({sorted, keys.size()});
 }
 
 // After spread by time: sorts what lies in crowded slots.  Whole groups of ties are usual, anything else is rare.
-void KeySort::sort_crowded(Key* keys, std::size_t count, Key* sorted) {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> crowded;
-  for (std::size_t slot = 0; slot < count; ++slot) {
-    std::uint32_t begin = slot == 0 ? 0 : counts_[slot - 1];
-    if (counts_[slot] - begin > kCrowded) crowded.emplace_back(begin, counts_[slot]);
+void KeySort::sort_crowded(Key* sorted) {
+  std::vector<std::span<Key>> crowded;
+  std::uint32_t begin = 0;
+  for (std::uint32_t end : counts_) {
+    if (end - begin > kCrowded) crowded.emplace_back(sorted + begin, end - begin);
+    begin = end;
   }
-  for (auto [begin, end] : crowded) {
-    Key* first = sorted + begin;
-    std::size_t size = end - begin;
-    if (std::all_of(first, sorted + end, [first](const Key& key) { return key.time == first->time; })) {
-      std::copy_n(first, size, keys);
-      sort_ties(keys, size, first);
-    } else {
-      std::sort(first, sorted + end);
-    }
+  for (std::span<Key> keys : crowded) {
+    bool ties = std::all_of(keys.begin(), keys.end(), [&](const Key& key) { return key.time == keys[0].time; });
+    if (ties) sort_ties(keys);
+    else std::sort(keys.begin(), keys.end());
   }
 }
 
-// All at one time: by tie.
-void KeySort::sort_ties(const Key* keys, std::size_t count, Key* sorted) {
-  std::uint64_t least = keys[0].tie, most = least;
-  for (std::size_t i = 1; i < count; ++i) {
-    least = std::min(least, keys[i].tie);
-    most = std::max(most, keys[i].tie);
-  }
-  double per_slot = static_cast<double>(count - 1) / (static_cast<double>(most - least) + 1);
-  bool even = spread(keys, count, sorted, [=](const Key& key) {
-    return static_cast<std::int32_t>(static_cast<double>(key.tie - least) * per_slot);
+void KeySort::sort_ties(std::span<Key> keys) {
+  std::vector<Key> unsorted(keys.begin(), keys.end());
+  auto [least, most] = std::minmax_element(unsorted.begin(), unsorted.end());
+  std::uint64_t from = least->tie;
+  double per_slot = static_cast<double>(keys.size() - 1) / (static_cast<double>(most->tie - from) + 1);
+  bool even = spread(unsorted, keys.data(), [=](const Key& key) {
+    return static_cast<std::uint32_t>(static_cast<double>(key.tie - from) * per_slot);
   });
-  if (even) insertion_sort(sorted, count);
-  else std::sort(sorted, sorted + count);
+  if (even) insertion_sort(keys);
+  else std::sort(keys.begin(), keys.end());
 }
 
 }  // namespace pdes

@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kWanted = 512;               // keys in a bucket
 constexpr double kLeast = 128, kMost = 2048;  // beyond these another width is worth moving all keys
+constexpr std::size_t kHuge = 16384;          // keys in a bucket, of many ties: their copy is not kept
 constexpr std::size_t kSpare = 16;            // chunks kept, beside a quarter of those in use
 
 Time power_of_two_below(double x) noexcept { return std::exp2(std::floor(std::log2(x))); }
@@ -134,11 +135,12 @@ const Key* Wheel::least_slow(Time bound) {
 }
 
 void Wheel::open(std::uint64_t tick) {
-  opening_.clear();
+  opening_.clear();  // together: chunks lie all over the memory, and sorting reads the keys twice
   empty(tick % kNear, [this](const Key& key) { opening_.push_back(key); });
   std::size_t count = opening_.size();
-  if (sorted_.size() < count || sorted_.size() > 4 * count + 4096) sorted_ = std::vector<Key>(count + count / 2);
-  sort_(opening_.data(), count, sorted_.data(), start_of(tick), start_of(tick + 1));
+  if (sorted_.size() < count || sorted_.size() > 4 * count + 4096) sorted_ = std::vector<Key>(count + count / 4);
+  sort_(opening_, sorted_.data(), start_of(tick), start_of(tick + 1));
+  if (count > kHuge) opening_ = std::vector<Key>();
   open_ = sorted_.data();
   open_end_ = open_ + count;
   advance(tick + 1);

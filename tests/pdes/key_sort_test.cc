@@ -18,7 +18,7 @@ TEST(KeySort, SortsWhatStdSortSorts) {
       std::vector<Key> keys = test::keys(shape, count, count), expected = keys, sorted(count);
       std::sort(expected.begin(), expected.end());
       Time to = std::max_element(keys.begin(), keys.end())->time;
-      sort(keys.data(), count, sorted.data(), 0, to);
+      sort(keys, sorted.data(), 0, to);
       EXPECT_TRUE(std::equal(sorted.begin(), sorted.end(), expected.begin(), same))
           << "shape " << static_cast<int>(shape) << ", " << count << " keys";
     }
@@ -30,7 +30,7 @@ TEST(KeySort, GroupsOfTiesAmongOtherTimes) {
   for (const Key& key : test::keys(test::Shape::ties, 500, 2)) keys.push_back({0.5, key.tie, nullptr});
   std::vector<Key> expected = keys, sorted(keys.size());
   std::sort(expected.begin(), expected.end());
-  KeySort()(keys.data(), keys.size(), sorted.data(), 0, 1);
+  KeySort()(keys, sorted.data(), 0, 1);
   EXPECT_TRUE(std::equal(sorted.begin(), sorted.end(), expected.begin(), same));
 }
 
@@ -39,7 +39,7 @@ TEST(KeySort, TimesBeyondWhatWasSaid) {
   keys[7].time = 1.7e308;
   keys[9].time = -1.7e308;
   for (auto [from, to] : {std::pair{0.25, 0.5}, {0.5, 0.5}, {-1.7e308, 1.7e308}, {2.0, 1.0}}) {
-    KeySort()(std::vector<Key>(keys).data(), keys.size(), sorted.data(), from, to);
+    KeySort()(keys, sorted.data(), from, to);
     EXPECT_TRUE(std::is_sorted(sorted.begin(), sorted.end())) << from;
   }
 }
