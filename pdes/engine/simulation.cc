@@ -147,6 +147,7 @@ void run_thread(Team& team, unsigned thread) {
   } catch (...) {
     team.note_failure(thread);
   }
+  // With ranks, the others have to learn of it: at the end of the first window.
   if (team.rendezvous.meet(thread, {0, own.failure == nullptr ? 0u : kFailed}).flags != 0 && team.ranks == nullptr) {
     if (thread == 0) team.failed = true;
     return;

@@ -10,9 +10,10 @@ namespace pdes {
 struct Patience {
   unsigned polls, yields;
 };
-// With a CPU for each thread polling takes nothing from anybody: 30000 pauses are a millisecond.  Who falls asleep
-// sooner is woken on the CPU of the thread that wakes it, and both share that one for a while: half as fast.
-inline constexpr Patience kRoomy{30000, 0};
+// With a CPU for each thread the others come soon: 1000 pauses are 10 to 60 us.  Then somebody else may have this CPU,
+// whoever we wait for among them.  Who sleeps is woken on the CPU of the thread that wakes it, and both share that one
+// for a while, half as fast: so not before some 10 ms.
+inline constexpr Patience kRoomy{1000, 20000};
 // Without, whoever we wait for may need this CPU: let it run.  Twenty yields are some 10 us, less than a sleeper takes
 // to wake on a virtual machine.
 inline constexpr Patience kCrowded{5, 20};

@@ -20,7 +20,9 @@ constexpr std::uint64_t kLookEvery = 16;  // windows between two check points
 
 class Windows {
  public:
-  Windows(Team& team, unsigned thread) : team_(team), thread_(thread), own_(*team.partitions[thread]) {}
+  Windows(Team& team, unsigned thread)
+      : team_(team), thread_(thread), own_(*team.partitions[thread]),
+        flags_(own_.failure == nullptr ? 0u : kFailed) {}
 
   void run() {
     Rendezvous::Word all{};
@@ -89,7 +91,7 @@ class Windows {
   Team& team_;
   const unsigned thread_;
   Partition& own_;
-  std::uint32_t flags_ = 0;
+  std::uint32_t flags_;
   unsigned sending_ = 0;  // parity of the outboxes that are filled now
   bool started_ = false;
 };

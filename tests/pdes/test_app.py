@@ -160,9 +160,15 @@ def test_output_that_cannot_be_written_is_an_error():
 def test_a_failed_run_is_one_line_and_a_partial_summary(threads):
     failed = toy("--kind", "throwing", "--threads", threads)
     assert failed.returncode == 1 and failed.stderr == "toy: a model's own trouble\n"
-    assert "of 10, the run failed" in failed.stdout
+    assert "of 10, the run failed" in failed.stdout and "digest" not in failed.stdout
     failed = toy("--kind", "throwing", "--threads", threads, "--json")
     assert failed.returncode == 1 and json.loads(failed.stdout)["error"] == "a model's own trouble"
+
+
+def test_one_of_several_ranks_without_mpi_is_refused():
+    done = subprocess.run([TOY], env=CLEAN | {"OMPI_COMM_WORLD_SIZE": "2"}, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == "toy: mpirun started this program, which is not linked with hmalloc::pdes-mpi\n"
 
 
 def test_a_lookahead_violation_fails_the_run():
