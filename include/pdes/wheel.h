@@ -54,10 +54,10 @@ class Wheel {
     }
     return least_slow(bound);
   }
-  // Takes what least() gave.
+  // Takes what least() gave.  An array that has been read to its end may end where the heap's memory begins.
   void take(const Key* least) noexcept {
     --size_;
-    if (least == open_) [[likely]] ++open_;
+    if (least == open_ && open_ != open_end_) [[likely]] ++open_;
     else late_.pop();
   }
   // Keys that will probably be taken soon, the next one first; up to end.

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "engine/place.h"
 #include "engine/team.h"
 
 namespace pdes {
@@ -138,6 +139,7 @@ class Follower {
     bed_.lie_down(ended ? Bed::kNobody : slowest->thread, wanted);
     if (news()) bed_.get_up();
     else bed_.sleep();
+    if (team_.rendezvous.patience().has_home) Place::return_home();
     if (thread_ == 0) rounds_ = 0;  // woken to look, perhaps
   }
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <climits>
 
+#include "engine/place.h"
+
 namespace pdes {
 namespace {
 
@@ -26,6 +28,7 @@ unsigned allowed_cpus() noexcept {
 void Epoch::wait(std::uint32_t old, Patience patience) noexcept {
   if (came_true(patience, [&] { return is_past(old); })) return;
   while (!is_past(old)) sleep(old);
+  if (patience.has_home) Place::return_home();
 }
 
 // The bit is set and the number advanced in one word: advance sees the bit, or the kernel sees another number.

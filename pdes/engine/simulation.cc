@@ -1,7 +1,5 @@
 #include "pdes/simulation.h"
 
-#include <sched.h>
-
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -9,6 +7,7 @@
 
 #include "engine/delays.h"
 #include "engine/harvest.h"
+#include "engine/place.h"
 #include "engine/team.h"
 
 namespace pdes {
@@ -36,33 +35,6 @@ std::vector<std::uint16_t> owners(Partitioning how, LpId population, unsigned pa
   }
   return owner;
 }
-
-// Where a thread runs.  Each starts on a CPU of its own among the allowed ones: left to the system, the threads of a
-// short run may share one for most of it.  Pinned it stays there while the run lasts, else it may go where it likes.
-class Place {
- public:
-  Place(unsigned thread, bool pinned) : known_(sched_getaffinity(0, sizeof allowed_, &allowed_) == 0) {
-    if (!known_) return;
-    auto left = static_cast<int>(thread) % CPU_COUNT(&allowed_);
-    int cpu = 0;
-    while (!CPU_ISSET(cpu, &allowed_) || left-- > 0) ++cpu;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof one, &one);
-    if (!pinned) leave();
-  }
-  ~Place() { leave(); }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-
- private:
-  void leave() {
-    if (std::exchange(known_, false)) sched_setaffinity(0, sizeof allowed_, &allowed_);
-  }
-  cpu_set_t allowed_;
-  bool known_;
-};
 
 class CachesInHand {
  public:

@@ -9,14 +9,14 @@ namespace pdes {
 
 struct Patience {
   unsigned polls, yields;
+  bool has_home;  // a CPU of its own to go back to after sleeping
 };
-// With a CPU for each thread the others come soon: 1000 pauses are 10 to 60 us.  Then somebody else may have this CPU,
-// whoever we wait for among them.  Who sleeps is woken on the CPU of the thread that wakes it, and both share that one
-// for a while, half as fast: so not before some 10 ms.
-inline constexpr Patience kRoomy{1000, 20000};
+// With a CPU for each thread the others come soon: 1000 pauses are 10 to 60 us.  Then the machine has something else
+// to do, perhaps for milliseconds.
+inline constexpr Patience kRoomy{1000, 0, true};
 // Without, whoever we wait for may need this CPU: let it run.  Twenty yields are some 10 us, less than a sleeper takes
 // to wake on a virtual machine.
-inline constexpr Patience kCrowded{5, 20};
+inline constexpr Patience kCrowded{5, 20, false};
 
 inline void pause() noexcept {
 #if defined(__x86_64__)
