@@ -8,8 +8,9 @@ if(TARGET hmalloc_pdes_app)
   target_link_libraries(pdes_app_program PRIVATE hmalloc_pdes_app)
 endif()
 
+# Not under sanitizers: they hold signals back, and bring a malloc of their own.
 set(python ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
-if(TARGET hmalloc_pdes_app AND EXISTS ${python})
+if(TARGET hmalloc_pdes_app AND EXISTS ${python} AND NOT HM_SANITIZE)
   add_test(NAME pdes.app_program COMMAND ${CMAKE_COMMAND} -E env HMALLOC_BUILD=${CMAKE_BINARY_DIR}
     ${python} -B -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_app.py)
   set_tests_properties(pdes.app_program PROPERTIES LABELS pdes TIMEOUT 300)
