@@ -83,17 +83,20 @@ def verdicts(results: Results) -> dict[tuple[str, str], str]:
 
 @pytest.mark.parametrize("cell, who, words", [
     (model("A", 2), "hmalloc-explicit",
-     "--lps 8192 --events-per-lp 16 --remote 0.1 --end 8 --threads 2 --json --allocator hmalloc"),
+     "--lps 8192 --events-per-lp 16 --remote 0.1 --end 8 --threads 2 --json --allocator hmalloc --oversubscribe"),
     (model("C"), "floor",
-     "--lps 1024 --events-per-lp 1 --remote 0.25 --end 400 --threads 1 --json --allocator free-list"),
+     "--lps 1024 --events-per-lp 1 --remote 0.25 --end 400 --threads 1 --json --allocator free-list --oversubscribe"),
+    (model("C", 8, capped=1), "hmalloc-explicit",
+     "--lps 1024 --events-per-lp 1 --remote 0.25 --end 400 --threads 8 --json --allocator hmalloc"),
     (model("B", queue="heap"), "jemalloc",
-     "--lps 8192 --events-per-lp 1 --remote 0.25 --end 80 --threads 1 --queue heap --json --allocator malloc"),
+     "--lps 8192 --events-per-lp 1 --remote 0.25 --end 80 --threads 1 --queue heap --json --allocator malloc "
+     "--oversubscribe"),
     (bare("ties"), "glibc",
      "--lps 8192 --events-per-lp 16 --remote 0.1 --end 8 --mean 1 --lookahead 1"),
     (Cell("phold", "simulation", {"remote": 7, "threads": 1}, {"end": 9}), "glibc",
-     "--remote 0.07 --threads 1 --end 9 --json --allocator malloc"),
-    (Cell("pcs", "simulation", {"events": 20}), "hmalloc", "--portables 20 --json --allocator malloc"),
-    (Cell("airport", "simulation", {"planes": 50}), "glibc", "--planes 50 --json --allocator malloc"),
+     "--remote 0.07 --threads 1 --end 9 --json --allocator malloc --oversubscribe"),
+    (Cell("pcs", "simulation", {"events": 20}), "hmalloc", "--portables 20 --json --allocator malloc --oversubscribe"),
+    (Cell("airport", "simulation", {"planes": 50}), "glibc", "--planes 50 --json --allocator malloc --oversubscribe"),
 ], ids=lambda value: value.name if isinstance(value, Cell) else None)
 def test_a_cell_becomes_a_command_line(built, cell, who, words):
     program, *rest = simulations.command(built, ROWS[who], cell)
@@ -215,8 +218,8 @@ def test_the_best_peer_is_the_measure(config, peer, verdict):
 
 @pytest.mark.parametrize("ns, verdict", [(47.9, "reached"), (48.1, "missed")])
 def test_eight_threads_may_cost_a_fifth(ns, verdict):
-    results = invented({(model("C", 8).name, "hmalloc-explicit"): ns})
-    assert verdicts(results)["C, 8 threads", "1 thread"] == verdict
+    results = invented({(model("C", 8, capped=1).name, "hmalloc-explicit"): ns})
+    assert verdicts(results)["C, 8 threads asked for", "1 thread"] == verdict
 
 
 def test_a_row_whose_number_is_missing_says_so_and_ci_complains():
