@@ -188,14 +188,7 @@ class Follower {
   }
 
   template <class Work>
-  void attempt(Work&& work) {
-    try {
-      work();
-    } catch (...) {
-      team_.note_failure(thread_);
-      flags_ |= kFailed;
-    }
-  }
+  void attempt(Work&& work) noexcept { flags_ |= team_.attempt(thread_, work); }
 
   Team& team_;
   Neighbourhood& shared_;

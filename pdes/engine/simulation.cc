@@ -114,13 +114,9 @@ void run_thread(Team& team, unsigned thread) {
   Partition& own = *team.partitions[thread];
   Place place(team.world.first_partition + thread, team.options.pin);
   CachesInHand in_hand(own.memory);
-  try {
-    own.build();
-  } catch (...) {
-    team.note_failure(thread);
-  }
+  std::uint32_t flags = team.attempt(thread, [&] { own.build(); });
   // With ranks, the others have to learn of it: at the end of the first window.
-  if (team.rendezvous.meet(thread, {0, own.failure == nullptr ? 0u : kFailed}).flags != 0 && team.ranks == nullptr) {
+  if (team.rendezvous.meet(thread, {0, flags}).flags != 0 && team.ranks == nullptr) {
     if (thread == 0) team.failed = true;
     return;
   }

@@ -59,10 +59,18 @@ struct Team {
   void check_point(unsigned thread, Time now, Time window);
   // Whether somebody called stop().
   bool asked_to_stop() const noexcept { return stop.load(std::memory_order_relaxed); }
-  // To be called in a catch block: keeps the first exception for the end.
-  void note_failure(unsigned thread) noexcept {
-    auto& failure = partitions[thread]->failure;
-    if (failure == nullptr) failure = std::current_exception();
+  // Does a piece of work; what it throws is kept for the end, the first of each thread.  Returns the flags with which
+  // the others are to learn of it at the next meeting.
+  template <class Work>
+  std::uint32_t attempt(unsigned thread, Work&& work) noexcept {
+    try {
+      work();
+      return 0;
+    } catch (...) {
+      auto& failure = partitions[thread]->failure;
+      if (failure == nullptr) failure = std::current_exception();
+      return kFailed;
+    }
   }
   // By the first thread: how the run ended, as the last meeting found it.
   void conclude(Rendezvous::Word all);

@@ -77,16 +77,8 @@ class Windows {
     if (team_.asked_to_stop()) flags_ |= kStopped;
   }
 
-  // Others learn of a failure at the next meeting.
   template <class Work>
-  void attempt(Work&& work) {
-    try {
-      work();
-    } catch (...) {
-      team_.note_failure(thread_);
-      flags_ |= kFailed;
-    }
-  }
+  void attempt(Work&& work) noexcept { flags_ |= team_.attempt(thread_, work); }
 
   Team& team_;
   const unsigned thread_;
