@@ -52,7 +52,7 @@ struct Options {
   Partitioning partitioning = Partitioning::blocks;
   std::size_t max_memory = 0;   // bytes of pending events and queues on this rank; 0: no limit
   bool pin = false;             // thread i to the i-th allowed CPU
-  bool measure_delays = false;  // of cross-LP events, for Result::delays; on one thread the lookahead is then not enforced
+  bool measure_delays = false;  // of cross-LP events, for Result::delays; one thread then enforces no lookahead
   double progress_interval = 0.1;  // seconds between two calls of the progress function
 };
 

@@ -178,7 +178,8 @@ int App::run(int argc, char** argv, const std::function<void(Simulation&)>& buil
              const std::function<void(const Result&, Summary&)>& summarise) {
   try {
     if (start_ranks != nullptr) inside_->ranks = start_ranks(&argc, &argv);
-    else if (launched_with_others()) throw Error("mpirun started this program, which is not linked with hmalloc::pdes-mpi");
+    else if (launched_with_others())
+      throw Error("mpirun started this program, which is not linked with hmalloc::pdes-mpi");
     if (!inside_->parse(argc, argv)) return 0;
   } catch (const Error& mistake) {
     return inside_->say(mistake.what(), kCannotStart);

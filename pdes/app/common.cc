@@ -57,7 +57,7 @@ void declare_common(CommandLine& line, Options& options, bool& oversubscribe, Ou
   line.text("series", output.series, "FILE", "time series of the run, written as it goes: CSV, or JSON lines (.jsonl)");
   line.number("interval", options.progress_interval, "SECONDS", "between two points of progress and series", 0.001,
               1e6);
-  line.flag("lookahead-report", options.measure_delays, "measure delays between LPs; --lookahead is not enforced then");
+  line.flag("lookahead-report", options.measure_delays, "measure delays between LPs; one thread enforces no lookahead then");
 }
 
 }  // namespace pdes::app

@@ -66,7 +66,8 @@ void Exchange::unpack(std::span<const std::byte> message) {
     event->destination = head.event.destination;
     event->type = head.event.type;
     std::memcpy(event->payload(), message.data() + at + sizeof head, size - sizeof(Event));
-    arrivals_[team_.world.owner[event->destination] - team_.world.first_partition].push_back({head.time, head.tie, event});
+    unsigned thread = team_.world.owner[event->destination] - team_.world.first_partition;
+    arrivals_[thread].push_back({head.time, head.tie, event});
     at += sizeof head + size - sizeof(Event);
   }
 }

@@ -186,8 +186,8 @@ void Partition::refuse(const Lp& from, LpId to, Time delay, std::uint16_t type) 
 }
 
 void Partition::refuse_priority(const Lp& from, Priority priority) const {
-  throw Error("LP " + std::to_string(from.id) + " (" + world.class_of(from.id).name + ") sends with priority " + std::to_string(priority) + ": the last is " +
-              std::to_string(kLastPriority));
+  throw Error("LP " + std::to_string(from.id) + " (" + world.class_of(from.id).name + ") sends with priority " +
+              std::to_string(priority) + ": the last is " + std::to_string(kLastPriority));
 }
 
 void Partition::refuse_route(const Lp& from, const Key& key) {

@@ -208,7 +208,7 @@ void Wheel::set_width(Time width, const std::vector<Key>& keys) {
 void Wheel::watch(std::size_t opened) {
   ++opened_buckets_;
   opened_keys_ += opened;
-  if (opened_buckets_ < patience_ && static_cast<double>(opened_keys_) < kWanted * static_cast<double>(patience_)) return;
+  if (opened_buckets_ < patience_ && opened_keys_ < patience_ * static_cast<std::uint64_t>(kWanted)) return;
   double mean = static_cast<double>(opened_keys_) / static_cast<double>(opened_buckets_);
   bool too_late = (late_count_ - late_then_) * 3 > opened_keys_;
   Time wanted = width_;
