@@ -16,6 +16,9 @@ enum class ChunkKind : uint8_t {
   kLocal,          // thread-local units
   kHuge,           // the start of a block with a mapping of its own
   kHugeAligned,    // such a block aligned to 2 MB or more: its header lies in the 2 MB before
+  kRegions,        // of a classic: superblocks, slabs or arenas (base/regions.h)
+  kWideRegions,    // the same, of 2 MB or more each
+  kRuns,           // of a classic: runs of pages (base/large_blocks.h)
 };
 
 class AddressMap {

@@ -11,23 +11,7 @@
 extern char** environ;
 
 namespace hm {
-
-constinit Options options;
-
 namespace {
-
-enum Kind : uint8_t { kFlag, kNumber, kSize, kStats };
-
-struct Row {
-  const char* name;
-  Kind kind;
-  size_t Options::* field;
-};
-constexpr Row kRows[] = {
-#define HM_OPTION_ROW(field, name, kind, value, help) {name, kind, &Options::field},
-    HM_OPTIONS(HM_OPTION_ROW)
-#undef HM_OPTION_ROW
-};
 
 bool parse_number(const char*& text, size_t& out) noexcept {
   if (*text < '0' || *text > '9') return false;
@@ -46,32 +30,35 @@ bool parse_flag(const char* text, size_t& out) noexcept {
   return false;
 }
 
-bool parse(Kind kind, const char* text, size_t& out) noexcept {
+bool parse(OptionKind kind, const char* text, size_t& out) noexcept {
   switch (kind) {
-    case kFlag: return parse_flag(text, out);
-    case kStats: return strcmp(text, "json") == 0 ? (out = 2, true) : parse_flag(text, out);
-    case kNumber: return parse_number(text, out) && *text == '\0';
-    case kSize: return parse_size(text, out);
+    case OptionKind::kFlag: return parse_flag(text, out);
+    case OptionKind::kStats: return strcmp(text, "json") == 0 ? (out = 2, true) : parse_flag(text, out);
+    case OptionKind::kNumber: return parse_number(text, out) && *text == '\0';
+    case OptionKind::kSize: return parse_size(text, out);
+    case OptionKind::kThousandths: return parse_thousandths(text, out);
   }
   return false;
 }
 
-void set(const char* name, size_t length, const char* value) noexcept {
+void set(const OptionTable& table, const char* name, size_t length, const char* value) noexcept {
   if (length == strlen("STATS_FILE") && strncmp(name, "STATS_FILE", length) == 0) {
+    if (table.stats_file == nullptr) return;
     // A copy: programs write over their environment.
-    if (strlen(value) < sizeof options.stats_file) memcpy(options.stats_file, value, strlen(value) + 1);
-    else Text(STDERR_FILENO) << "hmalloc: HMALLOC_STATS_FILE is too long; ignored\n";
+    if (strlen(value) < kPathMost) memcpy(table.stats_file, value, strlen(value) + 1);
+    else Text(STDERR_FILENO) << kLibraryName << ": " << table.prefix << "STATS_FILE is too long; ignored\n";
     return;
   }
-  for (const Row& row : kRows) {
-    if (strlen(row.name) != length || strncmp(name, row.name, length) != 0) continue;
+  for (const OptionRow* row = table.rows; row != table.rows + table.count; ++row) {
+    if (strlen(row->name) != length || strncmp(name, row->name, length) != 0) continue;
     size_t parsed = 0;
-    if (parse(row.kind, value, parsed)) options.*row.field = parsed;
-    else Text(STDERR_FILENO) << "hmalloc: HMALLOC_" << row.name << "=" << value << " is not understood; ignored\n";
+    if (parse(row->kind, value, parsed)) *row->value = parsed;
+    else Text(STDERR_FILENO) << kLibraryName << ": " << table.prefix << row->name << "=" << value
+                             << " is not understood; ignored\n";
     return;
   }
   Text text(STDERR_FILENO);
-  text << "hmalloc: unknown option HMALLOC_";
+  text << kLibraryName << ": unknown option " << table.prefix;
   for (size_t i = 0; i < length; ++i) text.put(name[i]);
   text << "; ignored\n";
 }
@@ -91,24 +78,37 @@ bool parse_size(const char* text, size_t& out) noexcept {
   return *text == '\0' && !__builtin_mul_overflow(out, unit, &out);
 }
 
-void read_options() noexcept {
-  if (environ == nullptr || getauxval(AT_SECURE) != 0) return;
-  constexpr const char kPrefix[] = "HMALLOC_";
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (strncmp(*entry, kPrefix, strlen(kPrefix)) != 0) continue;
-    const char* name = *entry + strlen(kPrefix);
-    const char* equals = strchr(name, '=');
-    if (equals != nullptr) set(name, static_cast<size_t>(equals - name), equals + 1);
+bool parse_thousandths(const char* text, size_t& out) noexcept {
+  size_t whole = 0, below = 1;
+  if (!parse_number(text, whole) || whole > SIZE_MAX / 1000) return false;
+  out = whole * 1000;
+  if (*text == '/') {
+    if (!parse_number(++text, below) || below == 0) return false;
+    out /= below;
+  } else if (*text == '.') {
+    size_t digit = 100;
+    for (++text; *text >= '0' && *text <= '9'; ++text, digit /= 10) out += digit * static_cast<size_t>(*text - '0');
   }
-  if (options.cache_blocks < 1) options.cache_blocks = 1;
-  if (options.cache_blocks > 1023) options.cache_blocks = 1023;
+  return *text == '\0';
 }
 
-void print_options(int fd) noexcept {
+void read_options(const OptionTable& table) noexcept {
+  if (environ == nullptr || getauxval(AT_SECURE) != 0) return;
+  size_t length = strlen(table.prefix);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (strncmp(*entry, table.prefix, length) != 0) continue;
+    const char* name = *entry + length;
+    const char* equals = strchr(name, '=');
+    if (equals != nullptr) set(table, name, static_cast<size_t>(equals - name), equals + 1);
+  }
+}
+
+void print_options(const OptionTable& table, int fd) noexcept {
   Text text(fd);
-  text << "hmalloc: options";
-  for (const Row& row : kRows) text << " " << row.name << "=" << uint64_t{options.*row.field};
-  if (options.stats_file[0] != '\0') text << " STATS_FILE=" << options.stats_file;
+  text << kLibraryName << ": options";
+  for (const OptionRow* row = table.rows; row != table.rows + table.count; ++row)
+    text << " " << row->name << "=" << uint64_t{*row->value};
+  if (table.stats_file[0] != '\0') text << " STATS_FILE=" << table.stats_file;
   text << "\n";
 }
 

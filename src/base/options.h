@@ -1,33 +1,38 @@
-// The options, one row each.  Read once, from HMALLOC_<NAME>; ignored in setuid programs.
-//
-// HM_OPTION(field, NAME, kind, default, help)   kinds: kSize takes K, M, G; kFlag 0 or 1; kStats 0, 1 or json; kNumber a number
+// Options from the environment: a table of them, read once when a library starts, ignored in setuid programs.
 #pragma once
 #include "base/sizes.h"
 
-#define HM_OPTIONS(HM_OPTION)                                                                                     \
-  HM_OPTION(verbose, "VERBOSE", kFlag, 0, "say at start that hmalloc is active, and the options in effect")       \
-  HM_OPTION(show_stats, "SHOW_STATS", kStats, 0, "print statistics at exit: 1 as text, json as JSON")             \
-  HM_OPTION(decay_ms, "DECAY_MS", kNumber, 500, "milliseconds that freed memory stays before it goes back")       \
-  HM_OPTION(cache_bytes, "CACHE_BYTES", kSize, 4 * kMiB, "most that the block caches of one thread may grow to")  \
-  HM_OPTION(cache_blocks, "CACHE_BLOCKS", kNumber, 1023, "most blocks in one block cache, 1 to 1023")             \
-  HM_OPTION(huge_pages_after, "HUGE_PAGES_AFTER", kSize, 64 * kMiB, "footprint from which huge pages are asked for") \
-  HM_OPTION(background, "BACKGROUND", kFlag, 1, "a thread gives memory back while a large program idles")
-
 namespace hm {
 
-struct Options {
-#define HM_OPTION_FIELD(field, name, kind, value, help) size_t field = value;
-  HM_OPTIONS(HM_OPTION_FIELD)
-#undef HM_OPTION_FIELD
-  char stats_file[256] = {};  // HMALLOC_STATS_FILE: where SHOW_STATS goes instead of descriptor 2; empty: there
+enum class OptionKind : uint8_t {
+  kFlag,        // 0 or 1, no or yes, off or on
+  kNumber,
+  kSize,        // bytes; takes K, M, G
+  kStats,       // 0, 1 or json (2)
+  kThousandths  // 1.2 and 6/5 are both 1200
 };
-extern Options options;
 
-// Reads the environment and warns once of each unknown or bad option.  Before any second thread.
-void read_options() noexcept;
-void print_options(int fd) noexcept;
+struct OptionRow {
+  const char* name;  // without the prefix
+  OptionKind kind;
+  size_t* value;
+};
 
-// For tests: "64K" -> 65536.  False if text is not a size.
+inline constexpr size_t kPathMost = 256;
+
+struct OptionTable {
+  const char* prefix;  // "HMALLOC_"
+  const OptionRow* rows;
+  size_t count;
+  char* stats_file;    // of <prefix>STATS_FILE; kPathMost bytes, or null: somebody else reads it
+};
+
+// Warns on descriptor 2, once each, of unknown and bad options.  Before any second thread.
+void read_options(const OptionTable& table) noexcept;
+void print_options(const OptionTable& table, int fd) noexcept;
+
+// For tests: "64K" -> 65536, "1/4" -> 250.  False if text is no such thing.
 bool parse_size(const char* text, size_t& out) noexcept;
+bool parse_thousandths(const char* text, size_t& out) noexcept;
 
 }  // namespace hm

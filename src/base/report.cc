@@ -51,7 +51,7 @@ void Text::flush() noexcept {
 }
 
 void misuse(const char* function, const void* pointer, const char* reason) noexcept {
-  { Text(STDERR_FILENO) << "hmalloc: " << function << "(" << pointer << "): " << reason << "\n"; }
+  { Text(STDERR_FILENO) << kLibraryName << ": " << function << "(" << pointer << "): " << reason << "\n"; }
   abort();
 }
 

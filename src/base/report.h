@@ -4,6 +4,13 @@
 
 namespace hm {
 
+// Whose messages they are.
+#if defined(HM_LIBRARY_NAME)
+inline constexpr const char* kLibraryName = HM_LIBRARY_NAME;
+#else
+inline constexpr const char* kLibraryName = "hmalloc";
+#endif
+
 // A line builder on the stack; writes itself out when full and at its end.
 class Text {
  public:

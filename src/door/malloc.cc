@@ -6,9 +6,7 @@
 #include <cstddef>
 
 #include "base/os_pages.h"
-#include "hmalloc/allocator.h"
-#include "hmalloc/decay.h"
-#include "hmalloc/stats.h"
+#include "door/allocator.h"
 
 using namespace hm;
 
@@ -76,14 +74,13 @@ HM_EXPORT int malloc_trim(size_t) noexcept { return collect() ? 1 : 0; }
 HM_EXPORT int mallopt(int, int) noexcept { return 0; }
 
 HM_EXPORT struct mallinfo2 mallinfo2() noexcept {
-  hm_stats stats;
-  gather(stats);
+  Usage now = usage();
   struct mallinfo2 info{};
-  info.arena = stats.mapped;
-  info.uordblks = stats.allocated;
-  info.fordblks = stats.mapped > stats.allocated ? stats.mapped - stats.allocated : 0;
-  info.fsmblks = stats.cached;
-  info.keepcost = stats.retained;
+  info.arena = now.mapped;
+  info.uordblks = now.allocated;
+  info.fordblks = now.mapped > now.allocated ? now.mapped - now.allocated : 0;
+  info.fsmblks = now.cached;
+  info.keepcost = now.retained;
   return info;
 }
 
@@ -103,14 +100,13 @@ HM_EXPORT int malloc_info(int options, FILE* stream) noexcept {
     errno = EINVAL;
     return -1;
   }
-  hm_stats stats;
-  gather(stats);
+  Usage now = usage();
   int written = fprintf(stream,
-                        "<malloc version=\"hmalloc-" HM_VERSION_STRING "\">\n"
+                        "<malloc version=\"%s\">\n"
                         "<total type=\"allocated\" size=\"%zu\"/>\n<total type=\"active\" size=\"%zu\"/>\n"
                         "<system type=\"current\" size=\"%zu\"/>\n<aspace type=\"total\" size=\"%zu\"/>\n</malloc>\n",
-                        size_t{stats.allocated}, size_t{stats.active}, size_t{stats.resident}, size_t{stats.mapped});
+                        kVersion, now.allocated, now.active, now.resident, now.mapped);
   return written < 0 ? -1 : 0;
 }
 
-HM_EXPORT void malloc_stats() noexcept { print_stats(2, false); }
+HM_EXPORT void malloc_stats() noexcept { print_usage(); }

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "base/report.h"
-#include "hmalloc/allocator.h"
+#include "door/allocator.h"
 
 using namespace hm;
 
@@ -42,7 +42,7 @@ std::new_handler handler() {
 
 [[noreturn]] void no_memory(size_t size) {
   if (auto* raise = from_libstdcxx(_ZSt17__throw_bad_allocv, "_ZSt17__throw_bad_allocv")) raise();
-  Text(2) << "hmalloc: operator new(" << uint64_t{size} << "): out of memory, and nobody to catch it\n";
+  Text(2) << kLibraryName << ": operator new(" << uint64_t{size} << "): out of memory, and nobody to catch it\n";
   abort();
 }
 

@@ -57,6 +57,9 @@ Found find_in_slices(const void* block, const char* function) noexcept {
 Found find(const void* block, const char* function) noexcept {
   switch (AddressMap::kind(address_of(block))) {
     case ChunkKind::kForeign:
+    case ChunkKind::kRegions:  // the last three: of allocators that are in other libraries
+    case ChunkKind::kWideRegions:
+    case ChunkKind::kRuns:
       if (block != nullptr) not_a_block(function, block);
       return {Found::kNothing, nullptr, nullptr, nullptr, 0};
     case ChunkKind::kSlices: return find_in_slices(block, function);

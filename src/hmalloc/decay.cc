@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "base/options.h"
+#include "hmalloc/options.h"
 #include "base/os_pages.h"
 #include "hmalloc/large.h"
 #include "hmalloc/registry.h"

@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "base/options.h"
+#include "hmalloc/options.h"
 #include "base/os_pages.h"
 #include "hmalloc/slice_pool.h"
 

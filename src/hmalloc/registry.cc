@@ -1,8 +1,7 @@
 #include "hmalloc/registry.h"
 
-#include <pthread.h>
-
-#include "base/options.h"
+#include "base/fork_locks.h"
+#include "base/thread_exit.h"
 #include "hmalloc/large.h"
 #include "hmalloc/scavenger.h"
 #include "hmalloc/slice_pool.h"
@@ -11,18 +10,20 @@
 namespace hm {
 
 constinit Registry registry;
+void detach(void* heap) noexcept;
 
 namespace {
 
 constinit thread_local bool ended = false;
-pthread_key_t exit_key;
-bool exit_key_made = false;  // under the registry's lock
+constinit ThreadExit thread_exit(detach);
+constinit ForkLocks<kClasses + 16> held_for_fork;
 
 // Every global lock in the one order in which fork may take them: those held while another is taken come first.
 template <class Visit>
 void for_each_global_lock(Visit visit) noexcept {
   for (size_t c = 0; c < kClasses; ++c) visit(superblock_pool.queue(ClassIndex(c)).lock());
   visit(huge_lock());
+  visit(thread_exit.lock());
   slice_pool.for_each_lock(visit);
 }
 
@@ -44,7 +45,6 @@ ThreadHeap* Registry::create() noexcept {
   ThreadHeap* heap = ThreadHeap::create();
   if (heap == nullptr) return nullptr;
   LockGuard guard(lock_);
-  if (!exit_key_made) exit_key_made = pthread_key_create(&exit_key, detach) == 0;
   heap->id = count_++;
   heap->live = true;
   heap->next = heaps_;
@@ -75,9 +75,9 @@ ThreadHeap* Registry::attach() noexcept {
   ThreadHeap* heap = pop_dead();
   if (heap == nullptr) heap = create();
   if (heap == nullptr) return nullptr;
-  set_my_heap(heap);  // before pthread_setspecific, which may call malloc
+  set_my_heap(heap);
   heap->local.resume();
-  if (exit_key_made) pthread_setspecific(exit_key, heap);
+  thread_exit.watch(heap);  // may call malloc
   return heap;
 }
 
@@ -135,31 +135,14 @@ bool Registry::is_valid() noexcept {
   return true;
 }
 
-// Lock::lock tells us when this very thread holds a lock that its signal handler now forks under; such a lock stays
-// held, and the interrupted frame releases it, in the parent and in the child.
-namespace {
-struct Held {
-  Lock* locks[kClasses + 8]{};
-  size_t count = 0;
-};
-constinit Held held;
-void take(Lock& lock) noexcept {
-  if (lock.lock()) held.locks[held.count++] = &lock;
-}
-}  // namespace
-
 // The fallback's holder may take the registry's lock, so it comes first; from then on no other thread is in here.
 void Registry::before_fork() noexcept {
-  bool mine = fallback_lock_.lock();
-  held.count = 0;
-  if (mine) held.locks[held.count++] = &fallback_lock_;
-  take(lock_);
-  for_each_global_lock(take);
+  held_for_fork.take(fallback_lock_);
+  held_for_fork.take(lock_);
+  for_each_global_lock([](Lock& lock) { held_for_fork.take(lock); });
 }
 
-void Registry::after_fork_in_parent() noexcept {
-  for (size_t n = held.count; n > 0; --n) held.locks[n - 1]->unlock();
-}
+void Registry::after_fork_in_parent() noexcept { held_for_fork.release(); }
 
 // Other threads' heaps may have been copied in the middle of a change: they stay readable, so that their blocks can be
 // freed, and are never used again.  Only this thread's, the fallback and the dead ones, all under our locks, are whole.

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <climits>
 
-#include "base/options.h"
+#include "hmalloc/options.h"
 #include "hmalloc/decay.h"
 
 namespace hm {

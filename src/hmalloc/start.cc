@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "base/options.h"
+#include "hmalloc/options.h"
 #include "base/report.h"
 #include "hmalloc/registry.h"
 #include "hmalloc/stats.h"

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/options.h"
+#include "hmalloc/options.h"
 #include "base/os_pages.h"
 #include "base/report.h"
 #include "hmalloc/decay.h"

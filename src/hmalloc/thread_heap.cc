@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "base/options.h"
+#include "hmalloc/options.h"
 #include "base/os_pages.h"
 #include "base/report.h"
 #include "hmalloc/decay.h"

@@ -2,8 +2,8 @@
 import pathlib
 import re
 
-# A room may include itself and the rooms before it.
-ROOMS = ["base", "hmalloc", "door"]
+# A room may include itself and the rooms before it; of hmalloc and the classics each only itself and base.
+ROOMS = ["base", "hmalloc", "classics", "door"]
 # Where atomics live, and the roles they play there.  Everywhere else `memory_order` and `__ATOMIC_` are forbidden.
 ATOMICS = {
     "include/hmalloc/hmalloc.h": "the top of a cache in the hand, which statistics read; the size byte of a local block, which statistics and remote frees look at",
@@ -55,6 +55,15 @@ def include_order(options):
                 public = name in ("hmalloc/hmalloc.h", "hmalloc/hmalloc.hpp")
                 if first in ROOMS and first not in allowed and not public:
                     complaints.append(f"{shown(options.root, path)} includes {name}, which lies above it")
+    for path in files(options.root, "src/classics", ".h", ".cc"):
+        own = f"classics/{path.relative_to(pathlib.Path(options.root, 'src/classics')).parts[0]}/"
+        for name in includes(path):
+            if name.split("/")[0] in ROOMS and not name.startswith(("base/", own)):
+                complaints.append(f"{shown(options.root, path)} includes {name}: a classic stands on base alone")
+    for path in files(options.root, "src/hmalloc", ".h", ".cc"):
+        for name in includes(path):
+            if name.startswith("classics/"):
+                complaints.append(f"{shown(options.root, path)} includes {name}: hmalloc does not know the classics")
     return complaints
 
 

@@ -1,4 +1,4 @@
-#include "base/options.h"
+#include "hmalloc/options.h"
 
 #include <unistd.h>
 

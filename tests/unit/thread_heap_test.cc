@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "base/options.h"
+#include "hmalloc/options.h"
 #include "hmalloc/allocator.h"
 #include "support.h"
 
