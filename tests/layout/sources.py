@@ -10,6 +10,7 @@ ATOMICS = {
     "src/base/lock.cc": "the lock itself",
     "src/base/address_map.h": "a unit's kind, which a wild pointer may ask about at any time",
     "src/base/os_pages.cc": "counters and hints: the page size, the last mapping, calls made",
+    "src/classics/vvmalloc/ms_queue.h": "counted links of the lock-free queue; its pool of nodes; a counter",
     "src/hmalloc/block_cache.h": "the top of a cache, which statistics read",
     "src/hmalloc/block_state.h": "the state of a block: give back, take",
     "src/hmalloc/decay.cc": "the clock of the rounds: one thread takes each",
