@@ -74,7 +74,7 @@ class MsQueueOf {
     }
   }
 
-  // Null: empty.
+  // Null: empty; *bytes is nothing then.
   void* dequeue(size_t* bytes) noexcept {
     for (;;) {
       Counted head = head_.read();
