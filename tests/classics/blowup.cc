@@ -1,4 +1,4 @@
-// blowup_NAME [pattern]: A/U of one classic (Hoard, definition 1) over the rounds of each pattern, and whether it is
+// classic_blowup_NAME [pattern]: A/U of one classic (Hoard, definition 1) over the rounds of each pattern, and whether it is
 // what blowup_expected.h says.  A is what is mapped, U the most that was live.
 #include <sys/wait.h>
 #include <unistd.h>

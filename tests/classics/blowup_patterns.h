@@ -1,5 +1,5 @@
-// Programs whose live memory never exceeds some 2 MB, however long they run.  What an allocator takes from the system for
-// them is its blowup.
+// Programs whose live memory never exceeds some 2 MB, however long they run.  What an allocator takes from the system
+// for them is its blowup.
 //
 // All of them run on threads that live as long as the pattern, one thread at a time: nothing depends on the scheduler.
 #pragma once

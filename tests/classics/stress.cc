@@ -1,6 +1,6 @@
-// stress_NAME [--seconds S] [--threads N] [--seed X] [--no-forks]: random work on one classic, in rounds.  In each round
-// threads come and go and children are forked; between two rounds nobody runs, and every structure examines itself.
-// At the end all blocks are freed, and the classic's account must say so.
+// classic_stress_NAME [--seconds S] [--threads N] [--seed X] [--no-forks]: random work on one classic, in rounds.  In each
+// round threads come and go and children are forked; between two rounds nobody runs, and every structure examines
+// itself.  At the end all blocks are freed, and the classic's account must say so.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>

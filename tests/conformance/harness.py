@@ -11,8 +11,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from classics import PREFIXES as CLASSIC_PREFIXES
+
 REPOSITORY = Path(__file__).resolve().parents[2]
-MESSAGE = re.compile(r"hmalloc: \w+\(0x[0-9a-f]+\): \S.*\n")
+# Variables that change an allocator begin like this.
+PREFIXES = ("HMALLOC_", *CLASSIC_PREFIXES)
+
+
+def message_of(library):
+    """How the line begins that a program which misuses this library ends with."""
+    return re.compile(rf"{re.escape(library)}: \w+\(0x[0-9a-f]+\): \S.*\n")
+
+
+MESSAGE = message_of("hmalloc")
 
 OK = "ok"
 ABORT = "abort"
@@ -41,7 +52,7 @@ class Ending:
 
 def environment(preload=None, **extra):
     """The caller's, without what would change the allocator under test."""
-    env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("HMALLOC_")}
+    env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith(PREFIXES)}
     if preload:
         env["LD_PRELOAD"] = str(preload)
     env.update({k: str(v) for k, v in extra.items()})
@@ -123,9 +134,11 @@ class Tally:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    excepted: int = 0  # failed as the list of exceptions says
 
     def count(self, verdict):
         setattr(self, verdict, getattr(self, verdict) + 1)
 
     def closing_line(self):
-        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+        excepted = f"{self.excepted} failed as listed, " if self.excepted else ""
+        return f"{self.passed} passed, {self.failed} failed, {excepted}{self.skipped} skipped"

@@ -35,12 +35,13 @@ def tool(*argv):
 
 
 def symbols(run, _sub):
-    """Exactly the family, the operators and hm_*."""
+    """Exactly the family, the operators and the library's own names."""
     lines = tool("nm", "-D", "--defined-only", run.library).splitlines()
     found = {line.split()[-1].split("@")[0] for line in lines}
     promised = set(C_NAMES + NEW + DELETE)
     missing = sorted(promised - found)
-    extra = sorted(name for name in found - promised if not name.startswith("hm_"))
+    own = {"hmalloc": "hm_", "hmalloc_paper": "hmp_"}.get(run.name, "-")
+    extra = sorted(name for name in found - promised if not name.startswith(own))
     return verdict("".join([f"missing: {' '.join(missing)}\n" if missing else "",
                             f"not promised: {' '.join(extra)}\n" if extra else ""]))
 

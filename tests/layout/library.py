@@ -10,6 +10,7 @@ FAMILY = """malloc free calloc realloc reallocarray posix_memalign aligned_alloc
 EXPLICIT = """hm_version hm_malloc hm_calloc hm_realloc hm_aligned_alloc hm_free hm_free_sized hm_usable_size hm_shared_alloc
   hm_cache_of hm_shared_cache_of hm_cache_refill_ hm_shared_free hm_shared_free_sized hm_local_realloc hm_local_usable_size hm_collect hm_stats_get hm_stats_print
   hm_local_tls_ hm_local_alloc_slow_ hm_local_free_slow_ hm_local_coalesce_""".split()
+CLASSICS_OWN = {"libhmalloc_paper": "hmp_local_alloc hmp_local_free hmp_shared_alloc hmp_shared_free".split()}
 NOTHROW, ALIGNED = "RKSt9nothrow_t", "St11align_val_t"
 OPERATORS = ([f"_Zn{a}m{t}" for a in "wa" for t in ("", NOTHROW, ALIGNED, ALIGNED + NOTHROW)] +
              [f"_Zd{a}Pv{t}" for a in "la" for t in ("", "m", NOTHROW, ALIGNED, "m" + ALIGNED, ALIGNED + NOTHROW)])
@@ -23,71 +24,84 @@ def run(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def each(options, visit):
+def exports(path, expected):
+    names = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--defined-only", path).splitlines()}
+    return ([f"{n} is exported, and nobody may rely on it" for n in sorted(names - expected)] +
+            [f"{n} is missing" for n in sorted(expected - names)])
+
+
+def exported(path):
+    return exports(path, {*FAMILY, *EXPLICIT, *OPERATORS})
+
+
+def needed(path):
+    libraries = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-dW", path))
+    return [f"needs {n}" for n in libraries if n != "libc.so.6" and not n.startswith("ld-linux")]
+
+
+def dynamic_flags(path):
+    text = run("readelf", "-dW", path)
+    return ([f"the flag {f} is missing" for f in ("STATIC_TLS", "NODELETE", "NOW") if f not in text] +
+            ["has text relocations"] * ("TEXTREL" in text))
+
+
+def static_constructors(path):
+    """One start() and the compiler's own entry: nothing else runs before main, or malloc would meet unmade objects."""
+    text = run("readelf", "-SW", path)
+    sizes = {m[1]: int(m[2], 16) // 8 for m in
+             re.finditer(r"\.((?:preinit|init|fini)_array)\s+\S+\s+\S+\s+\S+\s+([0-9a-f]+)", text)}
+    names = re.findall(r"\b_GLOBAL__sub_I\S*", run("nm", path))
+    return ([f"a static constructor: {n}" for n in names] +
+            [f"{sizes.get('init_array', 0)} constructors, 2 are expected"] * (sizes.get("init_array") != 2) +
+            ["has a .preinit_array"] * ("preinit_array" in sizes))
+
+
+def thread_local_storage(path):
+    """Small enough for the static block's surplus, so that the library can also be loaded late."""
+    match = re.search(r"^\s+TLS\s+(?:0x\S+\s+){4}(0x\S+)", run("readelf", "-lW", path), re.M)
+    size = int(match[1], 16) if match else 0
+    return [f"{size} bytes of thread-local storage"] if size == 0 or size > MOST_TLS else []
+
+
+def no_cxx_runtime(path):
     complaints = []
-    for name in LIBRARIES:
-        path = pathlib.Path(options.build, name)
-        complaints += [f"{name}: {c}" for c in visit(str(path))] if path.exists() else [f"{name} is not built"]
+    for line in run("nm", "-D", "--undefined-only", path).splitlines():
+        kind, name = line.split()[-2:]
+        name = name.split("@")[0]
+        if kind == "U" and RUNTIME.match(name) and name not in ALLOWED_STRONG:
+            complaints.append(f"refers to {name}, and not weakly")
     return complaints
 
 
-def exported(options):
-    def visit(path):
-        names = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--defined-only", path).splitlines()}
-        expected = {*FAMILY, *EXPLICIT, *OPERATORS}
-        return ([f"{n} is exported, and nobody may rely on it" for n in sorted(names - expected)] +
-                [f"{n} is missing" for n in sorted(expected - names)])
-    return each(options, visit)
+def no_executable_stack(path):
+    stack = re.search(r"^\s+GNU_STACK\s.*", run("readelf", "-lW", path), re.M)
+    return [] if stack and "RWE" not in stack[0] else ["asks for an executable stack"]
 
 
-def needed(options):
-    def visit(path):
-        libraries = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-dW", path))
-        return [f"needs {n}" for n in libraries if n != "libc.so.6" and not n.startswith("ld-linux")]
-    return each(options, visit)
+ON_LIBRARIES = (exported, needed, dynamic_flags, static_constructors, thread_local_storage, no_cxx_runtime,
+                no_executable_stack)
 
 
-def dynamic_flags(options):
-    def visit(path):
-        text = run("readelf", "-dW", path)
-        return ([f"the flag {f} is missing" for f in ("STATIC_TLS", "NODELETE", "NOW") if f not in text] +
-                ["has text relocations"] * ("TEXTREL" in text))
-    return each(options, visit)
-
-
-def static_constructors(options):
-    """One start() and the compiler's own entry: nothing else runs before main, or malloc would meet unmade objects."""
-    def visit(path):
-        text = run("readelf", "-SW", path)
-        sizes = {m[1]: int(m[2], 16) // 8 for m in
-                 re.finditer(r"\.((?:preinit|init|fini)_array)\s+\S+\s+\S+\s+\S+\s+([0-9a-f]+)", text)}
-        names = re.findall(r"\b_GLOBAL__sub_I\S*", run("nm", path))
-        return ([f"a static constructor: {n}" for n in names] +
-                [f"{sizes.get('init_array', 0)} constructors, 2 are expected"] * (sizes.get("init_array") != 2) +
-                ["has a .preinit_array"] * ("preinit_array" in sizes))
-    return each(options, visit)
-
-
-def thread_local_storage(options):
-    """Small enough for the static block's surplus, so that the library can also be loaded late."""
-    def visit(path):
-        match = re.search(r"^\s+TLS\s+(?:0x\S+\s+){4}(0x\S+)", run("readelf", "-lW", path), re.M)
-        size = int(match[1], 16) if match else 0
-        return [f"{size} bytes of thread-local storage"] if size == 0 or size > MOST_TLS else []
-    return each(options, visit)
-
-
-def no_cxx_runtime(options):
-    def visit(path):
+def on_each(look):
+    def check(options):
         complaints = []
-        for line in run("nm", "-D", "--undefined-only", path).splitlines():
-            kind, name = line.split()[-2:]
-            name = name.split("@")[0]
-            if kind == "U" and RUNTIME.match(name) and name not in ALLOWED_STRONG:
-                complaints.append(f"refers to {name}, and not weakly")
+        for name in LIBRARIES:
+            path = pathlib.Path(options.build, name)
+            complaints += [f"{name}: {c}" for c in look(str(path))] if path.exists() else [f"{name} is not built"]
         return complaints
-    return each(options, visit)
+    return check
 
 
-CHECKS = {f.__name__: f for f in (exported, needed, dynamic_flags, static_constructors, thread_local_storage,
-                                  no_cxx_runtime)}
+def classics(options):
+    """They export the family and nothing else, and everything else holds for them that holds for hmalloc."""
+    paths = sorted(pathlib.Path(options.build, "classics").glob("lib*.so"))
+    complaints = [] if paths else ["no classic is built"]
+    for path in paths:
+        found = exports(str(path), {*FAMILY, *OPERATORS, *CLASSICS_OWN.get(path.stem, ())})
+        for look in ON_LIBRARIES:
+            found += look(str(path)) if look is not exported else []
+        complaints += [f"{path.name}: {c}" for c in found]
+    return complaints
+
+
+CHECKS = {**{look.__name__: on_each(look) for look in ON_LIBRARIES}, "classics": classics}

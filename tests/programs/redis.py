@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import time
+from pathlib import Path
 from shutil import which
 
 from harness import environment, execute
@@ -50,26 +51,28 @@ def load(port):
 
 
 def run(library, folder):
-    """(comparable lines, what the server said of its allocator, is the library in its address space)"""
+    """(comparable lines, the complaint that the server did not use the library or nothing)"""
     port = free_port()
     argv = ["redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no",
             "--io-threads", "4", "--io-threads-do-reads", "yes", "--dir", str(folder)]
-    log = open(folder / "log", "w+")
-    server = subprocess.Popen(argv, env=environment(library, HMALLOC_VERBOSE=1), stdout=log, stderr=log,
-                              stdin=subprocess.DEVNULL)
-    try:
-        wait_until_up(port)
-        lines = load(port)
-        with open(f"/proc/{server.pid}/maps") as maps:
-            mapped = library is None or str(library.resolve()) in maps.read()
-        ask(port, "shutdown", "nosave")
-        lines.append(f"server exit {server.wait(20)}")
-    finally:
-        if server.poll() is None:
-            server.kill()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                server.wait(5)
-    log.seek(0)
-    said = [line for line in log.read().splitlines() if line.startswith("hmalloc")]
-    log.close()
-    return lines, said, mapped
+    env = library.told_to_show(folder) if library else environment()
+    mapped = True
+    with open(folder / "log", "w+") as log:
+        server = subprocess.Popen(argv, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        try:
+            wait_until_up(port)
+            lines = load(port)
+            if library:
+                mapped = str(library.path.resolve()) in Path(f"/proc/{server.pid}/maps").read_text()
+            ask(port, "shutdown", "nosave")
+            lines.append(f"server exit {server.wait(20)}")
+        finally:
+            if server.poll() is None:
+                server.kill()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    server.wait(5)
+        log.seek(0)
+        said = log.read()
+    if not mapped:
+        return lines, f"{library.path.name} is not in the server's address space"
+    return lines, library.not_in_use(folder, said) if library else ""

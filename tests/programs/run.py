@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs real programs on glibc's malloc and on hmalloc: same output, same status, and hmalloc really in use."""
+"""Runs real programs on glibc's malloc and on hmalloc or a classic: same output, same status, and it was in use."""
 
 import argparse
 import sys
@@ -9,34 +9,33 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "conformance"))
 import redis  # noqa: E402
+from classics import CLASSICS  # noqa: E402
 from harness import REPOSITORY, Tally, environment, execute  # noqa: E402
-from table import PROGRAMS, SCRIPTS, missing, packages, unchanged  # noqa: E402
+from library import Library, without_own_lines  # noqa: E402
+from table import CLASSICS_RUN, PROGRAMS, SCRIPTS, missing, packages, unchanged  # noqa: E402
 
 
-def without_own_lines(text):
-    """The program's own words on descriptor 2, and hmalloc's."""
-    lines = text.splitlines()
-    own = [line for line in lines if line.startswith("hmalloc")]
-    return "\n".join(line for line in lines if not line.startswith("hmalloc")), own
-
-
-def once(program, library):
-    env = environment(library, **dict(program.env))
-    if library and program.proves_use:
-        env["HMALLOC_VERBOSE"] = "1"
+def once(program, library=None):
+    """(how it ended, the complaint that the library was not in use or nothing)"""
+    env = dict(program.env)
     script = (SCRIPTS / program.script).read_text() if program.script else None
-    with tempfile.TemporaryDirectory() as folder:
-        return execute(program.argv, env, 150, cwd=folder, text_input=script)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as proof:
+        if library is None:
+            return execute(program.argv, environment(**env), 150, cwd=folder, text_input=script), ""
+        if not program.proves_use:
+            return execute(program.argv, environment(library.path, **env), 150, cwd=folder, text_input=script), ""
+        ending = execute(program.argv, library.told_to_show(proof, **env), 150, cwd=folder, text_input=script)
+        return ending, library.not_in_use(proof, ending.stderr)
 
 
 def compare(program, library):
     """The complaint, or nothing."""
-    expected = once(program, None)
+    expected, _ = once(program)
     if expected.status != 0 or expected.timed_out:
         return f"on glibc: {expected.describe()}"
     for _ in range(program.repeat):
-        got = once(program, library)
-        errors, own = without_own_lines(got.stderr)
+        got, not_in_use = once(program, library)
+        errors = without_own_lines(got.stderr)
         if got.status != 0 or got.timed_out:
             return got.describe()
         if program.comparable(got.stdout) != program.comparable(expected.stdout):
@@ -45,22 +44,16 @@ def compare(program, library):
             return "there is no output to compare"
         if program.comparable is unchanged and program.proves_use and errors != expected.stderr.rstrip("\n"):
             return f"says on descriptor 2: {errors[:200]}"
-        if program.proves_use and "hmalloc" in library.name and not any("active" in line for line in own):
-            return "hmalloc was not in use"
+        if not_in_use:
+            return not_in_use
     return ""
 
 
 def compare_redis(library):
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
-        expected, _, _ = redis.run(None, Path(first))
-        got, said, mapped = redis.run(library, Path(second))
-    if got != expected:
-        return f"expected {expected}, got {got}"
-    if not mapped:
-        return f"{library.name} is not in the server's address space"
-    if "hmalloc" in library.name and not any("active" in line for line in said):
-        return "the server does not say that hmalloc is active"
-    return ""
+        expected, _ = redis.run(None, Path(first))
+        got, complaint = redis.run(library, Path(second))
+    return f"expected {expected}, got {got}" if got != expected else complaint
 
 
 def tests():
@@ -69,20 +62,29 @@ def tests():
     yield "redis-server", redis.missing, compare_redis
 
 
+def library_of(options):
+    if options.allocator:
+        return Library((options.build / f"classics/lib{options.allocator}.so").absolute(), options.allocator)
+    path = (options.lib or options.build / "libhmalloc.so").absolute()
+    return Library(path, "hmalloc" if path.name.startswith("libhmalloc") else "")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="programs by name; all without")
     parser.add_argument("--build", type=Path, default=REPOSITORY / "build/release")
+    parser.add_argument("--allocator", choices=CLASSICS, help="this classic instead of hmalloc, on some programs")
     parser.add_argument("--lib", type=Path, help="another library to preload")
     parser.add_argument("--packages", action="store_true", help="print the Debian packages that all of them need")
     options = parser.parse_args()
     if options.packages:
         print(" ".join(packages()))
         return 0
-    library = (options.lib or options.build / "libhmalloc.so").absolute()
-    if not library.exists():
-        parser.error(f"{library} does not exist")
-    chosen = [t for t in tests() if not options.names or t[0] in options.names]
+    library = library_of(options)
+    if not library.path.exists():
+        parser.error(f"{library.path} does not exist")
+    names = options.names or (CLASSICS_RUN if options.allocator else [t[0] for t in tests()])
+    chosen = [t for t in tests() if t[0] in names]
     if not chosen:
         parser.error("no such program")
     tally = Tally()

@@ -114,6 +114,11 @@ static inline double case_seconds(void) {
   const char* text = getenv("CONFORMANCE_SECONDS");
   return text != NULL ? atof(text) : 2.0;
 }
+/* How long a case waits for what need not happen at once. */
+static inline double case_patience(void) {
+  const char* text = getenv("CONFORMANCE_PATIENCE");
+  return text != NULL ? atof(text) : 15.0;
+}
 
 static inline pthread_t start_thread(void* (*body)(void*), void* argument) {
   pthread_t thread;

@@ -23,8 +23,8 @@ static void light_activity(void) {
   for (int i = 0; i < 200; i++) free(malloc(16 + (size_t)i * 20));
 }
 
-static void require_return(size_t peak, double patience) {
-  double end = seconds_now() + patience;
+static void require_return(size_t peak) {
+  double end = seconds_now() + case_patience();
   while (resident_bytes() >= peak / 2 && seconds_now() < end) {
     light_activity();
     sleep_ms(20);
@@ -38,7 +38,7 @@ static void return_to_os(void) {
   size_t peak = resident_bytes();
   for (size_t i = 0; i < kHeld; i++) free(blocks[i]);
   malloc_trim(0);
-  require_return(peak, 15);
+  require_return(peak);
 }
 
 static void return_by_decay(void) {
@@ -46,7 +46,7 @@ static void return_by_decay(void) {
   fill_blocks(blocks);
   size_t peak = resident_bytes();
   for (size_t i = 0; i < kHeld; i++) free(blocks[i]);
-  require_return(peak, 15);
+  require_return(peak);
 }
 
 static pthread_barrier_t step;

@@ -1,0 +1,40 @@
+"""The library under test, and how it shows that a program really used it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from classics import CLASSICS, prefix_of
+from harness import environment
+
+
+@dataclass(frozen=True)
+class Library:
+    path: Path
+    name: str  # hmalloc, a classic, or anything else: that one shows nothing
+
+    def told_to_show(self, folder, **env):
+        """The environment under which a program shows it; folder: of the proof alone."""
+        if self.name in CLASSICS:
+            env[prefix_of(self.name) + "STATS_FILE"] = Path(folder) / "stats"
+        elif self.name == "hmalloc":
+            env["HMALLOC_VERBOSE"] = 1
+        return environment(self.path, **env)
+
+    def not_in_use(self, folder, errors):
+        """The complaint, or nothing.  errors: what the program wrote on descriptor 2."""
+        if self.name in CLASSICS:
+            stats = Path(folder) / "stats"
+            lines = stats.read_text().splitlines() if stats.exists() else []
+            if not any(line.startswith(f'{{"allocator":"{self.name}"') for line in lines):
+                return f"{self.name} was not in use: no line of its counters"
+        elif self.name == "hmalloc" and not any("active" in line for line in own_lines(errors)):
+            return "hmalloc was not in use"
+        return ""
+
+
+def own_lines(text):
+    return [line for line in text.splitlines() if line.startswith("hmalloc")]
+
+
+def without_own_lines(text):
+    return "\n".join(line for line in text.splitlines() if not line.startswith("hmalloc"))
