@@ -15,8 +15,8 @@
 // the phases of a program.  Only the first byte of a block is written: what large blocks cost in page faults beyond
 // their first page is left out.
 #include <array>
-#include <cmath>
 
+#include "calls.h"
 #include "common.h"
 
 namespace {
@@ -29,21 +29,8 @@ struct Workload {
   std::uint32_t (*draw_size)(Random&);
 };
 
-std::uint32_t mostly_tiny(Random& random) {
-  return random.below(16) > 0 ? 4 + random.below(29) : 33 + random.below(96);
-}
-std::uint32_t large(Random& random) { return 3072 + random.below(9217); }
-std::uint32_t mixed(Random& random) {
-  return static_cast<std::uint32_t>(4 * std::pow(21.0 * 1024 / 4, random.next() / 4294967296.0));
-}
-
 constexpr std::array<Workload, 3> kWorkloads = {{{128'000, 16'384, mostly_tiny}, {80'000, 1000, large},
                                                  {80'000, 1000, mixed}}};
-
-struct Call {
-  std::uint32_t slot;
-  std::uint32_t size;  // 0: free
-};
 
 // Grows to the live set, then replaces random blocks, then frees all.
 std::vector<Call> draw_calls(const Workload& workload, Random random) {
@@ -57,22 +44,6 @@ std::vector<Call> draw_calls(const Workload& workload, Random random) {
   }
   for (std::uint32_t slot = 0; slot < workload.live; ++slot) calls.push_back({slot, 0});
   return calls;
-}
-
-struct Block {
-  void* address;
-  std::size_t size;
-};
-
-void play(const std::vector<Call>& calls, std::vector<Block>& blocks) {
-  for (const Call& call : calls) {
-    Block& block = blocks[call.slot];
-    if (call.size > 0) {
-      block = {local::allocate_touched(call.size), call.size};
-    } else {
-      local::release(block.address, block.size);
-    }
-  }
 }
 
 }  // namespace

@@ -6,8 +6,11 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from .built import Built
 from .errors import Failure
 
+# Not libhmalloc_paper.so: that is a classic.
+_HMALLOC = re.compile(r"libhmalloc(-\w+)?\.so")
 # The loader splits LD_PRELOAD at both.
 _SEPARATORS = re.compile(r"[ :]+")
 _ACTIVE = re.compile(r"^hmalloc (?P<version>\S+): active in process (?P<pid>\d+)", re.MULTILINE)
@@ -23,26 +26,33 @@ class Allocator:
 
     @property
     def is_hmalloc(self) -> bool:
-        return self.library is not None and self.library.name.startswith("libhmalloc")
+        return self.library is not None and is_hmalloc(self.library)
 
     def preload(self, already: str) -> str:
         """LD_PRELOAD for a program: this library before what the user preloads anyway."""
-        others = [entry for entry in _SEPARATORS.split(already) if entry and "libhmalloc" not in entry]
+        others = [entry for entry in _SEPARATORS.split(already) if entry and not is_hmalloc(entry)]
         return ":".join(([str(self.library)] if self.library else []) + others)
 
 
-def choose(what: str, hmalloc: Path | None) -> Allocator:
-    """The allocator that the user means by `hmalloc`, `system`, `glibc` or a path."""
+def is_hmalloc(library: Path | str) -> bool:
+    return _HMALLOC.match(os.path.basename(library)) is not None
+
+
+def choose(what: str, built: Built) -> Allocator:
+    """The allocator that the user means by `hmalloc`, `system`, `glibc`, a classic's name or a path."""
     if what == "system":
         return Allocator("system", None)
     if what == "glibc":
         return Allocator("glibc", own_libc())
     if what == "hmalloc":
-        if hmalloc is None:
+        if built.library is None:
             raise Failure("libhmalloc.so has not been built")
-        return Allocator("hmalloc", usable(hmalloc.resolve()))
+        return Allocator("hmalloc", usable(built.library.resolve()))
+    if what in built.classics:
+        return Allocator(what, usable(built.classics[what].resolve()))
     if "/" not in what and not what.endswith(".so"):
-        raise Failure(f"{what}: no such allocator (hmalloc, system, glibc, or the path of a library)")
+        names = ", ".join(["hmalloc", "system", "glibc", *built.classics])
+        raise Failure(f"{what}: no such allocator ({names}, or the path of a library)")
     path = Path(what).resolve()
     return Allocator(path.name.removeprefix("lib").split(".so")[0], usable(path))
 

@@ -20,6 +20,12 @@ class Built:
         return self.natives / "bench"
 
     @property
+    def classics(self) -> dict[str, Path]:
+        """The papers' allocators by name, as far as they are built."""
+        found = sorted((self.natives / "classics").glob("lib*.so")) if self.measurer else []
+        return {library.stem.removeprefix("lib"): library for library in found}
+
+    @property
     def state(self) -> Path:
         """Where measurements, traces and peers are kept."""
         return self.natives.parent

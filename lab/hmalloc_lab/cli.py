@@ -60,7 +60,7 @@ def compare_command(
     if input_file and not os.access(input_file, os.R_OK):
         raise Failure(f"{input_file}: cannot be read")
     built: Built = context.obj
-    candidate, base = choose(allocator, built.library), choose(baseline, built.library)
+    candidate, base = choose(allocator, built), choose(baseline, built)
     diagnosis = diagnose(resolve(command[0]), candidate)
     if stop_after and load:
         raise Failure("--for and --load exclude each other: the server is stopped when the load is done")
@@ -80,7 +80,7 @@ def doctor_command(context: typer.Context, command: Command = None, wants_help: 
     if command[0].isdecimal() and len(command) == 1:
         found = examine_process(int(command[0]))
     else:
-        found = examine_program(command[0], choose("hmalloc", context.obj.library))
+        found = examine_program(command[0], choose("hmalloc", context.obj))
     report.show_doctor(Console(highlight=False), found)
     raise typer.Exit(0 if found.served else 1)
 

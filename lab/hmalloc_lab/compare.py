@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .allocators import Allocator, active_pids
+from .allocators import Allocator, active_pids, is_hmalloc
 from .diagnosis import Diagnosis
 from .errors import Failure
 from .measure import Job, Output, Sample
@@ -75,7 +75,7 @@ def _require_reachable(plan: Plan) -> None:
     name, without = plan.job.command[0], plan.diagnosis.served_without
     if plan.candidate.library and plan.diagnosis.obstacle:
         raise Failure(f"{plan.candidate.name} cannot serve {name}: {plan.diagnosis.obstacle}", 1)
-    if without and "libhmalloc" in without.name:
+    if without and is_hmalloc(without):
         raise Failure(f"{name} is linked with hmalloc: there is no run without it to compare with", 1)
 
 

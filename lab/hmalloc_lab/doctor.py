@@ -29,7 +29,7 @@ def examine_program(name: str, hmalloc: Allocator) -> Report:
     program = resolve(name)
     diagnosis = diagnose(program, hmalloc)
     linked_in = "hmalloc" in diagnosis.facts.own_allocators or any(
-        "libhmalloc" in library for library in diagnosis.facts.needed)
+        allocators.is_hmalloc(library) for library in diagnosis.facts.needed)
     facts = [("program", _describe(diagnosis))]
     if diagnosis.served_by:
         facts.append(("malloc from", str(diagnosis.served_by)))
@@ -79,7 +79,7 @@ def examine_process(pid: int) -> Report:
 
 def _judge_process(what: str, binary: Path, libraries: list[str], environment: dict, facts: list) -> Report:
     hints = language_hints(binary, environment)
-    mine = next((path for path in libraries if "libhmalloc" in path), None)
+    mine = next((path for path in libraries if allocators.is_hmalloc(path)), None)
     preload = environment.get("LD_PRELOAD", "")
     options = [f"{name}={value}" for name, value in sorted(environment.items()) if name.startswith("HMALLOC_")]
     facts = [*facts, ("LD_PRELOAD", preload or "not set"), ("options", " ".join(options) or "all at their defaults")]
@@ -102,7 +102,8 @@ def _read_if_possible(binary: Path) -> elf.ElfFacts | None:
 
 
 def _why_absent(facts: elf.ElfFacts | None, preload: str) -> str:
-    if "libhmalloc" not in preload:
+    entries = [entry for entry in preload.replace(":", " ").split() if allocators.is_hmalloc(entry)]
+    if not entries:
         return "it was started without it; start it with `hmalloc run -- PROGRAM`"
     if facts is None:
         return "it was preloaded, but is not there"
@@ -112,14 +113,14 @@ def _why_absent(facts: elf.ElfFacts | None, preload: str) -> str:
         return f"the loader ignores LD_PRELOAD for it: {facts.privileged}"
     if facts.musl:
         return "the program uses musl, hmalloc needs glibc"
-    missing = next((entry for entry in preload.replace(":", " ").split()
-                    if "libhmalloc" in entry and not os.path.exists(entry)), None)
+    missing = next((entry for entry in entries if not os.path.exists(entry)), None)
     return f"{missing} does not exist" if missing else "the loader did not accept the library in LD_PRELOAD"
 
 
 def _other_allocators(libraries: list[str]) -> list[str]:
     known = ("jemalloc", "mimalloc", "tcmalloc", "snmalloc", "rpmalloc")
-    others = [path for path in libraries if any(name in os.path.basename(path) for name in known)]
+    others = [path for path in libraries if any(name in os.path.basename(path) for name in known)
+              or os.path.basename(os.path.dirname(path)) == "classics"]
     return [f"It runs with {', '.join(others)}."] if others else []
 
 

@@ -95,15 +95,16 @@ add_lab() {
     cp "$lab/requirements-bench.lock" "$venv/requirements-bench.lock"
 }
 
-# What the commands need, the traces as well, the simulations or the benchmarks as well, or everything with the tests.
-build() { # tools | trace | pdes | ranks | bench | everything
+# What the commands need; with the classics, the traces, the simulations or the benchmarks; or everything with the tests.
+build() { # tools | classics | trace | pdes | ranks | bench | everything
   install_tools
   cd "$here" || exit 2
   tests=OFF targets='hmalloc hmalloc-checked hmalloc_static hmalloc-tools'
   case $1 in
+    classics) targets="$targets hmalloc-classics" ;;
     trace) targets="$targets hmalloc-trace hmalloc-record" ;;
     pdes | ranks) targets="$targets pdes/all" ;;
-    bench) targets="$targets hmalloc-trace hmalloc-record bench/all" ;;
+    bench) targets="$targets hmalloc-trace hmalloc-record hmalloc-classics bench/all" ;;
     everything) tests=ON targets=all ;;
   esac
   # Once the tests are configured they stay so: switching back and forth would build everything anew.
@@ -117,9 +118,9 @@ build() { # tools | trace | pdes | ranks | bench | everything
 }
 
 # Whether the libraries were there when the build was configured.
-configured() { # tools | trace | pdes | ranks | bench | everything
+configured() { # tools | classics | trace | pdes | ranks | bench | everything
   case $1 in
-    tools) ;;
+    tools | classics) ;;
     pdes) grep -q '^build hmalloc-pdes-phold:' build/release/build.ninja ;;
     ranks) configured pdes && grep -q '^HM_MPI:INTERNAL=TRUE' build/release/CMakeCache.txt ;;
     trace | bench) grep -q '^build hmalloc-trace:' build/release/build.ninja ;;
@@ -137,6 +138,11 @@ up_to_date() { # TARGET...
 need_library() {
   [ -z "$from_source" ] || alone build tools
   [ -f "$library" ] || die 2 "libhmalloc.so is missing: it was expected in ${library%/*}"
+}
+
+need_classics() {
+  [ -z "$from_source" ] || alone build classics
+  [ -d "$natives/classics" ] || die 2 "the classics are missing: they were expected in $natives/classics"
 }
 
 # What lab/native/trace is built with.

@@ -1,6 +1,6 @@
 """Makes up a campaign: a database as `hmalloc bench` writes it, without measuring anything.
 
-  fabricate.py FILE.db [--profile quick|paper|full] [--rounds N] [--seed N]
+  fabricate.py FILE.db [--profile quick|paper|full|classics] [--rounds N] [--seed N]
 
 The numbers are plausible, noisy, and the same for the same seed.  They prove nothing about any allocator.
 """
@@ -18,7 +18,7 @@ from hdrh.histogram import HdrHistogram
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
 
-from hmalloc_lab.bench import store  # noqa: E402
+from hmalloc_lab.bench import classics, store  # noqa: E402
 from hmalloc_lab.bench.catalogue import ALL_SHARED, EXPLICIT, FLOOR, Cell, cells  # noqa: E402
 from hmalloc_lab.bench.store import AllocatorRow, RoundRow, Run, Store  # noqa: E402
 
@@ -42,15 +42,33 @@ _KNOWN = {
     "floor": ("floor", "", 0.35, 0.9),
 }
 DEFAULT = tuple(_KNOWN)
-_ONLY_WITH_API = {"hmalloc-explicit": EXPLICIT, "hmalloc-all-shared": ALL_SHARED, "floor": FLOOR}
-_WITH_ARENAS = ("glibc", "jemalloc")
+# The same, and whose library it is.
+_CLASSICS = {
+    "one_lock": ("classic", "one_lock", 9.0, 1.0),
+    "hoard": ("classic", "hoard", 2.2, 1.3),
+    "hoard-f8": ("variant", "hoard", 2.2, 1.3),
+    "hoard-f2": ("variant", "hoard", 2.3, 1.4),
+    "vvmalloc-1": ("classic", "vvmalloc-1", 12.0, 1.0),
+    "vvmalloc-2": ("classic", "vvmalloc-2", 3.5, 2.0),
+    "vvmalloc-3": ("classic", "vvmalloc-3", 3.4, 2.0),
+    "vvmalloc-4": ("classic", "vvmalloc-4", 2.4, 2.4),
+    "ar_malloc": ("classic", "ar_malloc", 1.8, 1.6),
+    "ar_malloc-lock": ("classic", "ar_malloc-lock", 9.5, 1.6),
+    "hmalloc_paper": ("classic", "hmalloc_paper", 1.5, 2.6),
+    "hmalloc_paper-explicit": ("explicit", "hmalloc_paper", 0.9, 2.6),
+    "hmalloc_paper-all-shared": ("explicit", "hmalloc_paper", 1.5, 2.6),
+}
+CLASSICS = tuple(_CLASSICS)
+_ONLY_WITH_API = {"hmalloc-explicit": EXPLICIT, "hmalloc-all-shared": ALL_SHARED, "floor": FLOOR,
+                  "hmalloc_paper-explicit": EXPLICIT, "hmalloc_paper-all-shared": ALL_SHARED}
+_WITH_ARENAS = ("glibc", "jemalloc", "ar_malloc")
 
 
 def fabricate(path: Path, profile: str = "paper", rounds: int = 10, allocators: tuple[str, ...] = DEFAULT,
               seed: int = 1, slow: dict[str, float] | None = None, failing: bool = True) -> Path:
     """Writes a new database.  slow: allocator -> factor on its times; failing: with a crash, a hang, a library that was
     not loaded."""
-    plan = cells(profile)
+    plan = classics.cells() if profile == classics.PROFILE else cells(profile)
     rows = [_allocator(name) for name in allocators]
     with Store(path, create=True) as db:
         number = db.begin(_BEGIN.isoformat(), profile, f"hmalloc bench {profile}", seed, rounds, _environment(), plan,
@@ -74,6 +92,9 @@ def _when(number: int) -> str:
 
 
 def _allocator(name: str) -> AllocatorRow:
+    if name in _CLASSICS:
+        kind, of, _, _ = _CLASSICS[name]
+        return AllocatorRow(name, kind, "from the paper", f"build/release/classics/lib{of}.so", "00", {})
     kind, version, _, _ = _KNOWN.get(name, ("given", "as given", 1.3, 1.3))
     if kind == "floor":
         return AllocatorRow(name, kind, version)
@@ -91,8 +112,10 @@ def _environment() -> dict:
 
 
 def _can_run(name: str, cell: Cell) -> bool:
+    if name in _CLASSICS and _CLASSICS[name][0] == "variant":
+        return name in cell.variants
     if name in _ONLY_WITH_API:
-        return _ONLY_WITH_API[name] in cell.apis
+        return _ONLY_WITH_API[name] in cell.apis and not (name in _CLASSICS and cell.family == "simulation")
     return "arenas" not in cell.point or name in _WITH_ARENAS
 
 
@@ -114,7 +137,7 @@ class _Made:
         self._cell, self._name = cell, name
         self._random = np.random.default_rng([seed, zlib.crc32(cell.name.encode()), zlib.crc32(name.encode())])
         self._mood = np.random.default_rng([seed, zlib.crc32(cell.name.encode())])  # the machine's: met by all
-        _, _, time, memory = _KNOWN.get(name, ("given", "", 1.3, 1.3))
+        _, _, time, memory = (_KNOWN | _CLASSICS).get(name, ("given", "", 1.3, 1.3))
         # What an allocator is like in this cell is true for every campaign; only the noise comes from the seed.
         taste = np.random.default_rng([zlib.crc32(cell.name.encode()), zlib.crc32(name.encode())])
         difficulty = np.random.default_rng(zlib.crc32(cell.name.encode()))
@@ -130,7 +153,7 @@ class _Made:
             outlier = 1.5 if self._random.random() < 0.03 else 1
             ns = self._base_ns * self._time * mood * self._random.lognormal(0, 0.015) * outlier
             kb = self._base_kb * self._memory * self._random.lognormal(0, 0.004)
-            metrics = self._common(ns, kb) | self._special(ns, kb)
+            metrics = self._common(ns, kb) | self._special(ns, kb) | self._counters(ns, kb)
             latency = {}
             if self._cell.family == "latency":
                 latency, percentiles = self._latency(ns)
@@ -160,6 +183,10 @@ class _Made:
                 predicted = 14 + 1.1 * threads * int(self._cell.point["rounds"]) + 127.6 * threads
                 faults = int(predicted * (0.9 + 0.2 * leanness) + self._random.poisson(3))
                 return {"predicted_faults": predicted, "faults_since_start": faults, "minor_faults": faults + 90}
+            case "unequal":
+                # Eight times as long as one after the other, with a lock around everything.
+                lock = 4.0 if self._name in ("one_lock", "vvmalloc-1") and threads > 1 else 1.0
+                return {"thread_ns_per_op": ns * min(threads, _CPUS) * lock, "payload_kb": 7715.0}
             case "linux-workers":
                 return {"worker_s_mean": 4_000_000 * ns / 1e9 * 0.97}
             case "footprint":
@@ -173,6 +200,23 @@ class _Made:
             case "replay":
                 return self._replay(ns, leanness)
         return {}
+
+    def _counters(self, ns: float, kb: float) -> dict:
+        """What a classic says at its end, under the names that it has there."""
+        if self._name not in _CLASSICS:
+            return {}
+        found = {"mapped": int(kb * 1200), "allocated": 0}
+        match _CLASSICS[self._name][1].partition("-")[0]:
+            case "hoard":
+                found |= {"objects": 4_000_000, "objects_from_used_superblocks": 0, "transfers_to_global": 40,
+                          "transfers_from_global": 25, "most_allocated": int(kb * 1100), "most_in_use": int(kb * 900)}
+            case "vvmalloc":
+                busy = int(4e6 * ns * min(self._cell.threads, _CPUS))
+                found |= {"heap_wait_ns": busy // 7, "queue_wait_ns": busy // 30, "heap_lock_ns": busy // 10,
+                          "extensions": 900, "enqueues": 1200, "dequeues": 1100, "retries": 12}
+            case "hmalloc_paper":
+                found |= {"superblocks_64k": 60, "superblocks_4m": 3, "local_superblocks": 20, "ssl_walk_steps": 9000}
+        return {f"counter_{key}": value for key, value in found.items()}
 
     def _replay(self, ns: float, leanness: float) -> dict:
         objects, mean_size = 250_000, 96
@@ -211,9 +255,10 @@ def _percentiles(name: str, histogram: HdrHistogram) -> dict:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=Path)
-    parser.add_argument("--profile", choices=("quick", "paper", "full"), default="paper")
+    parser.add_argument("--profile", choices=("quick", "paper", "full", "classics"), default="paper")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     options.file.unlink(missing_ok=True)
-    fabricate(options.file, options.profile, options.rounds, seed=options.seed)
+    everybody = DEFAULT + (CLASSICS if options.profile in ("full", "classics") else ())
+    fabricate(options.file, options.profile, options.rounds, everybody, options.seed)

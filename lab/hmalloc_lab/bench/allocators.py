@@ -1,5 +1,5 @@
-"""Who is measured: the system's malloc, the peers, hmalloc preloaded and through its own interface, and any library that
-the user names; and how each of them is put under a program."""
+"""Who is measured: the system's malloc, the peers, hmalloc preloaded and through its own interface, the papers'
+allocators, and any library that the user names; and how each of them is put under a program."""
 
 import hashlib
 import json
@@ -14,9 +14,19 @@ from . import catalogue
 from .catalogue import Cell
 from .store import AllocatorRow
 
-_PRELOADED = ("hmalloc", "peer", "given")
+CLASSICS = "classics"  # in a list of allocators: all of the papers', with their variants and interfaces
+
+_PRELOADED = ("hmalloc", "peer", "given", "classic", "variant")
+# The explicit ways to allocate are programs of their own: the cell's API, and what the program's name ends with.
+_PROGRAMS = {"hmalloc-explicit": (catalogue.EXPLICIT, "explicit"),
+             "hmalloc-all-shared": (catalogue.ALL_SHARED, "all-shared"),
+             "hmalloc_paper-explicit": (catalogue.EXPLICIT, "paper"),
+             "hmalloc_paper-all-shared": (catalogue.ALL_SHARED, "paper-all-shared")}
+# A classic under other options: whose, and which.
+_VARIANTS = {"hoard-f8": ("hoard", {"HOARD_EMPTY_FRACTION": "1/8"}), "hoard-f2": ("hoard", {"HOARD_EMPTY_FRACTION": "1/2"})}
 # How an allocator is told to have so many arenas.
-_ARENAS = {"glibc": ("MALLOC_ARENA_MAX", "{}"), "jemalloc": ("MALLOC_CONF", "narenas:{}")}
+_ARENAS = {"glibc": ("MALLOC_ARENA_MAX", "{}"), "jemalloc": ("MALLOC_CONF", "narenas:{}"),
+           "ar_malloc": ("AR_MALLOC_ARENAS", "{}")}
 # Where bench/peers has built nothing, the distribution's packages stand in.
 _PACKAGED = {"mimalloc2": ("libmimalloc.so.2", "libmimalloc2.0"),
              "jemalloc": ("libjemalloc.so.2", "libjemalloc2"),
@@ -29,20 +39,31 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 def everybody(built: Built, with_peers: bool = True, given: list[str] | None = None) -> list[AllocatorRow]:
     """All that can be measured here; `given`: the user's NAME=PATH."""
-    found = [_glibc(), *(_peers(built.state) if with_peers else []), *_hmallocs(built)]
+    found = [_glibc(), *(_peers(built.state) if with_peers else []), *_hmallocs(built), *_classics(built)]
     for text in given or []:
         found.append(_given(text, {row.name for row in found}))
     return found
 
 
-def choose(rows: list[AllocatorRow], wanted: str) -> list[AllocatorRow]:
-    """Those of a comma-separated list, and those that the user gave by path; all where the list is empty."""
+def choose(rows: list[AllocatorRow], wanted: str, with_classics: bool = False,
+           usual: tuple[str, ...] = ()) -> list[AllocatorRow]:
+    """Those of a comma-separated list, and those that the user gave by path; where the list is empty, all but the
+    classics, of `usual` if there is such a choice.  And the classics, if asked for."""
     names = [name for name in wanted.split(",") if name]
-    missing = [name for name in names if name not in {row.name for row in rows}]
+    known = {row.name for row in rows} | {CLASSICS for row in rows if is_classic(row)}
+    missing = [name for name in names if name not in known]
     if missing:
-        raise Failure(f"no allocator {', '.join(missing)} here; there are {', '.join(row.name for row in rows)} "
-                      f"(hmalloc bench peers builds the others)")
-    return [row for row in rows if not names or row.name in names or row.kind == "given"]
+        raise Failure(f"no allocator {', '.join(missing)} here; there are {', '.join(row.name for row in rows)}, and "
+                      f"{CLASSICS} for all of the papers' (hmalloc bench peers builds the others)")
+    if not names:
+        names = [row.name for row in rows if not is_classic(row) and (not usual or row.name in usual)]
+    return [row for row in rows if row.name in names or row.kind == "given"
+            or (with_classics or CLASSICS in names) and is_classic(row)]
+
+
+def is_classic(row: AllocatorRow) -> bool:
+    """Also one of its variants, and its explicit interfaces."""
+    return row.kind != "given" and Path(row.library).parent.name == CLASSICS
 
 
 def _row(name: str, kind: str, version: str, library: Path, environment: dict | None = None) -> AllocatorRow:
@@ -96,6 +117,16 @@ def _hmallocs(built: Built) -> list[AllocatorRow]:
             AllocatorRow("floor", "floor", "no allocator: an array's blocks in turn, or a free list")]
 
 
+def _classics(built: Built) -> list[AllocatorRow]:
+    """As far as they are built."""
+    found = {name: library.resolve() for name, library in built.classics.items()}
+    rows = [_row(name, "classic", "from the paper", library) for name, library in found.items()]
+    rows += [_row(name, "variant", "from the paper", found[of], options)
+             for name, (of, options) in _VARIANTS.items() if of in found]
+    return rows + [_row(name, "explicit", "from the paper", found[of]) for name in _PROGRAMS
+                   if (of := name.partition("-")[0]) in found]
+
+
 def _given(text: str, taken: set[str]) -> AllocatorRow:
     name, equals, path = text.partition("=")
     if not equals or not path or not _NAME.fullmatch(name):
@@ -133,16 +164,18 @@ def serves(row: AllocatorRow, cell: Cell) -> bool:
     if cell.only:
         return row.name in cell.only
     if row.kind == "explicit":
-        return row.name.removeprefix("hmalloc-") in cell.apis
+        # Simulations have the engine's own choice of allocators.
+        return _PROGRAMS[row.name][0] in cell.apis and not (is_classic(row) and cell.family == "simulation")
     if row.kind == "floor":
         return catalogue.FLOOR in cell.apis
+    if row.kind == "variant":
+        return row.name in cell.variants
     return "arenas" not in cell.point or row.name in _ARENAS
 
 
 def executable(row: AllocatorRow, cell: Cell) -> str:
-    """The explicit ways to allocate are programs of their own."""
     if row.kind == "explicit":
-        return f"{cell.workload}-{row.name.removeprefix('hmalloc-')}"
+        return f"{cell.workload}-{_PROGRAMS[row.name][1]}"
     return f"{cell.workload}-floor" if row.kind == "floor" else cell.workload
 
 
@@ -155,3 +188,11 @@ def environment(row: AllocatorRow, cell: Cell) -> dict[str, str]:
         return row.environment
     name, pattern = _ARENAS[row.name]
     return row.environment | {name: pattern.format(cell.point["arenas"])}
+
+
+def counting(row: AllocatorRow, file: Path) -> dict[str, str]:
+    """What has a classic write its counters into a file when the program ends."""
+    if not is_classic(row):
+        return {}
+    prefix = Path(row.library).stem.removeprefix("lib").partition("-")[0].upper()  # libvvmalloc-2.so: VVMALLOC
+    return {f"{prefix}_STATS_FILE": str(file)}

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..built import Built
 from ..errors import Failure
-from . import allocators, gaps, latency, process, simulations, store
+from . import allocators, counters, gaps, latency, process, simulations, store
 from .catalogue import Cell
 from .gaps import Gaps
 from .process import Outcome
@@ -45,7 +45,7 @@ class Manner:
 
 BUDGET = "time budget in seconds"  # in the environment of a campaign that has one
 MANNERS = {"quick": Manner(10, budget_s=100, probes=2, pause_s=1, tries=2), "paper": Manner(10), "full": Manner(20),
-           "engine": Manner(10)}
+           "classics": Manner(10, tries=2), "engine": Manner(10)}
 
 
 def now() -> str:
@@ -84,7 +84,7 @@ class Runner:
     def run(self) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         with tempfile.TemporaryDirectory(prefix="hmalloc-bench-") as folder:
-            self._latencies = Path(folder) / "latencies"
+            self._latencies, self._counters = Path(folder) / "latencies", Path(folder) / "counters"
             self._warm_up()
             for number in self._numbers():
                 self._round(number)
@@ -174,12 +174,19 @@ class Runner:
     def _timed(self, cell: Cell, who: AllocatorRow) -> tuple[Outcome, dict]:
         begin = time.monotonic()
         self._latencies.unlink(missing_ok=True)
-        outcome = process.run(self._built.measurer, self._command(cell, who), who, allocators.environment(who, cell),
-                              cell.limit_s, simulations.api(who, cell))
+        self._counters.unlink(missing_ok=True)
+        environment = allocators.environment(who, cell) | allocators.counting(who, self._counters)
+        outcome = process.run(self._built.measurer, self._command(cell, who), who, environment, cell.limit_s,
+                              simulations.api(who, cell))
         latencies = {}
         if "latency" in cell.point and outcome.status == store.OK:
             percentiles, latencies = latency.read(self._latencies)
             outcome.metrics.update(percentiles)
+        if outcome.status == store.OK:
+            try:
+                outcome.metrics.update(counters.read(self._counters))
+            except ValueError as error:
+                outcome = Outcome(store.FAILED, f"its counters cannot be read: {error}")
         if outcome.status == store.OK and cell.metric not in outcome.metrics:
             outcome = Outcome(store.FAILED, f"its result has no {cell.metric}")
         self._took[cell.name, who.name] = time.monotonic() - begin

@@ -4,6 +4,8 @@ it repeats its work there depends on the profile and is no part of its name.
   quick  a look, under two minutes: few cells, short
   paper  the papers' sizes and mixes; what only repeats is cut to fractions of a second, and the largest populations
   full   the papers' own repetitions and more threads: a night
+
+A fourth profile, of cells of these, is in classics.py.
 """
 
 from collections.abc import Iterator
@@ -31,6 +33,7 @@ class Cell:
     metric: str = "ns_per_op"               # what the tables compare; smaller is better
     apis: tuple[str, ...] = ()
     only: tuple[str, ...] = ()              # allocators that run it; empty: all that can
+    variants: tuple[str, ...] = ()          # of classics: who runs it as well
     counts_peak: bool = True                # whether its peak memory enters the memory mean
     most_rounds: int = 1000
     limit_s: float = 60.0                   # after that it counts as hung
@@ -60,25 +63,13 @@ class Cell:
 
 # What a metric is called in tables.  All of them: smaller is better.
 UNITS = {
-    "ns_per_op": "ns",
-    "seconds": "s",
-    "minor_faults": "faults",
-    "footprint": "resident/live",
-    "kb_per_thread": "KB/thread",
-    "rss_kb": "KB",
-    "end_ratio": "end/start",
-    "vm_hwm_kb": "KB",
-    "vm_peak_kb": "KB",
-    "wall_s": "s",
-    "cpu_s": "s",
-    "latency_p50_ns": "ns",
-    "latency_p99_ns": "ns",
-    "latency_p999_ns": "ns",
-    "latency_p9999_ns": "ns",
+    "ns_per_op": "ns", "seconds": "s", "wall_s": "s", "cpu_s": "s",
+    "minor_faults": "faults", "footprint": "resident/live", "kb_per_thread": "KB/thread", "end_ratio": "end/start",
+    "rss_kb": "KB", "vm_hwm_kb": "KB", "vm_peak_kb": "KB",
+    "latency_p50_ns": "ns", "latency_p99_ns": "ns", "latency_p999_ns": "ns", "latency_p9999_ns": "ns",
 }
 
 PATTERNS = ("once", "fifo", "lifo", "random", "replace")
-
 
 # A run that takes longer counts as hung, whatever the cell allows.
 _LONGEST_RUN_S = {"quick": 10.0, "paper": 120.0, "full": 3600.0}
@@ -87,9 +78,17 @@ _LONGEST_RUN_S = {"quick": 10.0, "paper": 120.0, "full": 3600.0}
 def cells(profile: str) -> list[Cell]:
     """Every cell of a profile, in the order of the report."""
     longest = _LONGEST_RUN_S[profile]
-    found = [replace(cell, limit_s=min(cell.limit_s, longest)) for cell in _cells(_Scale(profile))]
+    found = [replace(cell, limit_s=min(cell.limit_s, longest), variants=_variants(cell))
+             for cell in _cells(_Scale(profile))]
     assert len({cell.name for cell in found}) == len(found), "two cells of one name"
     return found
+
+
+def _variants(cell: Cell) -> tuple[str, ...]:
+    """Hoard's Tables 5 and 6.  A single thread's superblocks come back from the global heap to the same heap."""
+    of = {"threadtest": {"size": 8}, "shbench": {}, "larson": {"max": 100}, "barnes-hut": {}}.get(cell.workload)
+    wanted = of is not None and cell.threads > 1 and "latency" not in cell.point and of.items() <= cell.point.items()
+    return ("hoard-f8", "hoard-f2") if wanted else ()
 
 
 class _Scale:
@@ -152,6 +151,9 @@ def _large_and_mixed(of: _Scale) -> Iterator[Cell]:
             yield Cell("vvmalloc", "local" if workload == 1 else "large" if workload == 2 else "mixed",
                        {"workload": workload, "threads": threads}, {"repeats": weight * of(2, 10, 50)},
                        apis=(EXPLICIT, ALL_SHARED), limit_s=900)
+    for threads in of((), (1, 2, 4, 8, 16), (1, 2, 4, 8, 16)):
+        yield Cell("unequal", "mixed", {"threads": threads}, {"repeats": of(0, 5, 50)}, apis=(EXPLICIT, ALL_SHARED),
+                   limit_s=900)
 
 
 def _shared(of: _Scale) -> Iterator[Cell]:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ..built import Built
 from ..errors import Failure
-from . import catalogue
+from . import catalogue, classics
 from .engine import commands as engine
 from .help import Help
 from .help import show as show_help
@@ -28,6 +28,14 @@ def bench(context: typer.Context, wants_help: Help = False) -> None:
         show_help(True)
 
 
+_PROFILES = (*catalogue.PROFILES, classics.PROFILE)
+_WITH_CLASSICS = ("full", classics.PROFILE)
+
+
+def _cells(profile: str) -> list[catalogue.Cell]:
+    return classics.cells() if profile == classics.PROFILE else catalogue.cells(profile)
+
+
 # ---- Measuring. -----------------------------------------------------------------------------------------------------
 
 
@@ -40,6 +48,7 @@ def _add_profile(profile: str) -> None:
             names: Annotated[str, typer.Option("--allocators")] = "",
             given: Annotated[list[str] | None, typer.Option("--allocator")] = None,
             no_peers: Annotated[bool, typer.Option("--no-peers")] = False,
+            with_classics: Annotated[bool, typer.Option("--classics")] = False,
             rounds: Annotated[int | None, typer.Option("--rounds", min=1, max=10_000)] = None,
             seed: Annotated[int, typer.Option("--seed")] = 1,
             db: Db = None, baseline: Baseline = "",
@@ -50,17 +59,19 @@ def _add_profile(profile: str) -> None:
         built: Built = context.obj
         db = session.database(built, db)
         if go_on:
-            if workloads or families or names or given or no_peers or rounds:
+            if workloads or families or names or given or no_peers or with_classics or rounds:
                 raise Failure("--resume goes on with the campaign as it was begun: without choosing anything anew")
             raise typer.Exit(_resume(built, db, profile, baseline, report))
-        cells = selection.choose(catalogue.cells(profile), workloads, families)
-        rows = allocators.choose(allocators.everybody(built, not no_peers, given), names)
+        cells = selection.choose(_cells(profile), workloads, families)
+        with_classics |= not names and profile in _WITH_CLASSICS
+        rows = allocators.choose(allocators.everybody(built, not no_peers, given), names, with_classics,
+                                 classics.USUAL if profile == classics.PROFILE else ())
         session.require_measured(rows, baseline)
         number, code = session.begin(built, db, profile, cells, rows, seed, rounds)
         raise typer.Exit(_finish(db, number, baseline, report, code))
 
 
-for _profile in catalogue.PROFILES:
+for _profile in _PROFILES:
     _add_profile(_profile)
 app.command(engine.PROFILE, context_settings=_SETTINGS)(engine.engine_command)
 
@@ -175,14 +186,14 @@ def list_command(context: typer.Context, profile: Annotated[str, typer.Argument(
                  wants_help: Help = False) -> None:
     from . import allocators
 
-    if profile not in catalogue.PROFILES:
-        raise Failure(f"no profile {profile}: {', '.join(catalogue.PROFILES)}")
+    if profile not in _PROFILES:
+        raise Failure(f"no profile {profile}: {', '.join(_PROFILES)}")
     console = _console()
     console.print("Allocators")
     for row in allocators.everybody(context.obj):
-        console.print(f"  {row.name:19} {row.kind:9} {row.version}", markup=False, soft_wrap=True)
+        console.print(f"  {row.name:24} {row.kind:9} {row.version}", markup=False, soft_wrap=True)
     family = ""
-    for cell in catalogue.cells(profile):
+    for cell in _cells(profile):
         if cell.family != family:
             family = cell.family
             console.print(f"Cells of {profile}: {family}")

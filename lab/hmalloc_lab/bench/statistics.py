@@ -151,12 +151,13 @@ def memory_means(results: Results) -> dict[str, Mean]:
 
 
 def explicit_means(results: Results) -> dict[str, dict[str, Mean]]:
-    """Each explicit interface -> family -> mean of its ratios to plain hmalloc, over the cells that both run."""
+    """Each explicit interface -> family -> mean of its ratios to the same allocator preloaded, over the cells that both
+    run."""
     found: dict[str, dict[str, Mean]] = {}
     for who in results.of_kind("explicit"):
         for family in results.families:
             ratios = [against.median for cell in results.cells.values() if cell.family == family
-                      and (against := ratio(results, cell, who.name, "hmalloc"))]
+                      and (against := ratio(results, cell, who.name, who.name.partition("-")[0]))]
             if over_family := mean(ratios):
                 found.setdefault(who.name, {})[family] = over_family
     return found

@@ -43,7 +43,7 @@ OK, CRASHED, HUNG, NOT_LOADED, FAILED = "ok", "crashed", "hung", "not loaded", "
 
 @dataclass(frozen=True)
 class AllocatorRow:
-    """Who was measured.  kind: system | peer | hmalloc | explicit | given | floor."""
+    """Who was measured.  kind: system | peer | hmalloc | explicit | classic | variant (of a classic) | given | floor."""
 
     name: str
     kind: str
@@ -236,7 +236,7 @@ class _Transaction:
 
 
 def _cell(definition: dict) -> Cell:
-    return Cell(**definition | {key: tuple(definition.get(key, ())) for key in ("apis", "only")})
+    return Cell(**definition | {key: tuple(definition.get(key, ())) for key in ("apis", "only", "variants")})
 
 
 def _plain(error: Exception) -> str:

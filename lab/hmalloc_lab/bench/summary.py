@@ -85,7 +85,7 @@ def _mean(column: dict[str, Mean], name: str) -> Text:
 def _explicit(console: Console, results: Results) -> None:
     explicit = statistics.explicit_means(results)
     if explicit:
-        _title(console, "hmalloc's explicit interface", "ratio to plain hmalloc, in the same cells")
+        _title(console, "Explicit interfaces", "ratio to the same allocator preloaded, in the same cells")
     for name, means in explicit.items():
         _print(console, f"{name}: " + ", ".join(f"{family} {mean.value:.2f}" for family, mean in means.items()))
 

@@ -133,7 +133,7 @@ def _explicit(results: Results) -> list[str]:
     if not explicit:
         return []
     families = [family for family in results.families if any(family in means for means in explicit.values())]
-    return ["## The explicit interface against plain hmalloc",
+    return ["## The explicit interfaces against the same allocator preloaded",
             "Geometric means of the paired ratios, over the cells that both run.",
             _table(["", *families], [[name, *(_mean(means, family) for family in families)]
                                      for name, means in explicit.items()])]

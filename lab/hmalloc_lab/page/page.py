@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from ..bench.allocators import is_classic
 from ..bench.results import Results
 from ..bench.store import AllocatorRow
 from ..errors import Failure
@@ -84,7 +85,8 @@ def _read(names: tuple[str, ...]) -> str:
 
 def _kinds(results: Results) -> list[tuple[str, list[AllocatorRow]]]:
     """The allocators as the filters group them."""
-    groups = [(title, results.of_kind(*kinds)) for title, kinds in _KINDS]
+    groups = [(title, [row for row in results.of_kind(*kinds) if not is_classic(row)]) for title, kinds in _KINDS]
+    groups.insert(2, ("Classics", [row for row in results.allocators.values() if is_classic(row)]))
     return [(title, rows) for title, rows in groups if rows]
 
 

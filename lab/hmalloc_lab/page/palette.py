@@ -1,6 +1,7 @@
 """One look per allocator, the same in every chart: a colour for light and for dark paper, a marker, a line.
 
-hmalloc owns the strong red, its explicit forms the shades beside it.  Neighbouring colours differ in lightness too, and
+hmalloc owns the strong red, its explicit forms the shades beside it.  The classics are dashed, each family of them in a
+hue of its own.  Neighbouring colours differ in lightness too, and
 every line carries its own marker, so that nothing rests on hue alone.
 """
 
@@ -31,6 +32,19 @@ _KNOWN = {
     "rpmalloc": Look("#b0579b", "#e08fcb", "pentagon"),
     "tcmalloc": Look("#7d7412", "#c9bd45", "hexagon"),
     "gperftools": Look("#6a51b0", "#a793ea", "star-diamond"),
+    "one_lock": Look("#5c4033", "#b99a84", "asterisk-open", "dash"),
+    "hoard": Look("#2f6b12", "#8fce5e", "triangle-ne", "dash"),
+    "hoard-f8": Look("#5e9e3e", "#b9e39a", "triangle-ne-open", "dot"),
+    "hoard-f2": Look("#183c06", "#65a637", "triangle-se", "dot"),
+    "vvmalloc-1": Look("#6fb3c8", "#a8e0f0", "octagon-open", "dash"),
+    "vvmalloc-2": Look("#2d8ba8", "#6cc5de", "octagon", "dash"),
+    "vvmalloc-3": Look("#1b6078", "#3fa0bf", "hexagon2", "dash"),
+    "vvmalloc-4": Look("#083a4c", "#2b7f9c", "hexagram", "dash"),
+    "ar_malloc": Look("#c26a00", "#e9a04c", "diamond-tall", "dash"),
+    "ar_malloc-lock": Look("#7a4300", "#b5732a", "diamond-wide", "dash"),
+    "hmalloc_paper": Look("#b5456b", "#f08fb0", "circle-open", "dash"),
+    "hmalloc_paper-explicit": Look("#742049", "#d96a9d", "diamond-open", "dash"),
+    "hmalloc_paper-all-shared": Look("#d98ba5", "#a34a6c", "cross-thin-open", "dot"),
 }
 
 # For allocators that the user gave, in their order.
