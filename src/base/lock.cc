@@ -47,6 +47,11 @@ void Lock::rename_holder(uint32_t before) noexcept {
     word_.store(my_id(), std::memory_order_relaxed);
 }
 
+void Lock::free_from_others(uint32_t before) noexcept {
+  uint32_t seen = word_.load(std::memory_order_relaxed);
+  if (seen != 0 && (seen & ~kWaiters) != before) word_.store(0, std::memory_order_relaxed);
+}
+
 // Acquire on success: the previous holder's writes happen before ours.
 bool Lock::lock() noexcept {
   uint32_t me = my_id(), seen = 0;

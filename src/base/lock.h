@@ -18,6 +18,8 @@ class Lock {
   void unlock() noexcept;
   // In the child of a fork, for its only thread.
   void rename_holder(uint32_t before) noexcept;
+  // The same, for a lock that was not taken before the fork: whoever else held it is not in the child.
+  void free_from_others(uint32_t before) noexcept;
 
  private:
   void wait(uint32_t me) noexcept;
