@@ -1,10 +1,12 @@
 // The allocator under test, chosen when compiling: local for memory that only the allocating thread frees, shared for
 // memory that another thread may free.
 //
-//   (plain)              malloc for both: the allocator that is preloaded
-//   HM_BENCH_EXPLICIT    hmalloc's explicit API, each with its own functions
-//   HM_BENCH_ALL_SHARED  hmalloc's shared memory for both: the HMalloc paper's baseline HMalloc-shared (section 4)
-//   HM_BENCH_FLOOR       no allocator at all
+//   (plain)                    malloc for both: the allocator that is preloaded
+//   HM_BENCH_EXPLICIT          hmalloc's explicit API, each with its own functions
+//   HM_BENCH_ALL_SHARED        hmalloc's shared memory for both: the HMalloc paper's baseline HMalloc-shared (section 4)
+//   HM_BENCH_PAPER             HMalloc as published, each with its own functions (classics/hmalloc_paper.h)
+//   HM_BENCH_PAPER_ALL_SHARED  HMalloc-shared as published
+//   HM_BENCH_FLOOR             no allocator at all
 #pragma once
 
 #include <cstddef>
@@ -12,6 +14,8 @@
 
 #if defined(HM_BENCH_EXPLICIT) || defined(HM_BENCH_ALL_SHARED)
 #include <hmalloc/hmalloc.h>
+#elif defined(HM_BENCH_PAPER) || defined(HM_BENCH_PAPER_ALL_SHARED)
+#include <classics/hmalloc_paper.h>
 #endif
 
 namespace bench {
@@ -58,6 +62,26 @@ inline constexpr const char* kApi = "explicit";
 using local = Memory<HmallocLocal>;
 #else
 inline constexpr const char* kApi = "all-shared";
+using local = shared;
+#endif
+
+#elif defined(HM_BENCH_PAPER) || defined(HM_BENCH_PAPER_ALL_SHARED)
+
+struct PaperLocal {
+  static void* allocate(std::size_t size) { return hmp_local_alloc(size); }
+  static void release(void* block, std::size_t) { hmp_local_free(block); }
+};
+struct PaperShared {
+  static void* allocate(std::size_t size) { return hmp_shared_alloc(size); }
+  static void release(void* block, std::size_t) { hmp_shared_free(block); }
+};
+
+using shared = Memory<PaperShared>;
+#if defined(HM_BENCH_PAPER)
+inline constexpr const char* kApi = "paper";
+using local = Memory<PaperLocal>;
+#else
+inline constexpr const char* kApi = "paper-all-shared";
 using local = shared;
 #endif
 
