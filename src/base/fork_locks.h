@@ -10,11 +10,17 @@ template <size_t kMost>
 class ForkLocks {
  public:
   constexpr ForkLocks() = default;
+  // The first lock taken must always be the same: two threads may fork at once, and it keeps the second out of here.
   void take(Lock& lock) noexcept {
-    if (lock.lock()) locks_[count_++] = &lock;
+    if (!lock.lock()) return;
+    if (count_ == kMost) __builtin_trap();
+    locks_[count_++] = &lock;
   }
+  // In the parent and in the child.  Nothing in here is touched once the first lock is free.
   void release() noexcept {
-    while (count_ > 0) locks_[--count_]->unlock();
+    size_t count = count_;
+    count_ = 0;
+    while (count > 0) locks_[--count]->unlock();
   }
 
  private:

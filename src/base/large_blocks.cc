@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstring>
-#include <new>
 
 #include "base/os_pages.h"
 #include "base/report.h"
@@ -10,10 +9,7 @@
 namespace hm {
 namespace {
 
-constexpr size_t kLargestRun = kMiB;
 constexpr size_t kPagesMost = kChunk / (4 * kKiB);
-constexpr size_t kLead = kLine;  // from the start of a mapping to its block, unless it is aligned to more
-constexpr uint64_t kLive = 0x6c69766520626c6b;
 
 size_t pages_of(size_t bytes) noexcept { return divide_up(bytes, os::page_size()); }
 
@@ -55,25 +51,19 @@ struct LargeBlocks::Chunk {
   bool starts_run(const void* block) const noexcept {
     return address_of(block) % os::page_size() == 0 && run[page_of(block)] != 0;
   }
-};
-
-// At the start of a mapping; the block follows.
-struct LargeBlocks::Mapping {
-  uint64_t live;  // kLive, for as long as the mapping is there
-  size_t mapped;
-  char* block;
-
-  static Mapping* of(const void* block) noexcept {
-    uintptr_t base = align_down(address_of(block), kChunk);
-    if (AddressMap::kind(address_of(block)) == ChunkKind::kHugeAligned) base -= kChunk;
-    auto* mapping = reinterpret_cast<Mapping*>(base);
-    return mapping->live == kLive && mapping->block == block ? mapping : nullptr;
-  }
-  size_t capacity() const noexcept { return mapped - static_cast<size_t>(block - reinterpret_cast<const char*>(this)); }
-  void set_kinds(bool ours) noexcept {
-    bool far = align_down(address_of(block), kChunk) != address_of(this);
-    AddressMap::set(this, ours ? ChunkKind::kHuge : ChunkKind::kForeign);
-    if (far) AddressMap::set(block, ours ? ChunkKind::kHugeAligned : ChunkKind::kForeign);
+  // Every used page lies in exactly one live run, but for the header's.
+  bool is_valid() const noexcept {
+    size_t page = 0, end = pages(), own = pages_of(sizeof(Chunk));
+    for (; page < own; ++page)
+      if (used[page] || run[page] != 0) return false;
+    while (page < end) {
+      size_t past = page + (run[page] == 0 ? 1 : run[page]);
+      if (past > end) return false;
+      for (size_t i = page; i < past; ++i)
+        if (used[i] != (run[page] != 0) || (i > page && run[i] != 0)) return false;
+      page = past;
+    }
+    return true;
   }
 };
 
@@ -86,7 +76,7 @@ void* LargeBlocks::allocate(size_t size, size_t alignment) noexcept {
 LargeBlocks::Chunk* LargeBlocks::new_chunk() noexcept {
   void* memory = os::map(kChunk, kChunk);
   if (memory == nullptr) return nullptr;
-  auto* chunk = new (memory) Chunk;  // mapped memory is zero already
+  auto* chunk = static_cast<Chunk*>(memory);  // zero already
   chunk->longest = Chunk::pages();
   chunk->next = chunks_;
   chunks_ = chunk;
@@ -118,88 +108,53 @@ void* LargeBlocks::allocate_run(size_t pages, size_t alignment) noexcept {
   return chunk->address(page);
 }
 
-void* LargeBlocks::allocate_mapping(size_t size, size_t alignment) noexcept {
-  size_t lead = alignment < kChunk ? (alignment > kLead ? alignment : kLead) : kChunk;
-  size_t bytes = align_up(lead + size, os::page_size());
-  size_t wide = alignment <= kChunk ? bytes : bytes + alignment;
-  auto* start = static_cast<char*>(os::map(wide, kChunk));
-  if (start == nullptr) return nullptr;
-  char* base = start;
-  if (wide != bytes) {  // the block at a multiple of its alignment, the header 2 MB before it
-    base = reinterpret_cast<char*>(align_up(address_of(start) + kChunk, alignment) - kChunk);
-    if (base > start) os::unmap(start, static_cast<size_t>(base - start));
-    if (start + wide > base + bytes) os::unmap(base + bytes, static_cast<size_t>(start + wide - (base + bytes)));
+// Two steps, so that of two threads that free the same block one finds that it is none.
+bool LargeBlocks::free_run(void* block) noexcept {
+  Chunk& chunk = Chunk::of(block);
+  size_t page = chunk.page_of(block), bytes;
+  {
+    LockGuard guard(lock_);
+    bytes = run_size(block);
+    if (bytes == 0) return false;
+    chunk.run[page] = 0;
   }
-  auto* mapping = new (base) Mapping{kLive, bytes, base + lead};
-  mapping->set_kinds(true);
+  if (!keep_ && !os::purge(block, bytes)) memset(block, 0, bytes);  // before anybody else may have the pages
   LockGuard guard(lock_);
-  mapped_ += bytes;
-  allocated_ += bytes;
-  return mapping->block;
+  chunk.mark(page, bytes / os::page_size(), false);
+  allocated_ -= bytes;
+  return true;
 }
 
 void LargeBlocks::free(void* block, const char* function) noexcept {
-  if (AddressMap::kind(address_of(block)) == ChunkKind::kRuns) {
-    Chunk& chunk = Chunk::of(block);
-    if (!chunk.starts_run(block)) no_block(function, block);
-    size_t page = chunk.page_of(block), pages = chunk.run[page], bytes = pages * os::page_size();
-    // Before anybody else may have the pages.
-    if (!keep_ && !os::purge(block, bytes)) memset(block, 0, bytes);
-    LockGuard guard(lock_);
-    chunk.run[page] = 0;
-    chunk.mark(page, pages, false);
-    allocated_ -= bytes;
-    return;
-  }
-  Mapping* mapping = Mapping::of(block);
-  if (mapping == nullptr) no_block(function, block);
-  size_t bytes = mapping->mapped;
-  mapping->set_kinds(false);
-  bool gone = os::unmap(mapping, bytes);
-  if (!gone) os::purge(mapping, bytes);  // the kernel's limit of mappings: at least its pages
-  LockGuard guard(lock_);
-  if (gone) mapped_ -= bytes;
-  allocated_ -= bytes;
+  bool run = AddressMap::kind(address_of(block)) == ChunkKind::kRuns;
+  if (!(run ? free_run(block) : free_mapping(block))) no_block(function, block);
+}
+
+size_t LargeBlocks::run_size(const void* block) const noexcept {
+  const Chunk& chunk = Chunk::of(block);
+  return chunk.starts_run(block) ? chunk.run[chunk.page_of(block)] * os::page_size() : 0;
 }
 
 size_t LargeBlocks::usable_size(const void* block, const char* function) noexcept {
-  if (AddressMap::kind(address_of(block)) == ChunkKind::kRuns) {
-    const Chunk& chunk = Chunk::of(block);
-    if (!chunk.starts_run(block)) no_block(function, block);
-    return chunk.run[chunk.page_of(block)] * os::page_size();
-  }
-  const Mapping* mapping = Mapping::of(block);
-  if (mapping == nullptr) no_block(function, block);
-  return mapping->capacity();
-}
-
-void* LargeBlocks::resize(void* block, size_t size) noexcept {
-  Mapping* mapping = AddressMap::kind(address_of(block)) == ChunkKind::kHuge ? Mapping::of(block) : nullptr;
-  if (mapping == nullptr || size <= kLargestRun || size > kMaxRequest / 2) return nullptr;
-  auto lead = static_cast<size_t>(mapping->block - reinterpret_cast<char*>(mapping));
-  size_t old_bytes = mapping->mapped, new_bytes = align_up(lead + size, os::page_size());
-  Mapping* result = mapping;
-  if (new_bytes != old_bytes && !os::resize(mapping, old_bytes, new_bytes)) {
-    void* target = os::map(new_bytes, kChunk);
-    if (target == nullptr) return nullptr;
-    mapping->set_kinds(false);
-    if (!os::move(mapping, old_bytes, target, new_bytes)) {
-      mapping->set_kinds(true);
-      return nullptr;  // target may be unmapped already, and somebody else's by now: its address space is let go
-    }
-    result = static_cast<Mapping*>(target);
-    result->block = static_cast<char*>(target) + lead;
-    result->set_kinds(true);
-  }
-  result->mapped = new_bytes;
-  LockGuard guard(lock_);
-  mapped_ += new_bytes - old_bytes;
-  allocated_ += new_bytes - old_bytes;
-  return result->block;
+  bool run = AddressMap::kind(address_of(block)) == ChunkKind::kRuns;
+  size_t size = run ? run_size(block) : mapping_size(block);
+  if (size == 0) no_block(function, block);
+  return size;
 }
 
 bool LargeBlocks::comes_zeroed(const void* block) const noexcept {
-  return !keep_ || AddressMap::kind(address_of(block)) != ChunkKind::kRuns;
+  return AddressMap::kind(address_of(block)) == ChunkKind::kRuns ? !keep_ : is_fresh_mapping(block);
+}
+
+bool LargeBlocks::is_valid() noexcept {
+  LockGuard guard(lock_);
+  size_t idle = 0, live = 0;  // bytes that are no mapping's of a live block; bytes of live runs
+  for (Chunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) {
+    if (!chunk->is_valid()) return false;
+    idle += kChunk;
+    for (uint16_t pages : chunk->run) live += pages * os::page_size();
+  }
+  return kept_are_valid(idle) && live <= allocated_ && allocated_ - live <= mapped_ - idle;
 }
 
 size_t LargeBlocks::mapped() noexcept {

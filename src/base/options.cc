@@ -80,7 +80,7 @@ bool parse_size(const char* text, size_t& out) noexcept {
 
 bool parse_thousandths(const char* text, size_t& out) noexcept {
   size_t whole = 0, below = 1;
-  if (!parse_number(text, whole) || whole > SIZE_MAX / 1000) return false;
+  if (!parse_number(text, whole) || whole >= SIZE_MAX / 1000) return false;
   out = whole * 1000;
   if (*text == '/') {
     if (!parse_number(++text, below) || below == 0) return false;
@@ -108,7 +108,7 @@ void print_options(const OptionTable& table, int fd) noexcept {
   text << kLibraryName << ": options";
   for (const OptionRow* row = table.rows; row != table.rows + table.count; ++row)
     text << " " << row->name << "=" << uint64_t{*row->value};
-  if (table.stats_file[0] != '\0') text << " STATS_FILE=" << table.stats_file;
+  if (table.stats_file != nullptr && table.stats_file[0] != '\0') text << " STATS_FILE=" << table.stats_file;
   text << "\n";
 }
 

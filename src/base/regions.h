@@ -7,7 +7,7 @@ namespace hm {
 
 class Regions {
  public:
-  // bytes: of a region; a power of two, at least a page.
+  // bytes: of a region; a power of two.  It need not be a page: regions below 2 MB are cut from chunks of 2 MB.
   constexpr explicit Regions(size_t bytes) : bytes_(bytes) {}
   Regions(const Regions&) = delete;
   Regions& operator=(const Regions&) = delete;

@@ -4,6 +4,8 @@
 #pragma once
 #include <pthread.h>
 
+#include <cerrno>
+
 #include "base/lock.h"
 
 namespace hm {
@@ -15,14 +17,17 @@ class ThreadExit {
   ThreadExit& operator=(const ThreadExit&) = delete;
 
   // function(argument), argument not null, when the calling thread ends.  May call malloc: whatever belongs to the
-  // thread must be in place.  False: no key is left, and the function will not run.
+  // thread must be in place.  False: no key or no memory is left, and the function will not run.
   bool watch(void* argument) noexcept {
     {
       LockGuard guard(lock_);
       if (!made_) made_ = pthread_key_create(&key_, function_) == 0;
       if (!made_) return false;
     }
-    return pthread_setspecific(key_, argument) == 0;
+    int saved = errno;
+    bool watched = pthread_setspecific(key_, argument) == 0;
+    errno = saved;
+    return watched;
   }
   Lock& lock() noexcept { return lock_; }  // for fork
 

@@ -1,6 +1,7 @@
 // A classic's start and end in a process.
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -29,7 +30,9 @@ __attribute__((constructor(101))) void start() noexcept {
   pthread_atfork(classic::before_fork, classic::after_fork_in_parent, classic::after_fork_in_child);
   // A copy: programs write over their environment.
   const char* path = secure_getenv(HM_CLASSIC_PREFIX "STATS_FILE");
-  if (path != nullptr && strlen(path) < sizeof stats_file) memcpy(stats_file, path, strlen(path) + 1);
+  if (path == nullptr) return;
+  if (strlen(path) < sizeof stats_file) memcpy(stats_file, path, strlen(path) + 1);
+  else Text(STDERR_FILENO) << kLibraryName << ": " HM_CLASSIC_PREFIX "STATS_FILE is too long; ignored\n";
 }
 
 __attribute__((destructor(101))) void finish() noexcept {
@@ -39,6 +42,7 @@ __attribute__((destructor(101))) void finish() noexcept {
     Text(STDERR_FILENO) << kLibraryName << ": cannot write " HM_CLASSIC_PREFIX "STATS_FILE=" << stats_file << "\n";
     return;
   }
+  flock(fd, LOCK_EX);  // processes that end together must not mix their lines; best effort
   print_counters(fd);
   close(fd);
 }

@@ -68,7 +68,7 @@ inline void* reallocate(void* block, size_t size, const char* function) noexcept
     classic::deallocate(block, function);
     return nullptr;
   }
-  if (size <= capacity && size > capacity / 2) return block;
+  if (size <= capacity && size + kGranule > capacity / 2) return block;  // hardly anything would be won
   if (size > kMaxRequest) return out_of_memory();
   if (void* resized = classic::resize(block, size)) return resized;
   void* fresh = allocate(size);

@@ -27,7 +27,8 @@ struct Heap {
   std::array<FreeBlock*, kClasses> free{};
   Regions regions{kRegion};
   LargeBlocks large;
-  size_t small_bytes = 0;  // of the program's small blocks
+  size_t cut_bytes = 0;    // of all small blocks
+  size_t small_bytes = 0;  // of those that the program has
   uint64_t calls = 0;
 };
 constinit Heap heap;
@@ -37,15 +38,15 @@ constexpr size_t class_of(size_t size) { return size <= kSmallest ? 0 : std::bit
 constexpr size_t size_of(size_t c) { return kSmallest << c; }
 static_assert(class_of(16) == 0 && class_of(17) == 1 && class_of(32) == 1 && class_of(kLargest) == kClasses - 1);
 
-Region& region_of(const void* block) noexcept { return *Regions::of<Region>(block, kRegion); }
+size_t small_size(const void* block) noexcept { return Regions::of<Region>(block, kRegion)->block_size; }
 
-// The block's region; ends the program where the address cannot be that of a block.
-Region& checked_region_of(const void* block, const char* function) noexcept {
-  if (AddressMap::kind(address_of(block)) != ChunkKind::kRegions) misuse(function, block, "not a block of one_lock");
-  Region& region = region_of(block);
-  if (region.block_size == 0 || address_of(block) % region.block_size != 0)
-    misuse(function, block, "points into a block, not to its start");
-  return region;
+// Ends the program where the address cannot be that of a block.
+size_t checked_small_size(const void* block, const char* function) noexcept {
+  bool ours = AddressMap::kind(address_of(block)) == ChunkKind::kRegions && address_of(block) % kRegion != 0;
+  size_t size = ours ? small_size(block) : 0;
+  if (size == 0) misuse(function, block, "not a block of one_lock");
+  if (address_of(block) % size != 0) misuse(function, block, "points into a block, not to its start");
+  return size;
 }
 
 bool cut_region(size_t c) noexcept {
@@ -58,6 +59,7 @@ bool cut_region(size_t c) noexcept {
     auto* free = reinterpret_cast<FreeBlock*>(block);
     free->next = heap.free[c];
     heap.free[c] = free;
+    heap.cut_bytes += size_of(c);
   }
   return true;
 }
@@ -94,16 +96,17 @@ void deallocate(void* block, const char* function) noexcept {
   LockGuard guard(heap.lock);
   ++heap.calls;
   if (LargeBlocks::holds(block)) return heap.large.free(block, function);
-  size_t size = checked_region_of(block, function).block_size;
+  size_t size = checked_small_size(block, function), c = class_of(size);
+  if (heap.free[c] == block) misuse(function, block, "freed already");
   auto* free = static_cast<FreeBlock*>(block);
-  free->next = heap.free[class_of(size)];
-  heap.free[class_of(size)] = free;
+  free->next = heap.free[c];
+  heap.free[c] = free;
   heap.small_bytes -= size;
 }
 
 size_t usable_size(const void* block, const char* function) noexcept {
   if (LargeBlocks::holds(block)) return heap.large.usable_size(block, function);
-  return checked_region_of(block, function).block_size;
+  return checked_small_size(block, function);
 }
 
 bool comes_zeroed(const void* block) noexcept { return LargeBlocks::holds(block) && heap.large.comes_zeroed(block); }
@@ -122,16 +125,20 @@ Usage usage() noexcept {
           .retained = mapped - allocated};
 }
 
-void write_counters(Text& text) noexcept { text << ",\"calls\":" << heap.calls; }
+void write_counters(Text& text) noexcept {
+  LockGuard guard(heap.lock);
+  text << ",\"calls\":" << heap.calls;
+}
 
 bool is_valid() noexcept {
   LockGuard guard(heap.lock);
-  for (size_t c = 0; c < kClasses; ++c) {
-    size_t most = heap.regions.taken() * (kRegion / size_of(c)), length = 0;
-    for (FreeBlock* block = heap.free[c]; block != nullptr; block = block->next)
-      if (region_of(block).block_size != size_of(c) || ++length > most) return false;
-  }
-  return true;
+  size_t free_bytes = 0;
+  for (size_t c = 0; c < kClasses; ++c)
+    for (FreeBlock* block = heap.free[c]; block != nullptr; block = block->next) {
+      free_bytes += size_of(c);
+      if (free_bytes > heap.cut_bytes || small_size(block) != size_of(c)) return false;
+    }
+  return free_bytes + heap.small_bytes == heap.cut_bytes && heap.large.is_valid();
 }
 
 void start() noexcept {}

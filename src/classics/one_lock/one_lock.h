@@ -20,7 +20,7 @@ void* resize(void* block, size_t size) noexcept;
 
 Usage usage() noexcept;
 void write_counters(Text& text) noexcept;
-bool is_valid() noexcept;  // every free block lies in a region of its size, and none is twice in a list
+bool is_valid() noexcept;  // every block is free once, in the list of its size, or the program's
 
 void start() noexcept;
 void before_fork() noexcept;
