@@ -75,9 +75,9 @@ Heap* attach() noexcept {
 }
 
 // A destructor of thread-specific data.  Others may run after it, and may free the thread's local blocks, so the heap
-// stays until the last round of destructors.
+// stays for as many rounds of destructors as there are but one: in the last, run-times that watch threads are gone.
 void leave(void* heap) noexcept {
-  if (++rounds < PTHREAD_DESTRUCTOR_ITERATIONS && thread_exit.watch(heap)) return;
+  if (++rounds < PTHREAD_DESTRUCTOR_ITERATIONS - 1 && thread_exit.watch(heap)) return;
   give_up(*static_cast<Heap*>(heap));
 }
 

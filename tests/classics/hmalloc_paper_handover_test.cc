@@ -1,0 +1,118 @@
+// Blocks that go from one thread to another.  Made for ThreadSanitizer: between owner and receiver there is nothing but
+// the hand-over itself, so that the way back is ordered by the flag or not at all.
+#include <algorithm>
+#include <atomic>
+#include <random>
+
+#include "hmalloc_paper_support.h"
+
+using namespace hm;
+using namespace hm::hmalloc_paper;
+using namespace hm::hmalloc_paper::test;
+
+namespace {
+
+constexpr unsigned kSeed = 20211105;
+constexpr size_t kMessages = kThreadSanitizer ? 40'000 : 400'000;
+
+struct Message {
+  uint64_t number;
+  uint64_t of_number;  // both change while the block has an owner
+};
+
+// What the two threads see of each other: slots that are written once.
+struct Way {
+  std::vector<std::atomic<Message*>> slots = std::vector<std::atomic<Message*>>(kMessages);
+
+  // The sender waits for nobody: whoever waits has seen what the other did.
+  void send(size_t number, size_t size) {
+    auto* message = static_cast<Message*>(hmp_shared_alloc(size));
+    message->number = number;
+    message->of_number = ~number;
+    slots[number].store(message, std::memory_order_release);
+    if (number % 64 == 0) std::this_thread::yield();
+  }
+  bool receive(size_t number) {
+    Message* message;
+    while ((message = slots[number].load(std::memory_order_acquire)) == nullptr) std::this_thread::yield();
+    bool sound = message->number == number && message->of_number == ~number;
+    message->number = message->of_number = 0;  // a block that is handed out twice shows
+    hmp_shared_free(message);
+    return sound;
+  }
+};
+
+}  // namespace
+
+TEST(PaperHandOver, TheOwnerReusesWhatAnotherFreed) {
+  Way way;
+  uint64_t superblocks = 0;
+  std::thread owner([&] {
+    for (size_t i = 0; i < kMessages; ++i) way.send(i, 16);
+    superblocks = local_heap()->counts.superblocks_4m.read();
+  });
+  size_t wrong = 0;
+  for (size_t i = 0; i < kMessages; ++i) wrong += !way.receive(i);
+  owner.join();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_LE(superblocks, kMessages * 64 / (4 * kMiB) + 1);
+  EXPECT_TRUE(is_valid());
+}
+
+TEST(PaperHandOver, EverybodySendsToEverybody) {
+  constexpr size_t kThreads = 4;
+  std::vector<Way> ways(kThreads);
+  std::vector<std::thread> threads;
+  std::atomic<size_t> wrong{0};
+  for (size_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      std::mt19937 random(kSeed + static_cast<unsigned>(t));
+      size_t bad = 0, read = 0;
+      for (size_t i = 0; i < kMessages / 4; ++i) {
+        ways[t].send(i, 16 + random() % 400);
+        while (read < i && random() % 4 != 0) bad += !ways[(t + 1) % kThreads].receive(read++);
+      }
+      while (read < kMessages / 4) bad += !ways[(t + 1) % kThreads].receive(read++);
+      wrong += bad;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong.load(), 0u);
+  EXPECT_TRUE(is_valid());
+}
+
+// A thread's blocks outlive it, are freed by others, and are the next one's to use.
+TEST(PaperHandOver, SuccessorsUseWhatOthersFreedOfTheDeads) {
+  constexpr size_t kGenerations = 20;
+  Way way;
+  std::thread receiver([&] {
+    for (size_t i = 0; i < kMessages; ++i) ASSERT_TRUE(way.receive(i)) << i;
+  });
+  for (size_t g = 0; g < kGenerations; ++g)
+    on_thread([&] {
+      for (size_t i = kMessages / kGenerations * g; i < kMessages / kGenerations * (g + 1); ++i) way.send(i, 100);
+    });
+  receiver.join();
+  EXPECT_LE(registry.heaps, 2u);
+  EXPECT_TRUE(is_valid());
+}
+
+TEST(PaperHandOver, NoBlockIsHandedOutTwice) {
+  std::mt19937 random(kSeed);
+  std::set<void*> live;
+  std::vector<void*> order;
+  for (size_t i = 0; i < kMessages / 2; ++i) {
+    if (order.size() > 3000 || (!order.empty() && random() % 2 == 0)) {
+      std::swap(order[random() % order.size()], order.back());
+      void* block = order.back();
+      live.erase(block);
+      if (random() % 2 == 0) hmp_shared_free(block);
+      else free_by_flag(block);
+      order.pop_back();
+    } else {
+      void* block = hmp_shared_alloc(random() % 200);
+      ASSERT_TRUE(live.insert(block).second);
+      order.push_back(block);
+    }
+  }
+  EXPECT_TRUE(is_valid());
+}
