@@ -79,6 +79,29 @@ void exactly_once() {
 TEST(MsQueueStress, ThreeNodes) { exactly_once<3>(); }
 TEST(MsQueueStress, EightNodes) { exactly_once<8>(); }
 
+// Threads that need the same new chunk at the same time: no node is lost, and none is given twice.
+TEST(MsQueueStress, NewNodesForEverybody) {
+  constexpr size_t kNodes = 500;
+  for (int round = 0; round < 200; ++round) {
+    MsQueueOf<Tiny<kNodes>> queue;
+    std::atomic<size_t> ready{0}, given{0};
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < kThreads; ++t)
+      threads.emplace_back([&] {
+        ready.fetch_add(1);
+        while (ready.load() < kThreads) std::this_thread::yield();
+        while (queue.enqueue(&queue, 1)) given.fetch_add(1);
+      });
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_TRUE(queue.is_valid());
+    size_t taken = 0, bytes;
+    while (queue.dequeue(&bytes) != nullptr) ++taken;
+    ASSERT_EQ(taken, kNodes - 1) << "the dummy is a node too";
+    ASSERT_EQ(given.load(), taken);
+    ASSERT_TRUE(queue.is_valid());
+  }
+}
+
 // As VVMalloc uses it: who dequeues an arena writes into it, and what the last holder wrote is there.
 TEST(MsQueueStress, AnArenaIsHandedOverWhole) {
   static constinit MsQueue queue;

@@ -7,7 +7,7 @@
 //
 // Q1  The list from head_ never breaks; its first node is the dummy, whose arena has been handed out.
 // Q2  tail_ is the last node of that list or the one before it, and never behind head_.
-// Q3  Every change of a link adds one to its count, also when the node changes between queue and pool.
+// Q3  Every swap of a link adds one to its count, and a node keeps its count when it goes to the pool and comes back.
 // Q4  A node is in the queue, in the pool of free nodes, or in the hands of one thread, for one operation.
 //
 // Counted pointers.  Between a thread's look at a link and its compare-and-swap the node may leave the queue and come
@@ -126,16 +126,16 @@ class MsQueueOf {
     // Release: the content of the node named, and all that this thread has read of nodes, come before.  The failed
     // swap tells nothing that is used: relaxed.
     bool change(Counted seen, uint32_t to) noexcept {
-      return word_.compare_exchange_strong(seen, after(seen, to), std::memory_order_release, std::memory_order_relaxed);
+      Counted now{to, seen.count + (Setting::kCounts ? 1 : 0)};
+      return word_.compare_exchange_strong(seen, now, std::memory_order_release, std::memory_order_relaxed);
     }
-    // By the one thread that has the node in its hands; its own count is a plain fact (relaxed).  Release: a late
-    // reader that sees this must also see that the node has left the queue.
+    // By the one thread that has the node in its hands, so its count is a plain fact (relaxed).  Release: a late reader
+    // that sees this must also see that the node has left the queue.
     void set(uint32_t to) noexcept {
-      word_.store(after(word_.load(std::memory_order_relaxed), to), std::memory_order_release);
+      word_.store({to, word_.load(std::memory_order_relaxed).count}, std::memory_order_release);
     }
 
    private:
-    static Counted after(Counted seen, uint32_t to) noexcept { return {to, seen.count + (Setting::kCounts ? 1 : 0)}; }
     std::atomic<Counted> word_{};
     static_assert(sizeof(Counted) == 8 && std::atomic<Counted>::is_always_lock_free);
   };
