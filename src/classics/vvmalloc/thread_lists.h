@@ -1,0 +1,79 @@
+// Whose list is which.  A thread gets a list with its first call: one that an ended thread has left, or a new one.  When
+// a thread ends, its list, free blocks and arenas and all, waits for the next thread (the report is silent on that).
+//
+// A destructor of thread-specific data may allocate after that.  Such a thread, and one for which there is no list, use
+// the late list, which is behind a lock.
+#pragma once
+#include "base/fork_locks.h"
+#include "base/thread_exit.h"
+#include "classics/vvmalloc/thread_list.h"
+
+namespace hm::vvmalloc {
+
+extern constinit thread_local ThreadList* my_list;
+
+class ThreadLists {
+ public:
+  constexpr explicit ThreadLists(Shared& shared) : shared_(shared), late_(kFirstList, shared) {}
+  ThreadLists(const ThreadLists&) = delete;
+  ThreadLists& operator=(const ThreadLists&) = delete;
+
+  // For a thread that has none.  Null: it gets none.
+  ThreadList* attach() noexcept;
+  ThreadList& late() noexcept { return late_; }
+  Lock& late_lock() noexcept { return late_lock_; }
+
+  // Calls visit(list) for every list there is.
+  template <class Visit>
+  void for_each(Visit visit) noexcept {
+    LockGuard guard(lock_);
+    visit(late_);
+    for (ThreadList* list = all_; list != nullptr; list = list->next) visit(*list);
+  }
+
+  void before_fork() noexcept;
+  void after_fork(bool in_child) noexcept;
+
+ private:
+  static void thread_ends(void* list) noexcept;
+  ThreadList* inherit() noexcept;
+  ThreadList* make() noexcept;
+  void mark_lost() noexcept;
+
+  Shared& shared_;
+  Lock late_lock_;
+  ThreadList late_;
+  Lock lock_;
+  ThreadExit exit_{&ThreadLists::thread_ends};
+  ThreadList* all_ = nullptr;
+  ThreadList* orphans_ = nullptr;
+  uint16_t last_ = static_cast<uint16_t>(kFirstList);  // the last number given
+  char* room_ = nullptr;                               // for further lists
+  char* room_end_ = nullptr;
+  ForkLocks<4> held_for_fork_;
+  bool fork_has_heap_ = false;
+};
+
+extern constinit ThreadLists thread_lists;
+
+// The calling thread's list, for one operation.
+class [[nodiscard]] MyList {
+ public:
+  MyList() noexcept : list_(my_list) {
+    if (HM_LIKELY(list_ != nullptr) || (list_ = thread_lists.attach()) != nullptr) return;
+    locked_ = thread_lists.late_lock().lock();
+    list_ = &thread_lists.late();
+  }
+  ~MyList() {
+    if (HM_UNLIKELY(locked_)) thread_lists.late_lock().unlock();
+  }
+  MyList(const MyList&) = delete;
+  MyList& operator=(const MyList&) = delete;
+  ThreadList* operator->() const noexcept { return list_; }
+
+ private:
+  ThreadList* list_;
+  bool locked_ = false;
+};
+
+}  // namespace hm::vvmalloc
