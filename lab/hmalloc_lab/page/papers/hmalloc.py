@@ -1,20 +1,27 @@
 """HMalloc: a multi-threaded memory allocator for parallel discrete event simulation.  Its Fig. 11 to 14 and Table 2.
 
-Today's hmalloc stands for the published one: through the explicit API, which tells local memory from shared, against
-everything shared (the paper's HMalloc-shared) and glibc.
+The claims are about hmalloc_paper, HMalloc as published: through its entry points, which tell local memory from shared,
+against everything shared (the paper's HMalloc-shared) and glibc.  Simulations are not split: there it is preloaded.
+Today's hmalloc is a line of its own.
 """
 
 from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ..figure import Chart, PaperFigure, Table
-from .common import GLIBC, Cells, Draw, cells, joined, lines, measured_in, most_threads
-from .judging import Clause, Pair, alike, compared, faster, judged, percent, related, runnable, where_measured
+from .classics import HMALLOC_PAPER, PAPER_EXPLICIT, PAPER_SHARED, beside
+from .clauses import Pair, alike, compared, faster, related
+from .common import GLIBC, Cells, Draw, all_cpus, cells, joined, measured_in, most_threads, percent, several_threads
+from .judging import Clause, judged, where_measured
+from .pictures import lines
 
 PAPER = "HMalloc (2020)"
-HMALLOC, SHARED = "hmalloc-explicit", "hmalloc-all-shared"
+HMALLOC, SHARED, PRELOADED = PAPER_EXPLICIT, PAPER_SHARED, HMALLOC_PAPER
 CLEARLY = 0.2  # "much better", where the paper gives no number
 
-_NOTE = "hmalloc's explicit API stands for HMalloc; SSMalloc and SFMalloc are not measured here."
+_NOT_HERE = "SSMalloc and SFMalloc are not measured here."
+_NOTE = f"HMalloc is {HMALLOC}, HMalloc-shared {SHARED}; {_NOT_HERE}"
+
+_CAST = beside(HMALLOC, SHARED, "hmalloc-explicit")
 
 PROGRAMS: dict[str, Cells] = {
     "linux-scalability": cells("linux-scalability", size=512),
@@ -28,14 +35,13 @@ PROGRAMS: dict[str, Cells] = {
 }
 
 
-def _several(program: str) -> Cells:
-    """One thread shares no cache line."""
-    return lambda results: [cell for cell in PROGRAMS[program](results) if cell.threads > 1]
+# One thread shares no cache line.
+_ACTIVE, _PASSIVE = (several_threads(PROGRAMS[program]) for program in ("active-false", "passive-false"))
 
 
 def _program(letter: str, program: str, title: str, claim: str, *clauses: Clause, reading: str = "") -> PaperFigure:
-    return PaperFigure(PAPER, f"Fig. 11 ({letter})", title, claim, lines(PROGRAMS[program], "ns per operation"),
-                       judged(*clauses, note=_NOTE), reading)
+    draw = lines(PROGRAMS[program], "ns per operation", cast=_CAST)
+    return PaperFigure(PAPER, f"Fig. 11 ({letter})", title, claim, draw, judged(*clauses, note=_NOTE), reading)
 
 
 _SPEED = [
@@ -75,13 +81,13 @@ _SPEED = [
     _program("g", "active-false", "Active-False",
              "Section 4.4: writing each byte of private 8 B blocks 20,000 times, 200,000 blocks a thread, all five "
              "allocators take nearly the same time: none puts blocks of two threads on one cache line.",
-             alike(HMALLOC, GLIBC, _several("active-false"), 0.1), alike(SHARED, GLIBC, _several("active-false"), 0.1),
+             alike(HMALLOC, GLIBC, _ACTIVE, 0.1), alike(SHARED, GLIBC, _ACTIVE, 0.1),
              reading="Nearly the same is taken as within 10 %."),
     _program("h", "passive-false", "Passive-False",
              "Section 4.4: threads free 8 B blocks that another thread allocated, then allocate and write their own, "
              "10,000,000 times. HMalloc is ahead of the other three and of HMalloc-shared, as a freed shared block "
              "never comes back as a local one.",
-             faster(HMALLOC, SHARED, _several("passive-false")), faster(HMALLOC, GLIBC, _several("passive-false"))),
+             faster(HMALLOC, SHARED, _PASSIVE), faster(HMALLOC, GLIBC, _PASSIVE)),
 ]
 
 
@@ -93,7 +99,7 @@ def _peaks(results: Results) -> list[Table]:
     peaks = [(f"{title} {metric}", cell, column) for title, of in PROGRAMS.items() for cell in most_threads(of)(results)
              for metric, column in (("VmPeak", "vm_peak_kb"), ("VmHWM", "vm_hwm_kb"))]
     rows = []
-    for who in measured_in(results, [cell for _, cell, _ in peaks]):
+    for who in measured_in(results, [cell for _, cell, _ in peaks], _CAST):
         medians = [results.median(cell, who, column) for _, cell, column in peaks]
         rows.append([who, *(None if kb is None else kb / 1024 for kb in medians)])
     return [Table(["allocator", *(title for title, _, _ in peaks)], rows, "Peak memory in MB")] if rows else []
@@ -124,12 +130,15 @@ _TABLE_2 = PaperFigure(
 # ---- Simulations. ---------------------------------------------------------------------------------------------------
 
 
+_SIMULATED = f"HMalloc is {PRELOADED}, preloaded under the engine; {_NOT_HERE}"
+
+
 def _model(label: str, model: str, parameter: str, axis: str, title: str, claim: str, *more: Clause) -> PaperFigure:
     of = cells(model, lambda cell: parameter in cell.point)
-    ahead = faster(HMALLOC, GLIBC, _all_cpus(of), 0.08, at=lambda cell: f"at {parameter}={cell.point[parameter]}")
+    ahead = faster(PRELOADED, GLIBC, all_cpus(of), 0.08, at=lambda cell: f"at {parameter}={cell.point[parameter]}")
+    absent = f"This campaign has no cells of {model}: the profiles paper, classics and full have them."
     return PaperFigure(PAPER, label, title, claim, _for_each_number_of_threads(of, parameter, axis),
-                       where_measured(of, judged(ahead, *more, note=_NOTE),
-                                      f"This campaign has no cells of {model}: the profiles paper and full have them."),
+                       where_measured(of, judged(ahead, *more, note=_SIMULATED), absent),
                        "Judged with as many threads as there are CPUs; about 10 % is taken as at least 8 %. Floor is a "
                        "free list inside the engine: no allocator can be much faster.")
 
@@ -139,13 +148,8 @@ def _for_each_number_of_threads(of: Cells, parameter: str, axis: str) -> Draw:
         counts = sorted({cell.threads for cell in of(results)})
         return [chart for count in counts for chart in lines(
             lambda results: [cell for cell in of(results) if cell.threads == count], "ns per event", parameter, axis,
-            title=f"{count} thread{'s' if count > 1 else ''}")(results)]
+            cast=beside("hmalloc-explicit", "floor"), title=f"{count} thread{'s' if count > 1 else ''}")(results)]
     return draw
-
-
-def _all_cpus(of: Cells) -> Cells:
-    """Of the cells that the machine has CPUs for, those with the most threads."""
-    return most_threads(lambda results: runnable(results, of(results)))
 
 
 def _unmoved_by_remote_events(within: float) -> Clause:
@@ -153,7 +157,7 @@ def _unmoved_by_remote_events(within: float) -> Clause:
         among = sorted(among, key=lambda cell: cell.point["remote"])
         return [Pair("from the least to the most remote events", among[-1], among[0], 1 / (1 + within), 1 + within)
                 ] if len(among) > 1 else []
-    return related(HMALLOC, _all_cpus(cells("phold", lambda cell: "remote" in cell.point)), ends, "change in the time",
+    return related(PRELOADED, all_cpus(cells("phold", lambda cell: "remote" in cell.point)), ends, "change in the time",
                    f"at most {percent(within)}")
 
 

@@ -1,4 +1,4 @@
-"""How a claim is judged.  A claim has clauses; a clause is a list of ratios with a range that each has to lie in.
+"""How a claim is judged.  A claim has clauses; a clause is a list of numbers with a range that each has to lie in.
 
   a ratio holds      when its whole 95 % interval lies in the range
   a ratio fails      when its whole interval lies outside
@@ -9,14 +9,21 @@ the machine has CPUs and no more: beyond that the scheduler is measured.
 """
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import numpy as np
 
 from ...bench.catalogue import Cell
 from ...bench.results import Results
-from ...bench.statistics import SAME, TOO_FEW, Ratio, paired_ratio, ratio
+from ...bench.statistics import FEWEST, TOO_FEW, Ratio, interval
 from ..figure import CONFIRMED, NOT_CONFIRMED, UNTOLD, Verdict
-from .common import Cells, Who, chosen, cpus
+from .common import Cells, cpus, percent
+
+
+def ratio_text(value: float) -> str:
+    return f"{value:.2f}"
 
 
 @dataclass(frozen=True)
@@ -25,6 +32,7 @@ class Check:
     ratio: Ratio | None
     least: float = 0.0
     most: float = math.inf
+    show: Callable[[float], str] = ratio_text
 
     @property
     def too_few(self) -> bool:
@@ -42,18 +50,20 @@ class Check:
         if self.ratio is None:
             return f"nothing measured {self.at}"
         if self.too_few:
-            return f"{self.ratio.median:.2f} {self.at}"
-        return f"{self.ratio.median:.2f} ({self.ratio.low:.2f}\N{EN DASH}{self.ratio.high:.2f}) {self.at}"
+            return f"{self.show(self.ratio.median)} {self.at}"
+        interval_text = f"{self.show(self.ratio.low)}\N{EN DASH}{self.show(self.ratio.high)}"
+        return f"{self.show(self.ratio.median)} ({interval_text}) {self.at}"
 
 
 @dataclass(frozen=True)
-class Share:
-    """A share that has no pairs and so no interval: the spread of a few runs."""
+class Amount:
+    """A number that has no interval: the spread of a few runs, the largest of counts."""
 
     at: str
     value: float | None
     least: float = 0.0
     most: float = math.inf
+    show: Callable[[float], str] = percent
 
     @property
     def too_few(self) -> bool:
@@ -64,7 +74,7 @@ class Share:
         return None if self.value is None else self.least <= self.value <= self.most
 
     def __str__(self) -> str:
-        return f"unknown {self.at}" if self.value is None else f"{percent(self.value)} {self.at}"
+        return f"unknown {self.at}" if self.value is None else f"{self.show(self.value)} {self.at}"
 
 
 @dataclass(frozen=True)
@@ -105,7 +115,7 @@ def on_cpus(fewest: int, clause: Clause) -> Clause:
         None, f"The claim takes {fewest} CPUs, this machine has {cpus(results)}.")
 
 
-def weighed(what: str, checks: Sequence["Check | Share"], asked: str, in_most: bool = False) -> Finding:
+def weighed(what: str, checks: Sequence[Check | Amount], asked: str, in_most: bool = False) -> Finding:
     """in_most: more than half of the checks decide; otherwise all have to hold and one may fail the clause."""
     holds = [check.holds for check in checks]
     if in_most:
@@ -116,102 +126,16 @@ def weighed(what: str, checks: Sequence["Check | Share"], asked: str, in_most: b
     return Finding(answer, f"{what}: {', '.join(map(str, checks))} (asked: {asked}{few}).")
 
 
-# ---- Who against whom in the same cells. ----------------------------------------------------------------------------
+def level(values: dict[int, float]) -> Ratio | None:
+    """The median of the rounds with its interval, of numbers that are compared with nobody's."""
+    found = list(values.values())
+    if not found:
+        return None
+    low, high = interval([found], np.median) if len(found) >= FEWEST else (min(found), max(found))
+    return Ratio(statistics.median(found), low, high, len(found))
 
 
-def compared(who: Who, whom: Who, of: Cells, least: float = 0.0, most: float = math.inf, metric: str | None = None,
-             what: str = "Time", at: Callable[[Cell], str] | None = None, in_most: bool = False,
-             crowded: bool = False) -> Clause:
-    """The ratio of who's to whom's metric in each of these cells.  crowded: also with more threads than CPUs."""
-    def clause(results: Results) -> Finding:
-        mine, theirs = chosen(results, who), chosen(results, whom)
-        among = of(results) if crowded else runnable(results, of(results))
-        if gap := missing(results, of(results), among, mine, theirs):
-            return Finding(None, gap)
-        checks = [Check((at or with_threads)(cell), ratio(results, cell, mine, theirs, metric), least, most)
-                  for cell in among]
-        found = weighed(f"{what} of {mine} over {theirs}'s", checks, span(least, most, in_most), in_most)
-        if len(among) == len(of(results)):
-            return found
-        return replace(found, limit=f"More threads than the {cpus(results)} CPUs are not judged.")
-    return clause
-
-
-def faster(who: Who, whom: Who, of: Cells, by: float = 0.0, **more) -> Clause:
-    """by: 0.15 for an improvement of 15 %, as the papers count it: the other's time is 1.15 times as long."""
-    return compared(who, whom, of, most=min(1 / (1 + by), 1 - SAME), **more)
-
-
-def slower(who: Who, whom: Who, of: Cells, by: float = 0.0, **more) -> Clause:
-    return compared(who, whom, of, least=1 + max(by, SAME), **more)
-
-
-def alike(who: Who, whom: Who, of: Cells, within: float, **more) -> Clause:
-    return compared(who, whom, of, least=1 / (1 + within), most=1 + within, **more)
-
-
-# ---- One allocator in different cells. ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Pair:
-    """The ratio of the metric in one cell to that in another, and where it has to lie."""
-
-    at: str
-    cell: Cell
-    base: Cell
-    least: float = 0.0
-    most: float = math.inf
-
-
-def related(who: Who, of: Cells, pairs: Callable[[Results, list[Cell]], list[Pair]], what: str, asked: str,
-            metric: str | None = None, crowded: bool = False) -> Clause:
-    """crowded: also with more threads than CPUs."""
-    def clause(results: Results) -> Finding:
-        name = chosen(results, who)
-        among = pairs(results, of(results) if crowded else runnable(results, of(results)))
-        if gap := missing(results, of(results), among, name):
-            return Finding(None, gap)
-        checks = [Check(pair.at, paired_ratio(results.values(pair.cell, name, metric),
-                                              results.values(pair.base, name, metric)), pair.least, pair.most)
-                  for pair in among]
-        return weighed(f"{name}, {what}", checks, asked)
-    return clause
-
-
-def linear(who: Who, of: Cells, up_to: int, share: float = 0.7) -> Clause:
-    """The speed-up with t threads is at least this share of t, to the paper's number of processors."""
-    def pairs(_: Results, among: list[Cell]) -> list[Pair]:
-        alone = [cell for cell in among if cell.threads == 1]
-        return [Pair(with_threads(cell), cell, alone[0], most=1 / (share * cell.threads))
-                for cell in among if alone and cell.threads > 1]
-
-    scales = related(who, of, pairs, "time against one thread", f"at least {percent(share)} of linear speed-up")
-
-    def clause(results: Results) -> Finding:
-        found = scales(results)
-        if found.holds and cpus(results) < up_to:
-            return Finding(None, found.text, f"The claim goes to {up_to} CPUs, this machine has {cpus(results)}.")
-        return found
-    return clause
-
-
-def stops_scaling(who: Who, of: Cells, after: int, gain: float = 0.1) -> Clause:
-    """The most threads are not faster than so many would be, but for that gain, although there are CPUs for them."""
-    def pairs(_: Results, among: list[Cell]) -> list[Pair]:
-        few = [cell for cell in among if cell.threads <= after]
-        many = [cell for cell in among if cell.threads > after]
-        return [Pair(f"from {few[-1].threads} to {many[-1].threads} threads", many[-1], few[-1],
-                     least=few[-1].threads / after / (1 + gain))] if few and many else []
-    return on_cpus(after + 1, related(who, of, pairs, "change in the time",
-                                      f"at most {percent(gain)} faster than linear up to {after} threads"))
-
-
-def runnable(results: Results, among: list[Cell]) -> list[Cell]:
-    return [cell for cell in among if cell.threads <= cpus(results)]
-
-
-def missing(results: Results, wanted: list[Cell], usable: list[Cell], *names: str) -> str | None:
+def missing(results: Results, wanted: list[Cell], usable: Sequence, *names: str) -> str | None:
     """Why nothing can be compared, where nothing can."""
     for name in names:
         if name not in results.allocators:
@@ -223,15 +147,8 @@ def missing(results: Results, wanted: list[Cell], usable: list[Cell], *names: st
     return None
 
 
-def with_threads(cell: Cell) -> str:
-    return "with 1 thread" if cell.threads == 1 else f"with {cell.threads} threads"
-
-
-def span(least: float = 0.0, most: float = math.inf, in_most: bool = False) -> str:
-    words = (f"at most {most:.2f}" if least == 0 else f"at least {least:.2f}" if most == math.inf
-             else f"{least:.2f} to {most:.2f}")
+def span(least: float = 0.0, most: float = math.inf, in_most: bool = False,
+         show: Callable[[float], str] = ratio_text) -> str:
+    words = (f"at most {show(most)}" if least == 0 else f"at least {show(least)}" if most == math.inf
+             else f"{show(least)} to {show(most)}")
     return words + (", in most" if in_most else "")
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.0f} %"

@@ -5,8 +5,9 @@ import statistics
 from ...bench.results import Results
 from ...bench.statistics import paired_ratio
 from ..figure import Chart, Point, Series
-from .common import GLIBC, Cells, Draw, cells, joined, measured_in
-from .judging import Check, Clause, Finding, missing, runnable, span, weighed, with_threads
+from .classics import LINUX_CAST
+from .common import GLIBC, Cells, Draw, cells, joined, measured_in, runnable, with_threads
+from .judging import Check, Clause, Finding, missing, span, weighed
 
 
 def objects(threads: int, aligned: int) -> Cells:
@@ -23,7 +24,7 @@ def size_chart(threads: int) -> Draw:
     """Each allocator with objects as they come, and glibc's aligned ones for comparison."""
     def draw(results: Results) -> list[Chart]:
         normal = objects(threads, 0)
-        found = [Series(who, _medians(curves)) for who in measured_in(results, normal(results))
+        found = [Series(who, _medians(curves)) for who in measured_in(results, normal(results), LINUX_CAST)
                  if (curves := _curves(results, normal, who))]
         aligned = _curves(results, objects(threads, 1), GLIBC)
         ideal = [Series("aligned to lines", _medians(aligned), dashed=True)] if aligned else []

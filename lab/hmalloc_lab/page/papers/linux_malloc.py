@@ -7,16 +7,17 @@ CPUs; Solaris, whose heap had one lock, takes an allocator of that kind.
 from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ..figure import PaperFigure
-from .common import GLIBC, Cells, lines
+from .classics import LINUX_CAST, ONE_LOCK
+from .common import GLIBC, Cells
 from .judging import Clause, judged, on_cpus
 from .linux_false_sharing import penalty, size_chart
 from .linux_successors import fault_chart, fault_spread, grows_as_predicted, less_spread, successors
 from .linux_workers import (SECONDS, expected_time, far_above_expected, flat_to_the_cpus, jump_beyond_the_cpus,
                             not_above_expected, proportional, run_table, sporadic_slow_runs, threads_over_processes,
                             two_workers_table, workers)
+from .pictures import lines
 
 PAPER = "Linux malloc (2000)"
-ONE_LOCK = "one_lock"
 
 _DUAL = "This machine, two of its CPUs in use, stands for the paper's dual Pentium Pro; glibc today for glibc 2.0."
 _QUAD = "This machine stands for the paper's four Xeons; glibc today for glibc 2.1."
@@ -46,23 +47,23 @@ _WORKERS = [
     PaperFigure(PAPER, "Fig. 1", "Time over the number of threads, two CPUs",
                 "Section 5.1: with requests of 8192 B and up to five threads on n = 2 CPUs, the time grows with the "
                 "slope m/n, m = 23 s being one thread's time: contention is acceptable.",
-                lines(workers(8192), "seconds of a worker", metric=SECONDS, ideal=expected_time),
+                lines(workers(8192), "seconds of a worker", metric=SECONDS, ideal=expected_time, cast=LINUX_CAST),
                 judged(not_above_expected(GLIBC, workers(8192), 0.2), note=_DUAL),
                 "Confirmed up to 20 % above the expected line."),
     PaperFigure(PAPER, "Fig. 2", "Time with many threads, two CPUs",
                 "Section 5.1: with requests of 4100 B and far more threads than CPUs, the time grows fairly linearly "
                 "with the threads.",
-                lines(workers(4100), "seconds of a worker", metric=SECONDS),
+                lines(workers(4100), "seconds of a worker", metric=SECONDS, cast=LINUX_CAST),
                 judged(proportional(GLIBC, workers(4100), 0.25), note=_DUAL), "Fairly linear is taken as within 25 %."),
     PaperFigure(PAPER, "Fig. 3", "Time over the number of threads, Solaris",
                 "Section 5.1: on Solaris five threads with requests of 8192 B take twenty times as long as one (6 s) "
                 "on two CPUs, far above the expected slope of 6/2 s.",
-                lines(workers(8192), "seconds of a worker", metric=SECONDS, ideal=expected_time),
+                lines(workers(8192), "seconds of a worker", metric=SECONDS, ideal=expected_time, cast=LINUX_CAST),
                 judged(far_above_expected(ONE_LOCK, workers(8192), 2), note=_SOLARIS), "Far above is taken as twice."),
     PaperFigure(PAPER, "Fig. 4", "Time over the number of threads, four CPUs",
                 "Section 5.1: on four CPUs the time jumps twice, from one thread (10.4 s) to several (about 12.6 s) "
                 "and where there are more threads than CPUs; scalability is very good.",
-                lines(workers(8192), "seconds of a worker", metric=SECONDS, ideal=expected_time),
+                lines(workers(8192), "seconds of a worker", metric=SECONDS, ideal=expected_time, cast=LINUX_CAST),
                 judged(on_cpus(4, flat_to_the_cpus(GLIBC, workers(8192), 1.25)),
                        on_cpus(4, jump_beyond_the_cpus(GLIBC, workers(8192), 1.1)), note=_QUAD),
                 "Very good is taken as at most 25 % above one thread, a jump as at least 10 %."),

@@ -7,8 +7,10 @@ from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ...bench.statistics import FEWEST
 from ..figure import Chart, Point, Series
-from .common import Cells, Draw, cells, measured_in
-from .judging import Clause, Finding, Pair, Share, missing, percent, related, weighed, with_threads
+from .classics import LINUX_CAST
+from .clauses import Pair, related
+from .common import Cells, Draw, cells, measured_in, percent, with_threads
+from .judging import Amount, Clause, Finding, missing, weighed
 
 FAULTS = "faults_since_start"
 
@@ -32,7 +34,7 @@ def fault_chart(of: Cells) -> Draw:
     def draw(results: Results) -> list[Chart]:
         among = of(results)
         found = []
-        for who in measured_in(results, among):
+        for who in measured_in(results, among, LINUX_CAST):
             each = [(_rounds(cell), list(values.values())) for cell in among
                     if (values := results.values(cell, who, FAULTS))]
             points = [Point(x, statistics.mean(faults), min(faults), max(faults)) for x, faults in each]
@@ -65,7 +67,7 @@ def fault_spread(who: str, of: Cells, least: float = 0.0, most: float = math.inf
     def clause(results: Results) -> Finding:
         if gap := missing(results, among := of(results), among, who):
             return Finding(None, gap)
-        shares = [Share(f"with {_rounds(cell)} round{'s' * (_rounds(cell) > 1)}", spread, least, most)
+        shares = [Amount(f"with {_rounds(cell)} round{'s' * (_rounds(cell) > 1)}", spread, least, most)
                   for cell, spread in _spreads(results, who, among)]
         asked = f"at least {percent(least)}" if least else f"at most {percent(most)}"
         return weighed(f"{who}, spread of the page faults over the runs", shares, asked)

@@ -7,8 +7,10 @@ from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ...bench.statistics import paired_ratio
 from ..figure import Point, Series, Table
-from .common import GLIBC, Cells, Draw, cells, cpus, joined, measured_in
-from .judging import Clause, Finding, Pair, missing, percent, related, runnable, span, with_threads
+from .classics import LINUX_CAST
+from .clauses import Pair, related
+from .common import GLIBC, Cells, Draw, cells, cpus, joined, measured_in, percent, runnable, with_threads
+from .judging import Clause, Finding, missing, span
 
 SECONDS = "worker_s_mean"
 
@@ -37,7 +39,7 @@ def two_workers_table(results: Results) -> list[Table]:
     if len(by_mode) < 2:
         return []
     rows = []
-    for who in measured_in(results, list(by_mode.values())):
+    for who in measured_in(results, list(by_mode.values()), LINUX_CAST):
         mine = {mode: results.values(cell, who, SECONDS) for mode, cell in by_mode.items()}
         if all(mine.values()):
             both = paired_ratio(mine["threads"], mine["processes"])
@@ -111,7 +113,7 @@ def run_table(of: Cells) -> Draw:
     """Each round's time."""
     def draw(results: Results) -> list[Table]:
         for cell in of(results):
-            names = measured_in(results, [cell])
+            names = measured_in(results, [cell], LINUX_CAST)
             times = {who: results.values(cell, who, SECONDS) for who in names}
             rounds = sorted({number for values in times.values() for number in values})
             return [Table(["run", *names], [[number, *(times[who].get(number) for who in names)] for number in rounds],
