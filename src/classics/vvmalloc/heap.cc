@@ -6,7 +6,7 @@
 namespace hm::vvmalloc {
 namespace {
 
-constexpr size_t kSegment = 64 * kMiB;  // of address space; pages cost memory when they are touched
+constexpr size_t kSegment = 32 * kMiB;  // of address space; pages cost memory when they are touched
 
 }  // namespace
 

@@ -51,14 +51,28 @@ ThreadList* ThreadLists::attach() noexcept {
   return list;
 }
 
-void ThreadLists::thread_ends(void* argument) noexcept {
-  auto* list = static_cast<ThreadList*>(argument);
+void ThreadLists::leave(ThreadList* list) noexcept {
+  LockGuard guard(lock_);
+  list->orphan = true;
+  list->next_orphan = orphans_;
+  orphans_ = list;
+}
+
+void ThreadLists::thread_ends(void* list) noexcept {
   my_list = nullptr;
   ended = true;
-  LockGuard guard(thread_lists.lock_);
-  list->orphan = true;
-  list->next_orphan = thread_lists.orphans_;
-  thread_lists.orphans_ = list;
+  thread_lists.leave(static_cast<ThreadList*>(list));
+}
+
+ThreadList* ThreadLists::borrow(bool* locked) noexcept {
+  if (ThreadList* list = inherit()) return list;
+  *locked = late_lock_.lock();
+  return &late_;
+}
+
+void ThreadLists::give_back(ThreadList* list, bool locked) noexcept {
+  if (list != &late_) leave(list);
+  if (locked) late_lock_.unlock();
 }
 
 void ThreadLists::before_fork() noexcept {

@@ -1,8 +1,8 @@
 // Whose list is which.  A thread gets a list with its first call: one that an ended thread has left, or a new one.  When
 // a thread ends, its list, free blocks and arenas and all, waits for the next thread (the report is silent on that).
 //
-// A destructor of thread-specific data may allocate after that.  Such a thread, and one for which there is no list, use
-// the late list, which is behind a lock.
+// A destructor of thread-specific data may allocate after that.  Such a thread borrows a list that waits, most often the
+// one it had, for one operation; and if none waits, the late list, which is behind a lock.
 #pragma once
 #include "base/fork_locks.h"
 #include "base/thread_exit.h"
@@ -18,10 +18,11 @@ class ThreadLists {
   ThreadLists(const ThreadLists&) = delete;
   ThreadLists& operator=(const ThreadLists&) = delete;
 
-  // For a thread that has none.  Null: it gets none.
+  // For a thread that has none.  Null: its end has begun, or there is no memory for a list.
   ThreadList* attach() noexcept;
-  ThreadList& late() noexcept { return late_; }
-  Lock& late_lock() noexcept { return late_lock_; }
+  // For one operation.  locked: it is the late list, and its lock is to be given back too.
+  ThreadList* borrow(bool* locked) noexcept;
+  void give_back(ThreadList* list, bool locked) noexcept;
 
   // Calls visit(list) for every list there is.
   template <class Visit>
@@ -37,6 +38,7 @@ class ThreadLists {
  private:
   static void thread_ends(void* list) noexcept;
   ThreadList* inherit() noexcept;
+  void leave(ThreadList* list) noexcept;
   ThreadList* make() noexcept;
   void mark_lost() noexcept;
 
@@ -61,11 +63,11 @@ class [[nodiscard]] MyList {
  public:
   MyList() noexcept : list_(my_list) {
     if (HM_LIKELY(list_ != nullptr) || (list_ = thread_lists.attach()) != nullptr) return;
-    locked_ = thread_lists.late_lock().lock();
-    list_ = &thread_lists.late();
+    list_ = thread_lists.borrow(&locked_);
+    borrowed_ = true;
   }
   ~MyList() {
-    if (HM_UNLIKELY(locked_)) thread_lists.late_lock().unlock();
+    if (HM_UNLIKELY(borrowed_)) thread_lists.give_back(list_, locked_);
   }
   MyList(const MyList&) = delete;
   MyList& operator=(const MyList&) = delete;
@@ -73,7 +75,7 @@ class [[nodiscard]] MyList {
 
  private:
   ThreadList* list_;
-  bool locked_ = false;
+  bool borrowed_ = false, locked_ = false;
 };
 
 }  // namespace hm::vvmalloc
