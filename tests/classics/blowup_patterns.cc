@@ -94,10 +94,11 @@ void hand_over_to_two(size_t, Crew& crew, Live& live, Live&) {
   live.forget_places();
 }
 
-// Hoard, section 6: thread i allocates, thread i + 1 frees, then it is the next one's turn.
+// Hoard, section 6: of P threads thread i allocates, thread i + 1 frees, then it is the next one's turn.
+template <size_t kTurns>
 void round_robin(size_t round, Crew& crew, Live& live, Live&) {
-  crew.on(round, [&] { fill(live, 200); });
-  crew.on(round + 1, [&] { live.free_all(); });
+  crew.on(round % kTurns, [&] { fill(live, 200); });
+  crew.on((round + 1) % kTurns, [&] { live.free_all(); });
 }
 
 // Every round another size, and another thread, which frees what it allocates.
@@ -134,7 +135,8 @@ void random_lifetimes(size_t round, Crew& crew, Live& live, Live&) {
 const std::vector<Pattern> kPatterns = {
     {"hand-over", "one allocates, another frees", hand_over},
     {"hand-over-to-two", "one allocates, two free every other block each", hand_over_to_two},
-    {"round-robin", "thread i allocates, thread i + 1 frees, in turn", round_robin},
+    {"round-robin-4", "of 4 threads thread i allocates, thread i + 1 frees, in turn", round_robin<4>},
+    {"round-robin-16", "the same with 16 threads", round_robin<16>},
     {"phases", "each round another size, now and then another thread", phases},
     {"pins", "one block of each round stays", pins},
     {"random", "random lifetimes, threads in turn", random_lifetimes},

@@ -11,7 +11,7 @@
 
 namespace blowup {
 
-inline constexpr size_t kThreads = 8;
+inline constexpr size_t kThreads = 16;
 inline constexpr size_t kLive = size_t{2} << 20;
 inline constexpr size_t kRounds = 64;
 
