@@ -1,22 +1,22 @@
 // A heap: a processor's own (1 to 2P), or the global one (0), which every thread may take from and give to (section 3).
 //
-// For each size class it has the superblocks that it owns, in fullness groups, and the two usage statistics of the
-// paper.  These are in blocks of the class here: a superblock, S bytes in the paper, is n of them.  So one that is full
-// is in use to the last byte, whatever its header and the blocks' size leave over.
+// It has the superblocks that it owns, by size class and fullness, and the two usage statistics of the paper, in bytes:
 //
-//   u   blocks in use
-//   a   blocks that the superblocks hold
+//   u   in use
+//   a   held in superblocks.  Of each, that is what its blocks come to.  The paper says S; but what header and remainder
+//       leave of S nobody can use, and a heap of full superblocks might count as too empty.
 //
 // Invariants, whenever nobody holds the heap's lock:
 //
 //   1.  A superblock is in one list, that of its class and fullness, of the heap that is its owner.
-//   2.  u and a are the sums over the superblocks of the class.
-//   3.  Of a processor's heap, for each class: u >= a - K*n, or u >= (1 - f)*a.
+//   2.  u and a are the sums over the superblocks.
+//   3.  After a free, if it is a processor's heap: u >= a - K*S, or u >= (1 - f)*a.  Until the next free, malloc may add
+//       to a, for each size class, one superblock that is not full.
 //   4.  The global heap holds no superblock that is at most f empty.
 //
 // Section 3.1 prints an "and" between the halves of 3, but what it says before that is a rule that moves superblocks
 // when both are false, as Fig. 2 does in line 9.  Such a rule keeps one of them true.  (The first block of a heap would
-// break the "and": u is 1 then, and a is n.)  Why it holds for each class: README.md.
+// break the "and".)
 #pragma once
 #include <array>
 
@@ -35,44 +35,40 @@ class Heap {
 
   // free, for the holder of the lock.
   void put_block(Superblock& s, void* block) noexcept;
-  bool crosses_emptiness_threshold(size_t size_class) const noexcept;
+  bool crosses_emptiness_threshold() const noexcept { return is_too_empty(0); }  // the contrary of invariant 3
 
-  // Transfers, for the holder of the lock.
-  Superblock* emptiest(size_t size_class) noexcept;  // one that is more than f empty, from the emptiest group; or null
-  Superblock* completely_empty() noexcept;           // of any class; or null
+  // Transfers, for the holder of the lock.  Null: there is none.
+  Superblock* emptiest(size_t size_class) noexcept;  // one that is more than f empty, from the emptiest group
+  Superblock* emptiest() noexcept;                   // the same, of any class
+  Superblock* completely_empty() noexcept;           // of any class
   void insert(Superblock& s) noexcept;
   void remove(Superblock& s) noexcept;
 
-  size_t u(size_t size_class) const noexcept { return bins_[size_class].u; }
-  size_t a(size_t size_class) const noexcept { return bins_[size_class].a; }
-  size_t bytes_in_use() const noexcept;  // u of all classes
-
-  bool is_not_too_empty(size_t size_class) const noexcept;  // invariant 3
+  size_t u() const noexcept { return u_; }
+  size_t a() const noexcept { return a_; }
+  bool is_too_empty_for_malloc() const noexcept { return is_too_empty(classes.count() * options.superblock); }
   bool is_valid(bool global) const noexcept;
 
   // function(superblock), for each.
   template <class Function>
   void for_each(Function function) noexcept {
-    for (size_t c = 0; c < classes.count(); ++c)
-      for (SuperblockList& group : bins_[c].groups)
-        for (Superblock* s = group.front(); s != nullptr; s = SuperblockList::after(s)) function(*s);
+    for (auto& group : groups_)
+      for (size_t c = 0; c < classes.count(); ++c)
+        for (Superblock* s = group[c].front(); s != nullptr; s = SuperblockList::after(s)) function(*s);
   }
 
   // Counted by malloc.
   uint64_t objects = 0;                        // allocated
   uint64_t objects_from_used_superblocks = 0;  // Table 3
-  size_t last_sample = 0;                      // bytes_in_use() then; of the global heap's lock: see heaps.h
+  size_t last_sample = 0;                      // u then; of the global heap's lock: see heaps.h
 
  private:
-  struct Bin {
-    size_t u = 0, a = 0;
-    std::array<SuperblockList, kGroups> groups{};
-  };
-  bool is_valid(size_t size_class, bool global) const noexcept;
+  bool is_too_empty(size_t allowance) const noexcept;
   void link(Superblock& s) noexcept;
-  void unlink(Superblock& s) noexcept { bins_[s.size_class()].groups[s.group()].remove(s); }
+  void unlink(Superblock& s) noexcept { groups_[s.group()][s.size_class()].remove(s); }
 
-  std::array<Bin, kClassesMost> bins_{};
+  size_t u_ = 0, a_ = 0;
+  std::array<std::array<SuperblockList, kClassesMost>, kGroups> groups_{};
 };
 
 // The lock of a superblock's owner.  Before it is held, the superblock may move to another heap.

@@ -66,25 +66,25 @@ Superblock* Heaps::acquire(Heap& heap, size_t size_class) noexcept {
   return s;
 }
 
-// Fig. 2 transfers one superblock.  That is enough, but for a remainder of less than a block where f*n is no whole
-// number; then it takes another one.  There is one: not all can be more than 1 - f full if the heap is not.
-void Heaps::transfer_to_global(Heap& heap, size_t size_class) noexcept {
+// Fig. 2 transfers one superblock.  With one size class that is enough, almost.  With several, malloc may have brought a
+// superblock for each since the last free, so it takes as many as it takes.  There always is one that is more than f
+// empty: if all were at least 1 - f full, the heap would be.
+void Heaps::transfer_to_global(Heap& heap) noexcept {
   LockGuard guard(global().lock);
   do {
-    Superblock* s = heap.emptiest(size_class);
+    Superblock* s = heap.emptiest();
     heap.remove(*s);
     s->left(&heap);
     global().insert(*s);
     ++traffic.to_global;
-  } while (heap.crosses_emptiness_threshold(size_class));
+  } while (heap.crosses_emptiness_threshold());
   sample(heap);
 }
 
 void Heaps::sample(Heap& heap) noexcept {
   for (Heap* each : {&heap, &global()}) {
-    size_t now = each->bytes_in_use();
-    traffic.in_use += now - each->last_sample;
-    each->last_sample = now;
+    traffic.in_use += each->u() - each->last_sample;
+    each->last_sample = each->u();
   }
   note_peaks();
 }

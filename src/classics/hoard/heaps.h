@@ -38,7 +38,7 @@ class Heaps {
   // on.  Null: no memory.
   Superblock* acquire(Heap& heap, size_t size_class) noexcept;
   // For a heap whose lock the caller holds and that has crossed the emptiness threshold.
-  void transfer_to_global(Heap& heap, size_t size_class) noexcept;
+  void transfer_to_global(Heap& heap) noexcept;
 
   void count_large_object() noexcept;
   // For the holder of the locks of both: a heap, and the global heap.

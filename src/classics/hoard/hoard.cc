@@ -13,9 +13,8 @@ inline constexpr bool kChecks = false;
 #endif
 
 // function: the entry point, for the message.
-void check(const Heap& heap, const Superblock& s, const char* function, const void* block) noexcept {
-  if (kChecks && &heap != &heaps.global() && !heap.is_not_too_empty(s.size_class()))
-    misuse(function, block, "the heap is too empty: invariant 3");
+void check(bool invariant_3, const char* function, const void* block) noexcept {
+  if (kChecks && !invariant_3) misuse(function, block, "the heap is too empty now");
 }
 
 void* allocate_large(size_t size, size_t alignment) noexcept {
@@ -34,7 +33,7 @@ void* allocate_small(Heap& heap, size_t size_class) noexcept {
   void* block = heap.take_block(*s);                    // 15, 16, 18
   ++heap.objects;
   heap.objects_from_used_superblocks += s->is_used();
-  check(heap, *s, "malloc", block);
+  check(!heap.is_too_empty_for_malloc(), "malloc", block);
   return block;                                         // 17
 }
 
@@ -72,10 +71,9 @@ void deallocate(void* block, const char* function) noexcept {
   if (!s.may_be_live(block)) misuse(function, block, "no live block: freed already, or never allocated");
   heap.put_block(s, block);                                                 //  5, 6, 7
   if (&heap == &heaps.global()) return;                                     //  8
-  size_t size_class = s.size_class();
-  if (heap.crosses_emptiness_threshold(size_class))                         //  9
-    heaps.transfer_to_global(heap, size_class);                             // 10, 11, 12
-  check(heap, s, function, block);
+  if (heap.crosses_emptiness_threshold())                                   //  9
+    heaps.transfer_to_global(heap);                                         // 10, 11, 12
+  check(!heap.crosses_emptiness_threshold(), function, block);
 }                                                                           // 13
 
 size_t usable_size(const void* block, const char* function) noexcept {
