@@ -185,10 +185,10 @@ need_pdes() { # [ranks]
   alone build "${1:-pdes}"
 }
 
-# The tests need GoogleTest, and a browser for the report.
+# The tests need GoogleTest, Spin for the models, and a browser for the report.
 need_tests() {
   # shellcheck disable=SC2086
-  install_missing libgtest-dev $trace_packages $pdes_packages $ranks_packages
+  install_missing libgtest-dev spin $trace_packages $pdes_packages $ranks_packages
   alone build everything
 }
 

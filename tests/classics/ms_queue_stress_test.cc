@@ -162,7 +162,7 @@ TEST(MsQueueStress, GoesOnInTheChildOfAFork) {
       while (!stop.load())
         if (void* got = queue.dequeue(&bytes)) queue.enqueue(got, bytes);  // there are nodes enough
     });
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 100; ++round) {
     pid_t pid = fork();
     ASSERT_GE(pid, 0);
     if (pid == 0) _exit(child(queue, kTokens));
