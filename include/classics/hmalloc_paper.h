@@ -1,8 +1,8 @@
 /* hmalloc_paper: HMalloc as its paper describes it, for comparison.  For programs of your own, hmalloc/hmalloc.h.
  *
- * Linked or preloaded, libhmalloc_paper replaces malloc and its family, all of it on the shared side.  This header adds
- * the paper's two sides, with which a program says what it knows: a block is local (only this thread frees it) or shared
- * (others may).
+ * Linked or preloaded, libhmalloc_paper replaces malloc and its family, all of it on the shared side.  This header
+ * adds the paper's two sides, with which a program says what it knows: a block is local (only this thread frees it) or
+ * shared (others may).
  *
  * Units     sizes are bytes.
  * Alignment every block is aligned to 16 bytes.
@@ -15,7 +15,7 @@
  *           inherits its heap; nobody may free them before.
  * Threads   every function may be called from any thread at any time; none is async-signal-safe.
  * Errors    allocation returns NULL and sets errno to ENOMEM.  Freeing NULL does nothing, and freeing never changes
- *           errno.  A pointer that is no block of the right side ends the program: one line on descriptor 2, then abort.
+ *           errno.  A pointer that is no block of the right side ends the program: a line on descriptor 2, then abort.
  *           A second free is found only where the paper's own words show it: where a local superblock holds no block
  *           there any more, or where a shared block's flag says free.  Otherwise it goes unseen and does harm.
  * Source    "An efficient multi-threaded memory allocator for PDES applications" (HMalloc), sections 3.1 to 3.3.

@@ -71,6 +71,7 @@ void write_counters(Text& text) noexcept {
                              &heap.local.superblocks_4m,   &heap.local.lsl_walk_steps};
     for (size_t i = 0; i < 8; ++i) sums[i] += counts[i]->read();
   });
+  LockGuard guard(registry.lock);
   text << ",\"heaps\":" << uint64_t{registry.heaps} << ",\"inherited\":" << registry.inherited
        << ",\"superblocks_64k\":" << sums[0] << ",\"superblocks_4m\":" << sums[1] << ",\"ssl_walks\":" << sums[2]
        << ",\"ssl_walk_steps\":" << sums[3] << ",\"ssl_walk_hits\":" << sums[4]
@@ -81,7 +82,7 @@ void write_counters(Text& text) noexcept {
 bool is_valid() noexcept {
   bool valid = true;
   for_each_heap([&valid](Heap& heap) { valid = valid && heap.is_valid(); });
-  return valid;
+  return valid && large_blocks.is_valid();
 }
 
 void start() noexcept {}

@@ -1,4 +1,4 @@
-// HMalloc as its paper has it: "An efficient multi-threaded memory allocator for PDES applications", sections 3.1 to 3.3.
+// HMalloc as its paper has it: "An efficient multi-threaded memory allocator for PDES applications", section 3.
 //
 //   superblock.h   local and shared superblocks of 64 KB and 4 MB, and the lists of them (Fig. 3 and 4)
 //   flag.h         the flag of a shared block
@@ -23,12 +23,13 @@ size_t usable_size(const void* block, const char* function) noexcept;
 bool comes_zeroed(const void* block) noexcept;
 void* resize(void* block, size_t size) noexcept;
 
-void* allocate_local(size_t size) noexcept;                           // for this thread alone
-void deallocate_local(void* block, const char* function) noexcept;   // by this thread
+void* allocate_local(size_t size) noexcept;  // for this thread alone
+void deallocate_local(void* block, const char* function) noexcept;
 
 Usage usage() noexcept;
 void write_counters(Text& text) noexcept;
-bool is_valid() noexcept;  // every heap, list, header and flag; no block is twice in a cache
+// While no thread is at work: every heap, list, header and flag; no block is twice in a cache.
+bool is_valid() noexcept;
 
 void start() noexcept;
 void before_fork() noexcept;
