@@ -45,8 +45,8 @@ def paper_plan() -> tuple[Cell, ...]:
 
 
 def ideal(cell: Cell, cpus: int) -> dict:
-    """An allocator without contention, waste or false sharing, on a machine of so many CPUs.  What it would have none of
-    is there once, for factors to take it away: all threads but one wait, one object is of a used superblock."""
+    """An allocator without contention, waste or false sharing, on a machine of so many CPUs.  What it would
+    have none of is there, for factors to take it away: all threads but one wait, one object is of a used superblock."""
     threads, rounds = cell.threads, int(cell.point.get("rounds", 1))
     all_wait = {f"counter_{which}_wait_ns": (threads - 1) * 1e9 for which in ("heap", "queue")}
     counted = {"counter_objects": 1000, "counter_objects_from_used_superblocks": 1, "counter_transfers_to_global": 5,
@@ -173,7 +173,8 @@ def AS_PROFILED(cell: Cell, who: str, number: int) -> dict[str, float]:
 
 def REPAIRED(cell: Cell, who: str, number: int) -> dict[str, float]:
     """hmalloc is better in everything."""
-    better = ("ns_per_op", "vm_hwm_kb", "footprint", "kb_per_thread", "end_ratio", "max_allocated", "faults_since_start")
+    better = ("ns_per_op", "vm_hwm_kb", "footprint", "kb_per_thread", "end_ratio", "max_allocated",
+              "faults_since_start")
     return dict.fromkeys(better, 0.5) if who in ("hmalloc", "hmalloc-explicit") else {}
 
 
@@ -271,7 +272,8 @@ def test_every_claim_names_its_place_and_has_the_papers_numbers():
     ("linux-malloc-fig-5", ("14 + 1.1tr + 127.6t",)), ("linux-malloc-fig-6", ("399", "25 to 50 %")),
     ("linux-malloc-fig-7", ("9 to 18 %",)), ("vvmalloc-fig-1", ("74.3", "14,639")),
     ("vvmalloc-fig-2", ("9.1", "1,668")), ("vvmalloc-fig-3", ("7 to 8 times",)), ("vvmalloc-fig-6", ("16 threads",)),
-    ("vvmalloc-profile", ("14.96 %", "93 %", "93.38 %", "89 %", "4 %")), ("hoard-table-3", ("14 processors", "0 objects")), ("vvmalloc-fig-16", ("1.5 times",)),
+    ("vvmalloc-profile", ("14.96 %", "93 %", "93.38 %", "89 %", "4 %")),
+    ("hoard-table-3", ("14 processors", "0 objects")), ("vvmalloc-fig-16", ("1.5 times",)),
     ("vvmalloc-fig-17", ("3 times", "twice")),
     ("ar-malloc-chart-2", ("3 times",)), ("ar-malloc-chart-3", ("8 threads",)),
 ])
@@ -393,8 +395,8 @@ def test_the_classics_are_asked_for_until_they_are_measured():
     for figure, missing in (("hoard-fig-3-d", "hoard"), ("hoard-table-4", "hoard"), ("vvmalloc-fig-7", "vvmalloc-2"),
                             ("linux-malloc-table-2", "one_lock"), ("ar-malloc-chart-2", "ar_malloc"),
                             ("hoard-table-3", "hoard"), ("hoard-table-5", "hoard-f8"), ("vvmalloc-fig-1", "vvmalloc-1"),
-                            ("vvmalloc-profile", "vvmalloc-2"), ("repairs", "hmalloc_paper"), ("hmalloc-fig-11-a", HMALLOC),
-                            ("hmalloc-fig-12", "hmalloc_paper")):
+                            ("vvmalloc-profile", "vvmalloc-2"), ("repairs", "hmalloc_paper"),
+                            ("hmalloc-fig-11-a", HMALLOC), ("hmalloc-fig-12", "hmalloc_paper")):
         verdict = FIGURES[figure].judge(results)
         assert verdict.outcome == UNTOLD and f"{missing} was not measured" in verdict.reason, verdict.reason
 
@@ -407,7 +409,8 @@ def test_simulations_are_left_to_the_longer_profiles():
         assert verdict.outcome == UNTOLD and "paper" in verdict.reason
 
 
-@pytest.mark.parametrize("number, points", [(12, (0, 25, 50, 75, 100)), (13, (20, 50, 100, 200)), (14, (50, 100, 200, 500))])
+@pytest.mark.parametrize("number, points", [
+    (12, (0, 25, 50, 75, 100)), (13, (20, 50, 100, 200)), (14, (50, 100, 200, 500))])
 def test_a_simulation_has_a_picture_for_each_number_of_threads(number, points):
     charts = FIGURES[f"hmalloc-fig-{number}"].draw(campaign())
     assert [chart.title for chart in charts] == ["1 thread", *(f"{count} threads" for count in (2, 4, 8, 16))]

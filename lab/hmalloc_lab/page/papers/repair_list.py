@@ -82,6 +82,6 @@ REPAIRS = [
     Repair("memory goes back", "kept until the end; to the system after a while", "memory", cells("drain")),
     Repair("thread exit", "a new thread inherits a local heap; all of it, or it is drained", "memory",
            most_threads(several_threads(cells("linux-successors", rounds=8)))),
-    Repair("fork, exhaustion, bad pointers", "not described; survived, or told", "correctness",
+    Repair("fork, exhaustion and bad pointers", "not described; survived, or told", "correctness",
            unshown="none: tests show it"),
 ]

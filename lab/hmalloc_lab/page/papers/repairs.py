@@ -103,17 +103,20 @@ def _outcomes(results: Results) -> list[Outcome]:
 
 def _table(results: Results) -> list[Table]:
     found = _outcomes(results)
-    columns = ["repair", "as published, and now", "shown by", "made for", "time", "memory", "verdict"]
+    if not any(each.cells for each in found):
+        return []
+    columns = ["repair", "verdict", "made for", "time", "from", "to", "memory", "from", "to", "shown by"]
     return [Table(columns, [_row(each) for each in found],
-                  f"{TODAY}'s time and memory over {HMALLOC_PAPER}'s, and their 95 % intervals")
-            ] if any(each.cells for each in found) else []
+                  f"{TODAY}'s time and memory over {HMALLOC_PAPER}'s, each with its 95 % interval"),
+            Table(["repair", "as published; now"], [[repair.name, repair.change] for repair in REPAIRS],
+                  "What was changed")]
 
 
-def _row(found: Outcome) -> list[str | None]:
+def _row(found: Outcome) -> list[str | float | None]:
     repair = found.repair
     shown = repair.unshown if repair.cells is None else _shown_by(found)
     verdict = "; ".join(filter(None, [found.verdict, found.besides]))
-    return [repair.name, repair.change, shown, repair.aim, _text(found.time), _text(found.memory), verdict]
+    return [repair.name, verdict, repair.aim, *_numbers(found.time), *_numbers(found.memory), shown]
 
 
 def _shown_by(found: Outcome) -> str:
@@ -123,11 +126,8 @@ def _shown_by(found: Outcome) -> str:
     return ", ".join(cell.name for cell in found.cells) + who + (f"; {found.repair.also}" if found.repair.also else "")
 
 
-def _text(ratio: Ratio | None) -> str | None:
-    if ratio is None:
-        return None
-    spread = "" if ratio.verdict == TOO_FEW else f" ({ratio.low:.2f}\N{EN DASH}{ratio.high:.2f})"
-    return f"{ratio.median:.2f}{spread}"
+def _numbers(ratio: Ratio | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if ratio is None else (ratio.median, ratio.low, ratio.high)
 
 
 def _judge(results: Results) -> Verdict:

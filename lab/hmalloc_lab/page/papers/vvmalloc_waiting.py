@@ -18,8 +18,8 @@ ALMOST_ALL = 0.9      # of what can be waited
 WITHIN = 2            # times a small share, or a part of it
 
 # (approach, workload): share of the time at the heap's spin lock, at the queue
-PUBLISHED = {(CUSTOM, 1): ("14.96", None), (CUSTOM, 2): ("93", None), (CUSTOM, 3): ("93.38", None),
-             (LOCK_FREE, 2): ("89", "4"), (LOCK_FREE, 3): (None, "4")}
+PUBLISHED = {(CUSTOM, 1): (14.96, None), (CUSTOM, 2): (93.0, None), (CUSTOM, 3): (93.38, None),
+             (LOCK_FREE, 2): (89.0, 4.0), (LOCK_FREE, 3): (None, 4.0)}
 
 
 def share_of_time(name: str) -> Metric:
@@ -49,12 +49,12 @@ def _shares(results: Results) -> list[Table]:
                 medians = [median_of(results, cell, who, metric) for metric in (HEAP, HELD, QUEUE)]
                 if any(median is not None for median in medians):
                     heap, queue = PUBLISHED.get((who, number), (None, None))
-                    waited, held, queued = (None if share is None else f"{100 * share:.2f}" for share in medians)
-                    rows.append([f"{who}, workload {number}", cell.threads, heap, waited,
-                                 f"{100 * can_wait(cell.threads):.0f}", held, queue, queued])
-    columns = ["", "threads", "waiting for the heap in the report, %", "here", "at most possible",
-               "holding its lock", "at the queue in the report, %", "here"]
-    return [Table(columns, rows, "Share of the threads' time")] if rows else []
+                    waited, held, queued = (None if share is None else 100 * share for share in medians)
+                    rows.append([f"{who}, workload {number}", cell.threads, heap, waited, 100 * can_wait(cell.threads),
+                                 held, queue, queued])
+    columns = ["", "threads", "at the heap: report", "here", "most possible", "holding its lock",
+               "at the queue: report", "here"]
+    return [Table(columns, rows, "Time of the threads, %")] if rows else []
 
 
 def can_wait(threads: int) -> float:
