@@ -22,8 +22,8 @@ class Built:
     @property
     def classics(self) -> dict[str, Path]:
         """The papers' allocators by name, as far as they are built."""
-        found = sorted((self.natives / "classics").glob("lib*.so")) if self.measurer else []
-        return {library.stem.removeprefix("lib"): library for library in found}
+        found = (self.natives / "classics").glob("lib*.so") if self.measurer else ()
+        return dict(sorted((library.stem.removeprefix("lib"), library) for library in found))
 
     @property
     def state(self) -> Path:

@@ -18,7 +18,7 @@ def rows(built):
 def test_the_system_and_hmalloc_are_always_there(rows):
     assert rows["glibc"].kind == "system" and rows["glibc"].library.endswith("libc.so.6")
     assert rows["hmalloc"].kind == "hmalloc" and len(rows["hmalloc"].sha256) == 64
-    assert {name for name, row in rows.items() if row.kind == "explicit"} == {"hmalloc-explicit", "hmalloc-all-shared"}
+    assert {"hmalloc-explicit", "hmalloc-all-shared"} <= {name for name, row in rows.items() if row.kind == "explicit"}
     assert rows["floor"].library == ""
 
 
@@ -51,6 +51,7 @@ def test_a_damaged_manifest_is_one_line(tmp_path):
 
 
 def test_who_serves_which_cell(rows):
+    rows = {name: row for name, row in rows.items() if not allocators.is_classic(row)}
     plain, explicit, floor = (Cell("x", "local", {}, apis=apis) for apis in ((), ("explicit",), ("floor",)))
     arenas = Cell("x", "local", {"arenas": 3}, apis=())
 

@@ -43,6 +43,7 @@ def few(threads: int) -> int:
     ["linux-successors", "--rounds", "0"], ["linux-successors", "--objects", "1"],
     ["linux-false-sharing", "--aligned", "2"], ["linux-false-sharing", "--writes", "7"],
     ["ar-random", "--threads", "9", "--steps", "8"], ["vvmalloc", "--workload", "4"],
+    ["unequal", "--threads", "17"], ["unequal", "--repeats", "0"],
     ["barnes-hut", "--bodies", "1"], ["barnes-hut", "--steps", "0"],
     ["exchange", "--size", "7"], ["exchange", "--threads", "1"], ["exchange", "--shape", "round"],
     ["exchange", "--shape", "asymmetric", "--threads", "3"]], ids=" ".join)
@@ -159,6 +160,32 @@ def test_vvmalloc_plays_the_calls_of_the_paper(record, workload, calls, smallest
     assert sum(inside.values()) > 0.999 and max(inside) == largest
     assert sum(share for size, share in inside.items() if size <= 32) == pytest.approx(small, abs=0.01)
     assert info["mean_size"] == pytest.approx(mean, rel=0.05)
+
+
+@pytest.mark.parametrize("threads", [1, 3, 16])
+def test_unequal_deals_the_same_traces_to_any_number_of_threads(record, threads):
+    calls = [5748, 87830, 41080, 115380, 20547, 95276, 89623, 50583, 32540, 127912, 67012, 94828, *[80000] * 4]
+    result, info = record("unequal", "--threads", threads, "--repeats", 2)
+    assert result["ops"] == 2 * sum(number // 2 for number in calls)
+    # Before it begins it draws them.
+    assert 0 <= info["mallocs"] - result["ops"] <= few(threads) + 16 * 300
+    assert info["never_freed"] <= few(threads)
+    assert info["cross_thread_frees"] <= few(threads)
+    assert shares(info)[32] > 0.2 and max(size for size, share in shares(info).items() if share > 0.001) == 32768
+
+
+def test_unequal_adds_up_what_its_threads_took():
+    alone, all_at_once = (measure("unequal", "--threads", threads, "--repeats", 10) for threads in (1, 16))
+    assert alone["thread_ns_per_op"] == pytest.approx(alone["ns_per_op"], rel=0.05)
+    assert all_at_once["ns_per_op"] < all_at_once["thread_ns_per_op"] < 16.2 * all_at_once["ns_per_op"]
+
+
+def test_unequal_knows_what_its_traces_ask_for():
+    alone, dealt = (measure("unequal", "--threads", threads, "--repeats", 1) for threads in (1, 16))
+    # The largest: a thousand blocks of 3 to 12 KB.
+    assert alone["payload_kb"] == pytest.approx(1000 * 7.5, rel=0.05)
+    assert 2 * alone["payload_kb"] < dealt["payload_kb"] < 16 * alone["payload_kb"]
+    assert dealt["vm_hwm_kb"] < 8 * dealt["payload_kb"]
 
 
 # ---- barnes-hut -----------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Whatever is wrong with a command line is said in one line, with the exit code that shells use for it."""
 
 import pytest
+from test_classics import CLASSICS
 
 
 @pytest.mark.parametrize("code, message, arguments", [
@@ -9,8 +10,10 @@ import pytest
     (2, "run: which program? (hmalloc run --help)", ["run"]),
     (2, "run: which program? (hmalloc run --help)", ["run", "--"]),
     (2, "run: unknown option --frobnicate (hmalloc run --help)", ["run", "--frobnicate", "ls"]),
-    (2, "run: no allocator frobnicate (hmalloc, system, the path of a library, or what 'hmalloc bench peers' has built)",
-     ["run", "--allocator", "frobnicate", "ls"]),
+    (2, f"run: no allocator frobnicate (hmalloc, system, {CLASSICS}, the path of a library, or what 'hmalloc bench peers' "
+        "has built)", ["run", "--allocator", "frobnicate", "ls"]),
+    (2, "run: --allocator needs a value: hmalloc, system, a classic's or a peer's name, or a library's path",
+     ["run", "--allocator"]),
     (2, "/etc/passwd: unusable library: invalid ELF header", ["run", "--allocator", "/etc/passwd", "ls"]),
     (2, "/no/such.so: no such library", ["run", "--allocator", "/no/such.so", "ls"]),
     (127, "no-such-program: program not found", ["run", "--", "no-such-program"]),
