@@ -50,11 +50,12 @@ _USED = counter("objects_from_used_superblocks")
 
 
 def _counts(results: Results) -> list[Table]:
-    counters = (counter("objects"), _USED, counter("transfers_from_global"), counter("transfers_to_global"))
+    counters = (counter("objects"), _USED, counter("objects_that_came_along"), counter("transfers_from_global"),
+                counter("transfers_to_global"))
     rows = [[program(cell), cell.threads, 0, *(median_of(results, cell, HOARD, each) for each in counters)]
             for cell in _most(*PROGRAMS)(results) if results.median(cell, HOARD, _USED) is not None]
     columns = ["program", "threads", "falsely shared in the paper", "objects", "of these from used superblocks",
-               "superblocks from the global heap", "to the global heap"]
+               "that came along", "superblocks from the global heap", "to the global heap"]
     return [Table(columns, rows, "What hoard counted of itself")] if rows else []
 
 
@@ -73,7 +74,8 @@ _TABLE_3 = PaperFigure(
     "superblocks that another heap had used.",
     _counts, judged(_none_from_used_superblocks),
     "Counted with the most threads measured, also beyond the CPUs. An object counts when its superblock came from the "
-    "global heap, had been another heap's and was not empty. BEMengine is part of a commercial solver.")
+    "global heap, had been another heap's and was not empty; the objects that were in it came along. BEMengine is part "
+    "of a commercial solver.")
 
 
 # ---- Table 4. -------------------------------------------------------------------------------------------------------
