@@ -136,7 +136,7 @@ void start() noexcept {
   started = true;
   size_t count = 0;
   const OptionRow rows[] = {{"ARENAS", OptionKind::kNumber, &count}};
-  read_options({.prefix = "AR_MALLOC_", .rows = rows, .count = 1, .stats_file = nullptr});
+  read_options({.prefix = HM_CLASSIC_PREFIX, .rows = rows, .count = 1, .stats_file = nullptr});
   if (count == 0) {
     int saved = errno;
     cpu_set_t processors;

@@ -1,0 +1,220 @@
+// The rules of the arenas and of the caches, on one thread or one after the other.
+#include <sched.h>
+#include <unistd.h>
+
+#include "ar_malloc_support.h"
+
+using namespace hm;
+using namespace hm::ar_malloc;
+
+TEST(Arenas, TakeTurnsInBeingBoundToThreads) {
+  start_with("3");
+  EXPECT_EQ(arena_count(), 3u);
+  EXPECT_TRUE(is_in(allocate(1), arenas[0]));
+  EXPECT_TRUE(is_in(allocate(5000), arenas[0])) << "for good";
+  for (size_t i = 1; i < 8; ++i)
+    on_thread([i] {
+      EXPECT_TRUE(is_in(allocate(1), arenas[i % 3])) << i;
+      EXPECT_TRUE(is_in(allocate(700), arenas[i % 3])) << i;
+    });
+}
+
+TEST(Arenas, AreOneBeforeTheOptionsAreRead) {
+  EXPECT_EQ(arena_count(), 1u);
+  void* early = allocate(1);
+  on_thread([] { EXPECT_TRUE(is_in(allocate(1), arenas[0])); });
+  start_with("4");
+  on_thread([] { EXPECT_TRUE(is_in(allocate(1), arenas[2])); });
+  ar_malloc::free(early);
+}
+
+TEST(Arenas, AreAsManyAsProcessorsByDefault) {
+  cpu_set_t processors;
+  ASSERT_EQ(sched_getaffinity(0, sizeof processors, &processors), 0);
+  start_with("0");
+  EXPECT_EQ(arena_count(), static_cast<size_t>(CPU_COUNT(&processors)));
+}
+
+TEST(Arenas, AreNoMoreThanThereIsRoomFor) {
+  start_with("1000000");
+  EXPECT_EQ(arena_count(), kArenasMost);
+  setenv("AR_MALLOC_ARENAS", "2", 1);
+  start();
+  EXPECT_EQ(arena_count(), kArenasMost) << "the first call counts";
+}
+
+TEST(Arenas, ABadNumberIsNamed) {
+  testing::internal::CaptureStderr();
+  start_with("many");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "ar_malloc: AR_MALLOC_ARENAS=many is not understood; ignored\n");
+  EXPECT_GE(arena_count(), 1u);
+}
+
+TEST(Arenas, AnEmptySlabServesAnyClassOfItsArena) {
+  on_thread([] { free_all(allocate_many(40000, 16)); });
+  size_t slabs = counted().slabs;
+  EXPECT_GE(slabs, 9u);
+  on_thread([] { free_all(allocate_many(500, 900)); });
+  EXPECT_EQ(counted().slabs, slabs);
+  EXPECT_TRUE(is_valid());
+}
+
+TEST(Arenas, AnEmptySlabServesNoOtherArena) {
+  start_with("2");
+  free_all(allocate_many(40000, 16));
+  size_t slabs = counted().slabs;
+  on_thread([=] {
+    free_all(allocate_many(40000, 16));
+    EXPECT_GE(counted().slabs, 2 * slabs - 1);
+  });
+}
+
+TEST(Arenas, AClassKeepsItsLastSlab) {
+  ar_malloc::free(allocate(2000));
+  uint64_t cuts = counted().cuts;
+  for (int i = 0; i < 100; ++i) ar_malloc::free(allocate(2000));
+  EXPECT_EQ(counted().cuts, cuts);
+  free_all(allocate_many(100, 2000));  // four slabs
+  EXPECT_EQ(counted().cuts, cuts + 3);
+  free_all(allocate_many(60, 4000));  // four slabs, and three are there
+  EXPECT_EQ(counted().slabs, 5u);
+}
+
+TEST(Cache, AnEmptyListTakesABatch) {
+  void* first = allocate(100);
+  EXPECT_EQ(counted().locks, 1u);
+  EXPECT_EQ(counted().out, kBatch);
+  EXPECT_EQ(list_of(100).count(), kBatch - 1);
+  char* last = static_cast<char*>(first);
+  for (uint32_t i = 1; i < kBatch; ++i) {
+    char* block = static_cast<char*>(allocate(100));
+    EXPECT_EQ(block, last + 112) << "lowest addresses first";
+    last = block;
+  }
+  EXPECT_EQ(counted().locks, 1u) << "without a lock";
+  allocate(100);
+  EXPECT_EQ(counted().locks, 2u);
+  EXPECT_EQ(counted().out, 2 * kBatch);
+}
+
+TEST(Cache, AFullListGivesItsOlderHalfBack) {
+  std::vector<void*> blocks = allocate_many(3 * kBatch, 100);
+  uint64_t locks = counted().locks;
+  for (uint32_t i = 0; i < kListMost; ++i) ar_malloc::free(blocks[i]);
+  EXPECT_EQ(list_of(100).count(), kListMost);
+  EXPECT_EQ(counted().locks, locks) << "without a lock";
+  ar_malloc::free(blocks[kListMost]);
+  EXPECT_EQ(counted().locks, locks + 1);
+  EXPECT_EQ(counted().back, kListMost - kBatch);
+  EXPECT_EQ(list_of(100).count(), kBatch + 1);
+  for (uint32_t i = 0; i <= kListMost; ++i) EXPECT_EQ(slab_of(blocks[i]).has_free(blocks[i]), i < kListMost - kBatch);
+  EXPECT_EQ(allocate(100), blocks[kListMost]) << "the most recent first";
+  EXPECT_TRUE(is_valid());
+}
+
+TEST(Cache, EndsAtTheArticlesLimit) {
+  ar_malloc::free(allocate(kCachedMost));
+  EXPECT_EQ(counted().back, 0u);
+  EXPECT_EQ(list_of(kCachedMost).count(), kBatch);
+  uint64_t out = counted().out;
+  void* block = allocate(kCachedMost + 1);
+  EXPECT_EQ(counted().out, out + 1) << "alone, from the arena";
+  ar_malloc::free(block);
+  EXPECT_EQ(counted().back, 1u) << "and back to it at once";
+  EXPECT_EQ(allocate(kCachedMost + 1), block);
+}
+
+TEST(Cache, HoldsBlocksOfOtherArenasUntilItIsFull) {
+  start_with("2");
+  std::vector<void*> blocks = allocate_many(kListMost, 200);
+  on_thread([&] {
+    ar_malloc::free(blocks[0]);
+    EXPECT_EQ(allocate(200), blocks[0]);
+    free_all(blocks);
+    EXPECT_EQ(counted().back, 0u);
+    void* own = allocate(300);
+    EXPECT_TRUE(is_in(own, arenas[1]));
+    ar_malloc::free(own);
+  });
+  EXPECT_EQ(arenas[0].counters().back, kListMost) << "at the thread's end";
+  EXPECT_EQ(arenas[0].counters().foreign, kListMost);
+  EXPECT_EQ(arenas[1].counters().back, kBatch);
+  EXPECT_EQ(arenas[1].counters().foreign, 0u);
+  EXPECT_TRUE(is_valid());
+}
+
+TEST(Cache, AFlushTakesEachArenasLockOnce) {
+  start_with("3");
+  std::vector<std::vector<void*>> of(3);
+  of[0] = allocate_many(kListMost, 64);
+  on_thread([&] { of[1] = allocate_many(kListMost, 64); });
+  on_thread([&] { of[2] = allocate_many(kListMost, 64); });
+  uint64_t locks = counted().locks;
+  for (uint32_t i = 0; i < kBatch + kBatch / 2; ++i)
+    for (auto& blocks : of) ar_malloc::free(blocks[i]);
+  // 144 blocks: flushes at the 65th, the 97th and the 129th.
+  EXPECT_EQ(counted().locks, locks + 9);
+  EXPECT_EQ(counted().back, 3 * kBatch);
+  for (Arena& arena : {std::ref(arenas[0]), std::ref(arenas[1]), std::ref(arenas[2])})
+    EXPECT_EQ(arena.counters().back, kBatch);
+}
+
+TEST(Usage, CountsWhatTheProgramHas) {
+  EXPECT_EQ(usage().allocated, 0u);
+  std::vector<void*> blocks = allocate_many(100, 100);
+  void* large = allocate(100 * kKiB);
+  EXPECT_EQ(usage().allocated, 100 * 112 + 100 * kKiB);
+  EXPECT_EQ(usage().cached, 28 * 112u) << "of four batches";
+  ar_malloc::free(blocks.back());
+  blocks.pop_back();
+  EXPECT_EQ(usage().allocated, 99 * 112 + 100 * kKiB);
+  EXPECT_EQ(usage().cached, 29 * 112u);
+  EXPECT_EQ(usage().mapped, kSlab + kChunk);
+  free_all(blocks);
+  ar_malloc::free(large);
+  EXPECT_EQ(usage().allocated, 0u);
+}
+
+TEST(Usage, TheCountersAreMembersOfAnObject) {
+  start_with("3");
+  ar_malloc::free(allocate(10));
+  testing::internal::CaptureStderr();
+  {
+    Text text(STDERR_FILENO);
+    write_counters(text);
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            ",\"arenas\":3,\"threads\":1,\"slabs\":1,\"slab_cuts\":1,\"arena_locks\":1,\"blocks_out\":32,"
+            "\"blocks_back\":0,\"blocks_foreign\":0");
+}
+
+TEST(Validity, FindsABlockThatIsInACacheAndFree) {
+  void* block = allocate(100);
+  EXPECT_TRUE(is_valid());
+  ar_malloc::free(block);
+  slab_of(block).give_back(block);
+  EXPECT_FALSE(is_valid());
+}
+
+TEST(Validity, FindsASlabThatIsInNoList) {
+  on_thread([] { free_all(allocate_many(5000, 100)); });
+  EXPECT_TRUE(is_valid());
+  Slab& slab = slab_of(allocate(5000));
+  slab.free = 0;  // says that it is full
+  EXPECT_FALSE(is_valid());
+}
+
+TEST(Validity, FindsASlabOfAnotherClass) {
+  Slab& slab = slab_of(allocate(5000));
+  slab.size_class = class_of(100);
+  EXPECT_FALSE(is_valid());
+}
+
+TEST(CacheDeathTest, ADoubleFreeIsFoundWhenItReachesTheArena) {
+  std::vector<void*> blocks = allocate_many(3 * kBatch, 100);
+  ar_malloc::free(blocks[0]);
+  ar_malloc::free(blocks[1]);
+  ar_malloc::free(blocks[0]);  // not the most recent: nobody sees it
+  EXPECT_DEATH(free_all({blocks.begin() + 2, blocks.end()}), "free.*freed already");
+}
