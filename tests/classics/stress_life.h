@@ -17,7 +17,7 @@ class Life {
   void step();
   // Most of what is left goes to the table: a thread's blocks outlive it.
   void leave();
-  uint64_t length() { return 500 + random_() % 8000; }
+  uint64_t length() { return 100 + random_() % 3000; }
 
  private:
   Block* fresh() { return allocate(random_size(random_), number_, random_); }
