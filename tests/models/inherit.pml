@@ -1,5 +1,5 @@
-/* A heap and its threads (docs/design.md, R1, R2): a thread that ends parks its heap, clears its pointer to it, and then
- * publishes the heap as dead; another thread may take it over.  Destructors that run later still allocate and free.
+/* A heap and its threads (docs/design.md, R1, R2): a thread that ends parks its heap, clears its pointer to it, and
+ * then publishes the heap as dead; another thread may take it over.  Destructors that run later still allocate.
  * -DPUBLISH_FIRST  the heap is published before the thread lets go of it
  * -DSTALE          the pointer is never cleared
  * -DFORGETFUL      the thread does not remember that it has ended: a late destructor gets it a heap once more
@@ -38,10 +38,9 @@ inline allocate() {
 
 proctype Thread() {
   byte my = NONE, mine; bool ended;
-  do :: allocate() :: break od;
-  mine = my;
+  do :: allocate() :: break od; mine = my;
   if
-  :: my == NONE /* it never had one */
+  :: mine == NONE /* it never had one */
   :: else -> /* the destructor among the thread-specific data */
 #ifdef PUBLISH_FIRST
      dead[mine] = true;

@@ -2,8 +2,8 @@
 
     run_spin.py MODEL.pml --work DIR [--expect pass|fail] [--progress] [-D NAME[=VALUE]]...
 
-A model that must fail has a fault built in by -D; if Spin finds nothing wrong with it, the test has failed.  Exit status:
-0 as expected, 1 not so, 77 when there is no Spin.
+A model that must fail has a fault built in by -D; if Spin finds nothing wrong with it, the test has failed.
+Exit status: 0 as expected, 1 not so, 77 when there is no Spin.
 """
 import argparse
 import os
