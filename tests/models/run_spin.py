@@ -61,8 +61,8 @@ def explore(options):
     return int(states[1]), wrong[1] if wrong else "an error without a name"
 
 
-def last_steps(folder, count=40):
-    replay = subprocess.run(["./pan", "-r"], cwd=folder, capture_output=True, text=True).stdout
+def last_steps(options, count=40):
+    replay = subprocess.run(["./pan", "-r", f"{options.model.name}.trail"], cwd=options.work, capture_output=True, text=True).stdout
     steps = [line for line in replay.splitlines() if "proc" in line]
     return "\n".join(steps[-count:])
 
@@ -78,7 +78,7 @@ def main():
     print(f"{name}: {states} states, {wrong or 'nothing wrong'}; expected to {options.expect}")
     if (wrong is None) == (options.expect == "pass"):
         return 0
-    print(last_steps(options.work) if wrong else "the fault was not found")
+    print(last_steps(options) if wrong else "the fault was not found")
     return 1
 
 
