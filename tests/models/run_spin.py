@@ -62,7 +62,8 @@ def explore(options):
 
 
 def last_steps(options, count=40):
-    replay = subprocess.run(["./pan", "-r", f"{options.model.name}.trail"], cwd=options.work, capture_output=True, text=True).stdout
+    command = ["./pan", "-r", f"{options.model.name}.trail"]
+    replay = subprocess.run(command, cwd=options.work, capture_output=True, text=True).stdout
     steps = [line for line in replay.splitlines() if "proc" in line]
     return "\n".join(steps[-count:])
 
