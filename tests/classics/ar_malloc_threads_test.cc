@@ -63,6 +63,14 @@ void trade(Exchange& exchange, unsigned seed, int rounds) {
   }
 }
 
+// Without the process's own malloc, which a sanitizer does not hold still around a fork.
+template <size_t kCount>
+void churn(size_t size) {
+  void* blocks[kCount];
+  for (void*& block : blocks) block = allocate(size);
+  for (void* block : blocks) ar_malloc::free(block);
+}
+
 pthread_key_t late_key;
 constexpr int kLateRounds = 3;
 thread_local int late_rounds = 0;
@@ -176,12 +184,12 @@ TEST(Fork, TheChildHasItsOwnCacheAlone) {
   if (kThreadSanitizer) GTEST_SKIP() << "its run-time does not survive a fork beside threads";
   std::atomic<bool> done{false}, ready{false};
   std::thread idle([&] {
-    free_all(allocate_many(50, 400));
+    churn<50>(400);
     ready = true;
     while (!done) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   });
   std::thread busy([&] {
-    while (!done) free_all(allocate_many(300, 40));
+    while (!done) churn<300>(40);
   });
   while (!ready) std::this_thread::yield();
   ar_malloc::free(allocate(700));
@@ -194,7 +202,7 @@ TEST(Fork, TheChildHasItsOwnCacheAlone) {
       size_t cached = 0;
       for (size_t c = 0; c < kCachedClasses; ++c) cached += cache.lists[c].count() * size_of(ClassIndex(c));
       bool sound = usage().cached == cached && is_valid();
-      on_thread([] { free_all(allocate_many(500, 40)); });
+      on_thread([] { churn<500>(40); });
       _exit(sound && usage().cached == cached && is_valid() ? 0 : 1);
     }
     after_fork_in_parent();
