@@ -4,13 +4,16 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from hmalloc_lab.bench import allocators, campaign, catalogue, classics, commands, counters, session, store
+from fabricate import CLASSICS, DEFAULT, fabricate
+from hmalloc_lab.bench import (allocators, campaign, catalogue, classics, commands, counters, session, statistics,
+                               store)
 from hmalloc_lab.bench.catalogue import Cell
 from hmalloc_lab.bench.gaps import Gaps
 from hmalloc_lab.bench.results import Results
 from hmalloc_lab.bench.store import AllocatorRow, Store
 from hmalloc_lab.built import Built
 from hmalloc_lab.errors import Failure
+from hmalloc_lab.page import page, palette
 from typer.testing import CliRunner
 
 NAMES = ["ar_malloc", "ar_malloc-lock", "hmalloc_paper", "hoard", "one_lock", "vvmalloc-1", "vvmalloc-2", "vvmalloc-3",
@@ -282,3 +285,31 @@ def test_the_classics_stand_among_those_that_serve_any_program(rows):
     found = Results(store.Campaign(1, "", None, "classics", "", 1, 1, {}, [], list(rows.values()), [], []))
     assert {row.name for row in found.drop_ins} == {"glibc", "hmalloc", *NAMES}
     assert {row.name for row in found.peers} == {"glibc", *NAMES}
+
+
+# ---- Looking at it. -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    made = fabricate(tmp_path_factory.mktemp("made") / "lab.db", classics.PROFILE, 2, DEFAULT + CLASSICS, failing=False)
+    return Results.read(made)
+
+
+def test_an_interface_is_compared_with_its_own_allocator(results):
+    cell, = results.select("shbench", threads=1)
+    shown = statistics.explicit_means(results)
+    assert shown.keys() == {"hmalloc-explicit", "hmalloc-all-shared", "hmalloc_paper-explicit", "hmalloc_paper-all-shared"}
+    only = Results(replace(results.campaign, cells=[cell]))
+    for name, plain in (("hmalloc-explicit", "hmalloc"), ("hmalloc_paper-explicit", "hmalloc_paper")):
+        expected = statistics.ratio(only, cell, name, plain).median
+        assert statistics.explicit_means(only)[name]["local"].value == pytest.approx(expected)
+
+
+def test_the_page_groups_them_and_gives_each_a_look(results):
+    groups = {title: [row.name for row in rows] for title, rows in page._kinds(results)}
+    assert sorted(groups["Classics"]) == sorted(NAMES + MORE) and groups["Peers"][0] == "glibc"
+    assert sum(groups.values(), []).count("hmalloc_paper-explicit") == 1
+    looks = palette.looks(results.allocators.values())
+    for paper in ("light", "dark"):
+        assert len({getattr(look, paper) for look in looks.values()}) == len(looks)

@@ -7,12 +7,12 @@ import textwrap
 
 import pytest
 from hmalloc_lab.bench import store
-from hmalloc_lab.bench.catalogue import cells
+from hmalloc_lab.bench.catalogue import Cell, cells
 from hmalloc_lab.bench.results import Results
 from hmalloc_lab.bench.store import AllocatorRow, RoundRow, Run, Store
 from hmalloc_lab.errors import Failure
 
-CELLS = cells("quick")[:3]
+CELLS = [*cells("quick")[:3], Cell("shbench", "local", {"threads": 2}, variants=("hoard-f2",))]
 ALLOCATORS = [AllocatorRow("glibc", "system", "2.36", "libc.so.6", "abc"),
               AllocatorRow("tcmalloc", "peer", "1", "x.so", "def", {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"})]
 
@@ -42,8 +42,8 @@ def test_round_trip(tmp_path):
     assert (found.started, found.finished, found.profile, found.command, found.seed, found.rounds) == (
         "2026-11-21T12:00:00", "2026-11-21T12:01:00", "quick", "bench quick", 7, 10)
     assert found.environment == {"CPU": "x", "CPUs": 2}
-    assert [(cell.name, cell.arguments, cell.apis, cell.limit_s) for cell in found.cells] == [
-        (cell.name, cell.arguments, cell.apis, cell.limit_s) for cell in CELLS]
+    assert [(cell.name, cell.arguments, cell.apis, cell.variants, cell.limit_s) for cell in found.cells] == [
+        (cell.name, cell.arguments, cell.apis, cell.variants, cell.limit_s) for cell in CELLS]
     assert found.allocators == ALLOCATORS and found.allocators[1].environment == ALLOCATORS[1].environment
     assert found.round_rows == [row] and found.runs == [run(), failed]
     assert (found.runs[0].metrics, found.runs[0].resident, found.runs[0].latency) == (
