@@ -34,14 +34,14 @@ inline constexpr Expected kExpected[] = {
     {"hmalloc_paper", "pins", kGrows, 60, 200, "the Index rule: one block that stays ends the reuse of its superblock"},
     {"hmalloc_paper", "random", kSteady, 20, 90, "17 classes in 16 heaps, and the Index rule: slower and slower"},
 
-    // Bounded by O(U + P), theorem 1: here b*U/(1-f), and K superblocks for each class and heap.
+    // Bounded by O(U + P), theorem 1: here b*U/(1-f), and for each heap K superblocks and one of each class.
     {"hoard", "hand-over", kSteady, 1, 2, "a heap that frees get empty gives to the global heap, which serves all"},
     {"hoard", "hand-over-to-two", kSteady, 1, 2, "the same"},
     {"hoard", "round-robin-4", kSteady, 1, 2, "the same: K superblocks stay with each heap, not its peak"},
     {"hoard", "round-robin-16", kSteady, 1, 2, "the same: 16 times K*S is a quarter of U"},
     {"hoard", "phases", kSteady, 1, 2, "empty superblocks are recycled for any class"},
     {"hoard", "pins", kSteady, 1, 2, "one that is nearly empty serves again, from whichever heap"},
-    {"hoard", "random", kSteady, 1, 7, "K superblocks for each class and heap: with 23 and 16, 5 times U"},
+    {"hoard", "random", kSteady, 1, 4, "of 23 classes each of 16 heaps has superblocks that are not full: f allows it"},
 
     // One heap; adjacent free blocks are one.
     {"vvmalloc-1", "hand-over", kSteady, 1, 2, "one heap, where free neighbours become one block"},

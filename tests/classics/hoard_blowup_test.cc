@@ -52,8 +52,8 @@ TEST(HoardBlowup, TheBoundIsMet) {
   EXPECT_EQ(taken(), 8 * options.keep);
 }
 
-// What OwnClassOfTheGlobalHeapComesBeforeRecycling is for.  Each round another class leaves empty superblocks in the
-// heap.  Were they taken before the global heap's, which have one object each, every round would bring more from the
+// What OwnClassOfTheGlobalHeapComesBeforeRecycling is for.  Each round another class leaves empty superblocks.  Were they
+// taken before those of the class in the global heap, which have one object each, every round would bring more from the
 // system.
 TEST(HoardBlowup, ThinSuperblocksAreFilledBeforeEmptyOnesAreRecycled) {
   start_with({{"HOARD_HEAPS", "1"}});

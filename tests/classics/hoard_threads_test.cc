@@ -1,5 +1,6 @@
 // Several threads: silent under ThreadSanitizer.
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <random>
 
@@ -52,8 +53,29 @@ TEST(HoardThreads, OwnersChangeWhileOthersFree) {
   EXPECT_GT(heaps.traffic.from_global, 100u);
 }
 
+// A superblock that changes its owner while a thread waits for the owner's lock.
+TEST(HoardThreads, AnOwnerIsLookedAtAgain) {
+  start_with({{"HOARD_HEAPS", "2"}, {"HOARD_KEEP", "1000"}});
+  void* block = nullptr;
+  on_heap(1, [&] { block = allocate(100); });
+  Superblock& s = superblock(block);
+  std::thread freer;
+  {
+    LockGuard first(heaps[1].lock);
+    freer = std::thread([&] { deallocate(block, "test"); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it waits by now
+    heaps[1].remove(s);
+    heaps[2].insert(s);
+  }
+  freer.join();
+  EXPECT_EQ(heaps[1].u(), 0u);
+  EXPECT_EQ(heaps[2].u(), 0u);
+  EXPECT_TRUE(is_valid());
+}
+
 // is_valid() takes the locks: it may be asked at any time.
 TEST(HoardThreads, ExaminedWhileTheyRun) {
+  start_with({});
   std::atomic<bool> stop{false};
   std::thread examiner([&] {
     while (!stop) EXPECT_TRUE(is_valid());
