@@ -42,6 +42,7 @@ bool parse(OptionKind kind, const char* text, size_t& out) noexcept {
 }
 
 void set(const OptionTable& table, const char* name, size_t length, const char* value) noexcept {
+  if (table.others != nullptr && strncmp(name, table.others, strlen(table.others)) == 0) return;
   if (length == strlen("STATS_FILE") && strncmp(name, "STATS_FILE", length) == 0) {
     if (table.stats_file == nullptr) return;
     // A copy: programs write over their environment.

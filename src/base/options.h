@@ -25,6 +25,7 @@ struct OptionTable {
   const OptionRow* rows;
   size_t count;
   char* stats_file;    // of <prefix>STATS_FILE; kPathMost bytes, or null: somebody else reads it
+  const char* others = nullptr;  // names that begin so are another library's
 };
 
 // Warns on descriptor 2, once each, of unknown and bad options.  Before any second thread.

@@ -14,7 +14,7 @@ constexpr OptionRow kRows[] = {
     HM_OPTIONS(HM_OPTION_ROW)
 #undef HM_OPTION_ROW
 };
-constexpr OptionTable kTable = {"HMALLOC_", kRows, std::size(kRows), options.stats_file};
+constexpr OptionTable kTable = {"HMALLOC_", kRows, std::size(kRows), options.stats_file, "PAPER_"};
 
 }  // namespace
 

@@ -150,6 +150,10 @@ TEST(Options, AnUnknownOptionIsNamedAndIgnored) {
   EXPECT_EXIT(read_with("HMALLOC_DECAY_MSX", "1", [] { return options.decay_ms == 500; }), succeeded, "_MSX;");
 }
 
+TEST(Options, AnotherLibrarysAreItsOwn) {
+  EXPECT_EXIT(read_with("HMALLOC_PAPER_STATS_FILE", "x", [] { return true; }), succeeded, "^$");
+}
+
 TEST(Options, CacheBlocksStayWithinWhatAHeapHasRoomFor) {
   EXPECT_EXIT(read_with("HMALLOC_CACHE_BLOCKS", "0", [] { return options.cache_blocks == 1; }), succeeded, "^$");
   EXPECT_EXIT(read_with("HMALLOC_CACHE_BLOCKS", "5000", [] { return options.cache_blocks == 1023; }), succeeded, "^$");
