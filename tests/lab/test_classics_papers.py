@@ -362,10 +362,11 @@ def test_a_price_is_not_a_loss():
 
 
 def test_several_cells_count_as_their_mean():
-    opposite = only("vm_hwm_kb", in_workload("threadtest", 0.5), "hmalloc")
-    factors = both(opposite, only("max_allocated", lambda cell, _: 2, "hmalloc"))
-    found = repaired(campaign(factors), "state outside the block")
-    assert len(found.cells) == 2 and found.memory.median == pytest.approx(1) and found.verdict == "no difference"
+    for threadtest, trace, mean, verdict in ((0.5, 2, 1, "no difference"), (0.25, 1, 0.5, "won"), (1, 4, 2, "lost")):
+        found = repaired(campaign(both(only("vm_hwm_kb", in_workload("threadtest", threadtest), "hmalloc"),
+                                       only("max_allocated", in_workload("replay", trace), "hmalloc"))),
+                         "state outside the block")
+        assert len(found.cells) == 2 and found.memory.median == pytest.approx(mean) and found.verdict == verdict
 
 
 def test_times_beyond_the_cpus_are_left_out_and_memory_is_not():
