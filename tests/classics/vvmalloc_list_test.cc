@@ -42,9 +42,9 @@ class TwoLists : public testing::Test {
     return right->header.state() == State::kFree ? right->size() : 0;
   }
 
-  Shared& shared_ = *new Shared;
-  ThreadList& a_ = *new ThreadList(ListId{100}, shared_);
-  ThreadList& b_ = *new ThreadList(ListId{200}, shared_);
+  Shared shared_;
+  ThreadList a_{ListId{100}, shared_};
+  ThreadList b_{ListId{200}, shared_};
   size_t live_ = 0;
 };
 

@@ -27,7 +27,7 @@ class Queue : public testing::Test {
   }
 
   std::vector<std::unique_ptr<char[]>> memory_;
-  CentralQueue& queue_ = *new CentralQueue;
+  CentralQueue queue_;
 };
 
 }  // namespace

@@ -176,7 +176,7 @@ TEST(Threads, NoBlockTwice) {
   EXPECT_EQ(usage().allocated, 0u);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // its run-time does not survive a fork beside threads
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // they do not survive a fork beside threads
 TEST(Threads, AChildGoesOnWithoutTheListsOfOthers) {
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   std::atomic<bool> done{false};

@@ -15,7 +15,7 @@ static_assert(kApproach >= 1 && kApproach <= 4);
 
 inline constexpr size_t kArena = (kApproach == 4 ? 256 : 64) * kKiB;  // the least; of approaches 2 to 4
 
-// Segregation with four steps to each doubling: step 0 holds the sizes from 4 units on, then 5, 6, 7, 8, 10, 12, 14, 16, ...
+// Segregation with four steps to each doubling: step 0 holds what has 4 units, then 5, 6, 7, 8 or 9, 10 or 11, 12, ...
 constexpr size_t step_of(size_t units) {  // units >= 4: the last step that starts at or below
   size_t doublings = static_cast<size_t>(std::bit_width(units)) - 3;
   return 4 * doublings + (units >> doublings) - 4;

@@ -22,7 +22,9 @@ const Block* checked(const void* payload, const char* function) noexcept {
   return block;
 }
 
-size_t usable_size(const void* payload, const char* function) noexcept { return checked(payload, function)->capacity(); }
+size_t usable_size(const void* payload, const char* function) noexcept {
+  return checked(payload, function)->capacity();
+}
 
 // New memory does, used memory does not, and a block does not say which it is.
 bool comes_zeroed(const void*) noexcept { return false; }

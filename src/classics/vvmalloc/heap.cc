@@ -69,8 +69,9 @@ bool Heap::is_valid(size_t* free_blocks) noexcept {
       Block* block = Block::at(at);
       State state = block->header.state();
       bool edge = state == State::kPrologue || state == State::kEpilogue;
-      if (block->size() < (edge ? kEdge : kLeast) || block->size() > static_cast<size_t>(segment->top - at)) return false;
-      if (block->footer() != block->header || (edge && block->size() != kEdge)) return false;
+      bool fits = block->size() <= static_cast<size_t>(segment->top - at);
+      if (!fits || (edge ? block->size() != kEdge : block->size() < kLeast)) return false;
+      if (block->footer() != block->header) return false;
       if (state == State::kFree && before == State::kFree) return false;
       if (state == State::kEpilogue && depth-- == 0) return false;
       if (state == State::kPrologue) ++depth;

@@ -1,4 +1,4 @@
-// The report's two kinds of lock, each with the time that threads waited for it.  A clock is read only by who has to wait.
+// The report's two kinds of lock, each with the time that threads waited for it.  Who need not wait reads no clock.
 #pragma once
 #include <atomic>
 

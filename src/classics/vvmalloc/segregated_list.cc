@@ -2,7 +2,8 @@
 
 namespace hm::vvmalloc {
 
-// Splitting: `size` bytes of a free block become a used one; what lies before and behind stays free if it can be a block.
+// Splitting: `size` bytes of a free block become a used one; what lies before and behind stays free, if it is enough
+// for a block.
 Block* SegregatedList::take(Block* free, size_t lead, size_t size) noexcept {
   lists_.remove(free);
   size_t whole = free->size() - lead;

@@ -1,7 +1,8 @@
 // A thread's list of free blocks (Approach 2, Fig. 4).
 //
-//   malloc   foreign blocks of that size  ->  own blocks, split  ->  an arena from the central queue  ->  a heap extension
-//   free     own: merge; a run of an arena's size goes to the central queue.  Foreign: stays here, whole
+//   malloc   foreign blocks of about that size -> own blocks, split -> an arena of the central queue -> a heap extension
+//   free     an own block merges with its neighbours, a run of an arena's size goes to the central queue;
+//            a foreign block stays here, whole
 //
 // Own are the blocks of arenas that belong to this list (T2 in block.h).  A block of another list's arena that this
 // thread frees stays with this thread, as the report says; but it is used as it is, neither split nor merged, and its
@@ -11,7 +12,8 @@
 // gives it to the queue when it is freed, by any thread.
 //
 // L1  A block in own_ is this list's; a block in foreign_ is not, and its tags say used.
-// L2  A list keeps one free run of an arena's size or more; further ones go to the central queue (garbage collection).
+// L2  A list keeps one free run of an arena's size or more, or else a thread that frees its last block and allocates
+//     again would go to the queue each time.  Further ones go to the central queue (garbage collection).
 // L3  For one thread: the one that has the list.  Counters may be read by any.
 #pragma once
 #include "classics/vvmalloc/central_queue.h"

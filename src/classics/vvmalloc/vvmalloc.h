@@ -1,12 +1,12 @@
-// VVMalloc (Ramsali and Kashyap, a course project of 2019/20): from the malloc lab's allocator behind one lock, in four
-// approaches, to lists of free blocks for each thread and a lock-free central queue of arenas.
+// VVMalloc (Ramsali and Kashyap, a course project): from the malloc lab's allocator behind one lock, in four approaches,
+// to lists of free blocks for each thread and a lock-free central queue of arenas.
 //
-//   approach.h          which approach this is               heap.h            the heap extension and its spin lock
-//   block.h             boundary tags, arenas                fifo.h ms_queue.h queues: behind a mutex, lock-free
-//   free_lists.h        lists by size                        central_queue.h   one of them for each range of sizes
-//   segregated_list.h   split and merge: Approach 1's heap   thread_list.h     a thread's list, garbage collection
-//   global_lock.cc      the functions below, Approach 1      thread_lists.h    whose list it is; threads end
-//   thread_heaps.cc     the same, Approaches 2 to 4          locks.h           locks that know how long they were waited for
+//   approach.h        which approach this is            free_lists.h         lists by size
+//   block.h           boundary tags, arenas             segregated_list.h    split and merge: Approach 1's heap
+//   heap.h            the heap extension                thread_list.h        a thread's list, garbage collection
+//   locks.h           locks that know the waiting       thread_lists.h       whose list it is; threads that end
+//   fifo.h ms_queue.h queues: with a mutex, lock-free   central_queue.h      one queue for each range of sizes
+//   global_lock.cc    the functions below: Approach 1   thread_heaps.cc      the same: Approaches 2 to 4
 //
 // What each function promises stands in door/for_classic.h.
 #pragma once
