@@ -72,6 +72,7 @@ void line_of_threads() {
   if (kThreadsInChild) std::thread(live, 1'000'000).join();
   life.leave();
   table.empty();
+  empty_parcels();
   _exit(0);
 }
 
@@ -122,6 +123,7 @@ int main(int count, char** arguments) {
   constexpr int kRounds = 6;
   for (int i = 0; i < kRounds; ++i) round_of(plan, plan.seconds / kRounds);
   table.empty();
+  empty_parcels();
   if (!hm::classic::is_valid()) fail("the structures are not valid at the end");
   hm::Usage usage = hm::usage();
   if (kCountsBlocks && usage.allocated != 0) {

@@ -15,6 +15,9 @@ class Life {
   explicit Life(uint32_t number) : number_(number), random_(seed * 7919 + number) {}
 
   void step();
+  // A parcel of blocks goes out, or one that came in is opened and all in it freed.
+  void send_parcel(size_t size);
+  void receive_parcel();
   // Most of what is left goes to the table: a thread's blocks outlive it.
   void leave();
   uint64_t length() { return 100 + random_() % 3000; }
@@ -30,12 +33,15 @@ class Life {
   std::array<Block*, 200> held_{};
 };
 
+void empty_parcels();
+
 // A key whose destructor allocates, frees and comes again, as often as destructors are run.  Two of them, one made
 // before the classic makes its own and one after: destructors run in the order of their keys.
 enum Lateness { kEarlyKey, kLateKey };
 void make_key(Lateness which);
 
-// A whole thread: be late one time in three, work until it is done, leave.
+// A whole thread: be late one time in three, work until it is done, leave.  One in four only sends parcels and one in
+// four only receives them: nothing but the allocator tells the sender when its blocks are free.
 void live(uint32_t number);
 
 }  // namespace stress
