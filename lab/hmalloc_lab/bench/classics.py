@@ -22,6 +22,10 @@ _FIGURES: dict[str, dict[str, tuple]] = {
     "linux-workers": {"mode": ("threads",), "size": (512,)},
     "linux-successors": {"threads": (7,), "rounds": (1, 2, 4, 8)},
     "linux-false-sharing": {"threads": (2,)},
+    # What HMalloc's repairs bought.
+    "exchange": {"threads": (2,), "size": (64,)},
+    "pairs": {"pattern": ("once", "random"), "size": (64, 256)},
+    "footprint": {}, "drain": {}, "idle": {},
 }
 
 # Workload -> what says how much of it, and how many times less of that there is.
@@ -32,7 +36,8 @@ _SHORTER = {
     "vvmalloc": ("repeats", 5), "phold": ("end", 4), "pcs": ("end", 4), "airport": ("end", 4),
     "linux-workers": ("pairs", 4), "linux-false-sharing": ("writes", 4),
 }
-_REPLAYS = 5  # rounds: a recording cannot be made shorter
+# At most so many rounds of what cannot be made shorter.
+_ROUNDS = {"replay": 5, "footprint": 3, "drain": 2, "idle": 3}
 
 
 def cells() -> list[Cell]:
@@ -51,4 +56,4 @@ def _shortened(cell: Cell) -> Cell:
         name, times = _SHORTER[cell.workload]
         repeat[name] = repeat[name] / times if isinstance(repeat[name], float) else repeat[name] // times
     return replace(cell, repeat=repeat, limit_s=_LIMIT_S,
-                   most_rounds=_REPLAYS if cell.workload == "replay" else cell.most_rounds)
+                   most_rounds=min(cell.most_rounds, _ROUNDS.get(cell.workload, cell.most_rounds)))
