@@ -89,6 +89,19 @@ TEST(HoardCounters, NoneOnceTheOthersObjectsAreGone) {
   EXPECT_FALSE(s.is_used());
 }
 
+// What other heaps have in use counts as it is, not as it was when they had a superblock last.
+TEST(HoardCounters, MostInUseIsOfTheSameMoment) {
+  start_with({{"HOARD_HEAPS", "4"}});
+  size_t n = blocks_of(kSize);
+  for (size_t heap : {1, 2, 3}) {
+    std::vector<void*> blocks;
+    on_heap(heap, [&] { blocks = allocate_many(4 * n, kSize); });
+    free_all(blocks);
+  }
+  EXPECT_LE(counter("most_in_use"), 4 * n * kSize);
+  EXPECT_GE(counter("most_in_use"), 3 * n * kSize);
+}
+
 TEST(HoardCounters, MostAllocatedAndMostInUse) {
   start_with({{"HOARD_HEAPS", "4"}});
   size_t n = blocks_of(kSize);
@@ -99,9 +112,7 @@ TEST(HoardCounters, MostAllocatedAndMostInUse) {
   free_all(blocks);
   deallocate(large, "test");
   EXPECT_EQ(counter("most_allocated"), a);
-  // Looked at when superblock 20 came, so up to a superblock less.
-  EXPECT_LE(counter("most_in_use"), u);
-  EXPECT_GE(counter("most_in_use"), u - n * kSize);
+  EXPECT_EQ(counter("most_in_use"), u);
   EXPECT_EQ(usage().allocated, 0u);
   EXPECT_EQ(counter("objects"), 20 * n);
   EXPECT_EQ(counter("large_objects"), 1u);

@@ -12,7 +12,7 @@ Superblock* Heap::fullest_with_space(size_t size_class) noexcept {
 // Lines 15 and 16.
 void* Heap::take_block(Superblock& s) noexcept {
   void* block = s.take_block();
-  u_ += s.block_size();
+  set_u(u() + s.block_size());
   if (s.fullness_group() != s.group()) {
     unlink(s);
     link(s);
@@ -24,7 +24,7 @@ void* Heap::take_block(Superblock& s) noexcept {
 // fullness group."
 void Heap::put_block(Superblock& s, void* block) noexcept {
   s.put_block(block);
-  u_ -= s.block_size();
+  set_u(u() - s.block_size());
   unlink(s);
   link(s);
 }
@@ -32,7 +32,7 @@ void Heap::put_block(Superblock& s, void* block) noexcept {
 // Line 9, with an allowance for a.
 bool Heap::is_too_empty(size_t allowance) const noexcept {
   size_t a = a_ > allowance ? a_ - allowance : 0;
-  return u_ + options.keep * options.superblock < a && u_ * kThousand < (kThousand - options.empty_fraction) * a;
+  return u() + options.keep * options.superblock < a && u() * kThousand < (kThousand - options.empty_fraction) * a;
 }
 
 void Heap::link(Superblock& s) noexcept {
@@ -61,20 +61,20 @@ Superblock* Heap::completely_empty() noexcept {
 }
 
 void Heap::insert(Superblock& s) noexcept {
-  u_ += s.u();
+  set_u(u() + s.u());
   a_ += s.a();
   link(s);
   s.set_owner(this);
 }
 
 void Heap::remove(Superblock& s) noexcept {
-  u_ -= s.u();
+  set_u(u() - s.u());
   a_ -= s.a();
   unlink(s);
 }
 
 bool Heap::is_valid(bool global) const noexcept {
-  size_t u = 0, a = 0;
+  size_t sum_u = 0, sum_a = 0;
   for (size_t g = kFull; g < kGroups; ++g)
     for (size_t c = 0; c < classes.count(); ++c) {
       if (!groups_[g][c].is_linked()) return false;
@@ -82,11 +82,11 @@ bool Heap::is_valid(bool global) const noexcept {
         if (s->owner() != this || s->size_class() != c || s->group() != g) return false;  // 1
         if (!s->is_valid() || s->fullness_group() != g) return false;
         if (global && g <= kUpToF) return false;  // 4
-        u += s->u();
-        a += s->a();
+        sum_u += s->u();
+        sum_a += s->a();
       }
     }
-  return u == u_ && a == a_ && (global || !is_too_empty_for_malloc());  // 2, 3
+  return sum_u == u() && sum_a == a_ && (global || !is_too_empty_for_malloc());  // 2, 3
 }
 
 OwnerGuard::OwnerGuard(const Superblock& s) noexcept {

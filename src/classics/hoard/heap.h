@@ -3,15 +3,15 @@
 // It has the superblocks that it owns, by size class and fullness, and the two usage statistics of the paper, in bytes:
 //
 //   u   in use
-//   a   held in superblocks.  Of each, that is what its blocks come to.  The paper says S; but what header and remainder
-//       leave of S nobody can use, and a heap of full superblocks might count as too empty.
+//   a   held in superblocks.  Of each, that is what its blocks come to.  The paper says S; but nobody can use the
+//       header and the remainder, and a heap of full superblocks might count as too empty.
 //
 // Invariants, whenever nobody holds the heap's lock:
 //
 //   1.  A superblock is in one list, that of its class and fullness, of the heap that is its owner.
 //   2.  u and a are the sums over the superblocks.
-//   3.  After a free, if it is a processor's heap: u >= a - K*S, or u >= (1 - f)*a.  Until the next free, malloc may add
-//       to a, for each size class, one superblock that is not full.
+//   3.  After a free, if it is a processor's heap: u >= a - K*S, or u >= (1 - f)*a.  Until the next free, malloc may
+//       bring one superblock of each size class that is not full.
 //   4.  The global heap holds no superblock that is at most f empty.
 //
 // Section 3.1 prints an "and" between the halves of 3, but what it says before that is a rule that moves superblocks
@@ -19,6 +19,7 @@
 // break the "and".)
 #pragma once
 #include <array>
+#include <atomic>
 
 #include "classics/hoard/superblock.h"
 
@@ -44,7 +45,8 @@ class Heap {
   void insert(Superblock& s) noexcept;
   void remove(Superblock& s) noexcept;
 
-  size_t u() const noexcept { return u_; }
+  // For any thread, who sees what it was a moment ago: it is a number and orders nothing.
+  size_t u() const noexcept { return u_.load(std::memory_order_relaxed); }
   size_t a() const noexcept { return a_; }
   bool is_too_empty_for_malloc() const noexcept { return is_too_empty(classes.count() * options.superblock); }
   bool is_valid(bool global) const noexcept;
@@ -60,14 +62,16 @@ class Heap {
   // Counted by malloc.
   uint64_t objects = 0;                        // allocated
   uint64_t objects_from_used_superblocks = 0;  // Table 3
-  size_t last_sample = 0;                      // u then; of the global heap's lock: see heaps.h
 
  private:
   bool is_too_empty(size_t allowance) const noexcept;
   void link(Superblock& s) noexcept;
   void unlink(Superblock& s) noexcept { groups_[s.group()][s.size_class()].remove(s); }
 
-  size_t u_ = 0, a_ = 0;
+  void set_u(size_t bytes) noexcept { u_.store(bytes, std::memory_order_relaxed); }  // for the holder of the lock
+
+  std::atomic<size_t> u_{0};
+  size_t a_ = 0;
   std::array<std::array<SuperblockList, kClassesMost>, kGroups> groups_{};
 };
 

@@ -12,6 +12,12 @@ namespace hm::hoard {
 constinit Heaps heaps;
 constinit thread_local Heap* Heaps::mine_ = nullptr;
 
+namespace {
+
+constexpr uint64_t kTransfersToALook = 16;  // at the u of all heaps, which costs a line of each
+
+}  // namespace
+
 // Resolvers of the program may allocate before the C library has the environment.  S and b cannot change once there is
 // a superblock, so there is none until the options are known: such requests are large objects.
 bool Heaps::start(bool even_without_environment) noexcept {
@@ -54,7 +60,9 @@ Superblock* Heaps::find_or_recycle(Heap& heap, size_t size_class) noexcept {
 Superblock* Heaps::acquire(Heap& heap, size_t size_class) noexcept {
   LockGuard guard(global().lock);
   Superblock* s = find_or_recycle(heap, size_class);
+  bool look = traffic.from_global % kTransfersToALook == 0;
   if (s == nullptr) {
+    look = true;
     void* memory = superblocks.take();
     if (memory == nullptr) return nullptr;
     s = new (memory) Superblock;
@@ -62,13 +70,13 @@ Superblock* Heaps::acquire(Heap& heap, size_t size_class) noexcept {
     ++traffic.superblocks;
   }
   heap.insert(*s);
-  sample(heap);
+  if (look) note_peaks();
   return s;
 }
 
-// Fig. 2 transfers one superblock.  With one size class that is enough, almost.  With several, malloc may have brought a
-// superblock for each since the last free, so it takes as many as it takes.  There always is one that is more than f
-// empty: if all were at least 1 - f full, the heap would be.
+// Fig. 2 transfers one superblock.  With one size class that is enough, almost.  With several, malloc may have brought
+// one of each since the last free, so here it is as many as it takes.  There always is one that is more than f empty:
+// if all were at least 1 - f full, the heap would be.
 void Heaps::transfer_to_global(Heap& heap) noexcept {
   LockGuard guard(global().lock);
   do {
@@ -78,15 +86,6 @@ void Heaps::transfer_to_global(Heap& heap) noexcept {
     global().insert(*s);
     ++traffic.to_global;
   } while (heap.crosses_emptiness_threshold());
-  sample(heap);
-}
-
-void Heaps::sample(Heap& heap) noexcept {
-  for (Heap* each : {&heap, &global()}) {
-    traffic.in_use += each->u() - each->last_sample;
-    each->last_sample = each->u();
-  }
-  note_peaks();
 }
 
 void Heaps::count_large_object() noexcept {
@@ -95,12 +94,17 @@ void Heaps::count_large_object() noexcept {
   note_peaks();
 }
 
+size_t Heaps::in_use() noexcept {
+  size_t bytes = 0;
+  for (size_t i = 0; i <= count_; ++i) bytes += heaps_[i].u();
+  return bytes;
+}
+
 void Heaps::note_peaks() noexcept {
   size_t large_bytes = large.allocated();
-  size_t in_use = traffic.in_use + large_bytes;
-  size_t allocated = traffic.superblocks * options.superblock + large_bytes;
-  if (in_use > traffic.most_in_use) traffic.most_in_use = in_use;
-  if (allocated > traffic.most_allocated) traffic.most_allocated = allocated;
+  size_t u = in_use() + large_bytes, a = traffic.superblocks * options.superblock + large_bytes;
+  if (u > traffic.most_in_use) traffic.most_in_use = u;
+  if (a > traffic.most_allocated) traffic.most_allocated = a;
 }
 
 }  // namespace hm::hoard

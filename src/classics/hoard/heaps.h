@@ -14,9 +14,9 @@ struct Traffic {
   uint64_t recycled = 0;                    // superblocks given to another class
   size_t superblocks = 0;                   // from the system
   uint64_t large_objects = 0;               // allocated
-  // Table 4: the most bytes allocated from the system and in use by the program, large objects included.  What a heap
-  // has in use is looked at when it takes or gives a superblock, for then its lock is held.
-  size_t in_use = 0, most_in_use = 0, most_allocated = 0;
+  // Table 4: the most bytes allocated from the system and in use by the program, large objects included.  Looked at
+  // when memory comes from the system, and now and then when a superblock comes from the global heap.
+  size_t most_allocated = 0, most_in_use = 0;
 };
 
 class Heaps {
@@ -41,8 +41,7 @@ class Heaps {
   void transfer_to_global(Heap& heap) noexcept;
 
   void count_large_object() noexcept;
-  // For the holder of the locks of both: a heap, and the global heap.
-  void sample(Heap& heap) noexcept;
+  size_t in_use() noexcept;  // bytes, large objects not included
 
   LargeBlocks large;
   Regions superblocks{0};  // of S bytes each, once that is known

@@ -18,38 +18,27 @@ void for_each_lock(Function function) noexcept {
   function(heaps.large.lock());
 }
 
-// Brings the samples of all heaps up to date, and adds up what they count.
-struct Sums {
-  uint64_t objects = 0, from_used_superblocks = 0;
-
-  Sums() noexcept {
-    for (size_t i = 1; i <= heaps.count(); ++i) {
-      LockGuard guard(heaps[i].lock);
-      LockGuard global(heaps.global().lock);
-      heaps.sample(heaps[i]);
-      objects += heaps[i].objects;
-      from_used_superblocks += heaps[i].objects_from_used_superblocks;
-    }
-  }
-};
-
 }  // namespace
 
 Usage usage() noexcept {
-  Sums sums;
   LockGuard guard(heaps.global().lock);
   size_t mapped = heaps.traffic.superblocks * options.superblock + heaps.large.mapped();
-  size_t allocated = heaps.traffic.in_use + heaps.large.allocated();
+  size_t allocated = heaps.in_use() + heaps.large.allocated();
   return {.mapped = mapped, .resident = mapped, .active = mapped, .allocated = allocated, .cached = 0,
-          .retained = mapped - allocated};
+          .retained = mapped > allocated ? mapped - allocated : 0};
 }
 
 void write_counters(Text& text) noexcept {
-  Sums sums;
+  uint64_t objects = 0, from_used_superblocks = 0;
+  for (size_t i = 1; i <= heaps.count(); ++i) {
+    LockGuard guard(heaps[i].lock);
+    objects += heaps[i].objects;
+    from_used_superblocks += heaps[i].objects_from_used_superblocks;
+  }
   LockGuard guard(heaps.global().lock);
   const Traffic& traffic = heaps.traffic;
-  text << ",\"objects\":" << sums.objects << ",\"large_objects\":" << traffic.large_objects
-       << ",\"objects_from_used_superblocks\":" << sums.from_used_superblocks
+  text << ",\"objects\":" << objects << ",\"large_objects\":" << traffic.large_objects
+       << ",\"objects_from_used_superblocks\":" << from_used_superblocks
        << ",\"objects_that_came_along\":" << traffic.objects_that_came_along
        << ",\"transfers_to_global\":" << traffic.to_global << ",\"transfers_from_global\":" << traffic.from_global
        << ",\"superblocks\":" << traffic.superblocks << ",\"superblocks_recycled\":" << traffic.recycled
