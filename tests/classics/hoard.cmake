@@ -1,5 +1,5 @@
-# Hoard, rule by rule.  Invariant 3 is examined after every operation here, which the library itself does in debug builds
-# alone.
+# Hoard, rule by rule.  Invariant 3 is examined after every operation here, which the library itself does in debug
+# builds alone.
 get_target_property(hoard_sources classic_hoard SOURCES)
 get_target_property(hoard_definitions classic_hoard COMPILE_DEFINITIONS)
 hm_library(classic_hoard_examined STATIC ${hoard_sources})

@@ -52,9 +52,9 @@ TEST(HoardBlowup, TheBoundIsMet) {
   EXPECT_EQ(taken(), 8 * options.keep);
 }
 
-// What OwnClassOfTheGlobalHeapComesBeforeRecycling is for.  Each round another class leaves empty superblocks.  Were they
-// taken before those of the class in the global heap, which have one object each, every round would bring more from the
-// system.
+// What OwnClassOfTheGlobalHeapComesBeforeRecycling is for.  Each round another class leaves empty superblocks.  Were
+// they taken before those of the class in the global heap, which have one object each, every round would bring more from
+// the system.
 TEST(HoardBlowup, ThinSuperblocksAreFilledBeforeEmptyOnesAreRecycled) {
   start_with({{"HOARD_HEAPS", "1"}});
   size_t n = blocks_of(kSize), most = 0, rounds = 100;

@@ -29,8 +29,8 @@ TEST(HoardOptions, AreThePapersByDefault) {
 }
 
 TEST(HoardOptions, AreRead) {
-  expect({{"HOARD_SUPERBLOCK", "64K"}, {"HOARD_CLASS_BASE", "1.5"}, {"HOARD_EMPTY_FRACTION", "1/8"}, {"HOARD_KEEP", "0"},
-          {"HOARD_HEAPS", "3"}}, "^65536 1500 125 0 3\n$");
+  expect({{"HOARD_SUPERBLOCK", "64K"}, {"HOARD_CLASS_BASE", "1.5"}, {"HOARD_EMPTY_FRACTION", "1/8"},
+          {"HOARD_KEEP", "0"}, {"HOARD_HEAPS", "3"}}, "^65536 1500 125 0 3\n$");
 }
 
 TEST(HoardOptions, TwoHeapsForEachProcessor) {

@@ -1,5 +1,5 @@
-// Random operations by one thread under any options: every structure is examined and the bound of section 4.1 holds, all
-// along.  (Invariant 3 is examined by the library itself, after each operation.)
+// Random operations by one thread under any options: every structure is examined and the bound of section 4.1 holds,
+// all along.  (Invariant 3 is examined by the library itself, after each operation.)
 #include <algorithm>
 #include <cstring>
 #include <random>

@@ -71,7 +71,7 @@ TEST_F(HoardSuperblock, AnyFHasItsGroups) {
       size_t free = s_->blocks() - s_->in_use(), group = s_->fullness_group();
       EXPECT_GE(group, before);
       EXPECT_LT(group, kGroups);
-      EXPECT_EQ(group > kUpToF, free * kThousand > f * s_->blocks() || s_->in_use() == 0) << "f " << f << ", free " << free;
+      EXPECT_EQ(group > kUpToF, free * kThousand > f * s_->blocks() || s_->in_use() == 0) << f << ", free " << free;
       before = group;
     }
     EXPECT_EQ(before, kEmpty);

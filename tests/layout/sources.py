@@ -18,6 +18,7 @@ ATOMICS = {
     "src/classics/vvmalloc/count.h": "a number that one thread changes and any may read",
     "src/classics/hmalloc_paper/count.h": "a number that one thread counts and any may read",
     "src/classics/hmalloc_paper/flag.h": "the flag of a shared block: free, occupied",
+    "src/classics/hoard/heap.h": "what a heap has in use, which the others look at for the peak",
     "src/classics/hoard/superblock.h": "a superblock's owner, which free() reads before it can take the owner's lock",
     "src/classics/ar_malloc/thread_cache.h": "the number of blocks in a cache's list, which the account of memory reads",
     "src/hmalloc/block_cache.h": "the top of a cache, which statistics read",
