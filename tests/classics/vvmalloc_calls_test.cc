@@ -83,6 +83,16 @@ TEST(Calls, AnAccountOfTheHeap) {
   vvmalloc::deallocate(block, "test");
 }
 
+TEST(Calls, AHugeRequestLeavesTheSegmentInUse) {
+  auto* before = static_cast<char*>(vvmalloc::allocate(300 * kKiB));
+  void* huge = vvmalloc::allocate(300 * kMiB);
+  auto* after = static_cast<char*>(vvmalloc::allocate(300 * kKiB));
+  EXPECT_GT(after, before);
+  EXPECT_LT(after, before + 2 * kMiB) << "behind the one before, not behind the huge one";
+  for (void* block : {static_cast<void*>(before), huge, static_cast<void*>(after)}) vvmalloc::deallocate(block, "test");
+  EXPECT_TRUE(vvmalloc::is_valid()) << "of all segments";
+}
+
 TEST(CallsDeathTest, FreedTwice) {
   void* block = vvmalloc::allocate(100);
   void* neighbour = vvmalloc::allocate(100);

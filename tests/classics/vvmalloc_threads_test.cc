@@ -176,6 +176,33 @@ TEST(Threads, NoBlockTwice) {
   EXPECT_EQ(usage().allocated, 0u);
 }
 
+// Between before_fork() and after it nobody changes what all threads share.
+TEST(Threads, AForkHoldsEverything) {
+  std::atomic<int> ready{0}, passed{0};
+  std::atomic<bool> go{false};
+  auto waits = [&](auto body) {
+    return std::thread([&, body] {
+      void* large = allocate(8 * kArena);  // now it has a list
+      ++ready;
+      while (!go) std::this_thread::yield();
+      body(large);
+      ++passed;
+    });
+  };
+  std::thread extends = waits([](void* large) { deallocate(allocate(100 * kMiB), "test"); deallocate(large, "test"); });
+  std::thread enqueues = waits([](void* large) { deallocate(large, "test"); });
+  while (ready != 2) std::this_thread::yield();
+  before_fork();
+  go = true;
+  std::thread begins([&] { deallocate(allocate(100), "test"); ++passed; });
+  std::thread counts([&] { lists(); ++passed; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(passed, kApproach == 2 ? 0 : 1) << "the lock-free queue holds nobody up";
+  after_fork_in_parent();
+  for (std::thread* thread : {&extends, &enqueues, &begins, &counts}) thread->join();
+  EXPECT_TRUE(is_valid());
+}
+
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // they do not survive a fork beside threads
 TEST(Threads, AChildGoesOnWithoutTheListsOfOthers) {
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

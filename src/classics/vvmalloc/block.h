@@ -8,8 +8,8 @@
 //        └──────────┴─────────┴─────────┴─ ─ ─ ─┴──────────┘
 //
 // T1  A block's size leads to its right neighbour, the footer on its left to the left one.
-// T2  An arena has one owner: a list, whose number is in the tags of all its blocks.  Only the thread that has this list
-//     writes tags there, and only it looks at a neighbour's.  So tags need no atomics.
+// T2  An arena has one owner: a list, whose number is in the tags of all its blocks.  Only the thread that has this
+//     list writes tags there, and only it looks at a neighbour's.  So tags need no atomics.
 // T3  A block that another thread has freed keeps its tags: they say used, and the owner leaves it alone.  But whoever
 //     has a block that is alone in its arena has the arena.
 // T4  From Approach 2 on an edge, once written, stays for ever.  So the owner on its one side may look at it whoever

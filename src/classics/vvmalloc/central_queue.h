@@ -1,5 +1,6 @@
 // The central queue (Fig. 5): arenas that were allotted to the process and are no thread's now.  Segregated, with four
-// queues to each doubling from one arena on.  In Approach 2 behind one mutex, from Approach 3 on lock-free.  Any thread.
+// queues to each doubling from one arena on.  In Approach 2 behind one mutex, from Approach 3 on lock-free.  Any
+// thread's.
 #pragma once
 #include <array>
 

@@ -1,5 +1,5 @@
-// The 213 malloc lab's allocator: segregated lists of free blocks, split on allocation, merged with their neighbours when
-// freed.  In Approach 1 there is one, the heap; from Approach 2 on each thread has one.  For one thread, or under a lock.
+// The 213 malloc lab's allocator: segregated lists of free blocks, split on allocation, merged with their neighbours on
+// free.  In Approach 1 there is one, the heap; from Approach 2 on each thread has one.  One thread's, or under a lock.
 //
 // S1  A block in these lists is free, says so in both its tags, and is owned by this list.
 // S2  No two neighbours in an arena are free.

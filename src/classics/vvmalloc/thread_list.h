@@ -1,6 +1,6 @@
 // A thread's list of free blocks (Approach 2, Fig. 4).
 //
-//   malloc   foreign blocks of about that size -> own blocks, split -> an arena of the central queue -> a heap extension
+//   malloc   foreign blocks of about that size -> own blocks, split -> an arena of the central queue -> the heap
 //   free     an own block merges with its neighbours, a run of an arena's size goes to the central queue;
 //            a foreign block stays here, whole
 //

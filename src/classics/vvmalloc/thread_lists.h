@@ -1,8 +1,8 @@
-// Whose list is which.  A thread gets a list with its first call: one that an ended thread has left, or a new one.  When
-// a thread ends, its list, with all its free blocks and arenas, waits for the next thread (the report is silent on that).
+// Whose list is which.  A thread gets a list with its first call: one that an ended thread has left, or a new one.
+// When a thread ends, its list, with all its free blocks and arenas, waits for the next one (the report is silent).
 //
-// A destructor of thread-specific data may allocate after that.  Such a thread borrows a list that waits, most often its
-// own of before, for one operation; and if none waits, the late list, which is behind a lock.
+// A destructor of thread-specific data may allocate after that.  Such a thread borrows a list that waits, most often
+// its own of before, for one operation; and if none waits, the late list, which is behind a lock.
 #pragma once
 #include "base/fork_locks.h"
 #include "base/thread_exit.h"

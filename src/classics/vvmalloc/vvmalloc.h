@@ -1,5 +1,5 @@
-// VVMalloc (Ramsali and Kashyap, a course project): from the malloc lab's allocator behind one lock, in four approaches,
-// to lists of free blocks for each thread and a lock-free central queue of arenas.
+// VVMalloc (Ramsali and Kashyap, a course project): from the malloc lab's allocator behind one lock, in four steps, to
+// lists of free blocks for each thread and a lock-free central queue of arenas.
 //
 //   approach.h        which approach this is            free_lists.h         lists by size
 //   block.h           boundary tags, arenas             segregated_list.h    split and merge: Approach 1's heap
