@@ -29,9 +29,12 @@ bool waits_for_the_lock(const std::function<void()>& call) {
 
 }  // namespace
 
-TEST(GlobalLock, ThereIsOneArenaWhateverTheOptionSays) {
+TEST(GlobalLock, ThereAreOneArenaAndNoCacheWhateverTheOptionsSay) {
+  setenv("AR_MALLOC_CACHE", "100", 1);
   start_with("5");
-  EXPECT_EQ(arena_count(), 1u);
+  EXPECT_EQ(arenas_in_use(), 1u);
+  ar_malloc::free(allocate(100));
+  EXPECT_EQ(cache.most, 0u);
   for (int i = 0; i < 3; ++i)
     on_thread([] { EXPECT_TRUE(is_in(allocate(100), arenas[0])); });
 }

@@ -21,6 +21,7 @@ inline void start_with(const char* count) {
   setenv("AR_MALLOC_ARENAS", count, 1);
   start();
 }
+inline constexpr uint32_t kBatch = kListMost / 2;
 inline void free(void* block) { deallocate(block, "free"); }
 inline Slab& slab_of(const void* block) { return Slab::of(block); }
 inline bool is_in(const void* block, const Arena& arena) { return slab_of(block).arena == &arena; }

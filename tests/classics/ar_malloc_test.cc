@@ -1,6 +1,5 @@
 // The rules of the arenas and of the caches, on one thread or one after the other.
 #include <sched.h>
-#include <unistd.h>
 
 #include "ar_malloc_support.h"
 
@@ -9,7 +8,7 @@ using namespace hm::ar_malloc;
 
 TEST(Arenas, TakeTurnsInBeingBoundToThreads) {
   start_with("3");
-  EXPECT_EQ(arena_count(), 3u);
+  EXPECT_EQ(arenas_in_use(), 3u);
   EXPECT_TRUE(is_in(allocate(1), arenas[0]));
   EXPECT_TRUE(is_in(allocate(5000), arenas[0])) << "for good";
   for (size_t i = 1; i < 8; ++i)
@@ -20,7 +19,7 @@ TEST(Arenas, TakeTurnsInBeingBoundToThreads) {
 }
 
 TEST(Arenas, AreOneBeforeTheOptionsAreRead) {
-  EXPECT_EQ(arena_count(), 1u);
+  EXPECT_EQ(arenas_in_use(), 1u);
   void* early = allocate(1);
   on_thread([] { EXPECT_TRUE(is_in(allocate(1), arenas[0])); });
   start_with("4");
@@ -32,15 +31,15 @@ TEST(Arenas, AreAsManyAsProcessorsByDefault) {
   cpu_set_t processors;
   ASSERT_EQ(sched_getaffinity(0, sizeof processors, &processors), 0);
   start_with("0");
-  EXPECT_EQ(arena_count(), static_cast<size_t>(CPU_COUNT(&processors)));
+  EXPECT_EQ(arenas_in_use(), static_cast<size_t>(CPU_COUNT(&processors)));
 }
 
 TEST(Arenas, AreNoMoreThanThereIsRoomFor) {
   start_with("1000000");
-  EXPECT_EQ(arena_count(), kArenasMost);
+  EXPECT_EQ(arenas_in_use(), kArenasMost);
   setenv("AR_MALLOC_ARENAS", "2", 1);
   start();
-  EXPECT_EQ(arena_count(), kArenasMost) << "the first call counts";
+  EXPECT_EQ(arenas_in_use(), kArenasMost) << "the first call counts";
 }
 
 TEST(Arenas, ABadNumberIsNamed) {
@@ -48,7 +47,7 @@ TEST(Arenas, ABadNumberIsNamed) {
   start_with("many");
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "ar_malloc: AR_MALLOC_ARENAS=many is not understood; ignored\n");
-  EXPECT_GE(arena_count(), 1u);
+  EXPECT_GE(arenas_in_use(), 1u);
 }
 
 TEST(Arenas, AnEmptySlabServesAnyClassOfItsArena) {
@@ -106,9 +105,9 @@ TEST(Cache, AFullListGivesItsOlderHalfBack) {
   EXPECT_EQ(counted().locks, locks) << "without a lock";
   ar_malloc::free(blocks[kListMost]);
   EXPECT_EQ(counted().locks, locks + 1);
-  EXPECT_EQ(counted().back, kListMost - kBatch);
+  EXPECT_EQ(counted().back, kListMost / 2);
   EXPECT_EQ(list_of(100).count(), kBatch + 1);
-  for (uint32_t i = 0; i <= kListMost; ++i) EXPECT_EQ(slab_of(blocks[i]).has_free(blocks[i]), i < kListMost - kBatch);
+  for (uint32_t i = 0; i <= kListMost; ++i) EXPECT_EQ(slab_of(blocks[i]).has_free(blocks[i]), i < kListMost / 2);
   EXPECT_EQ(allocate(100), blocks[kListMost]) << "the most recent first";
   EXPECT_TRUE(is_valid());
 }
@@ -123,6 +122,35 @@ TEST(Cache, EndsAtTheArticlesLimit) {
   ar_malloc::free(block);
   EXPECT_EQ(counted().back, 1u) << "and back to it at once";
   EXPECT_EQ(allocate(kCachedMost + 1), block);
+}
+
+TEST(Cache, HoldsAsManyAsTheOptionSays) {
+  setenv("AR_MALLOC_CACHE", "7", 1);
+  start_with("1");
+  std::vector<void*> blocks = allocate_many(30, 100);
+  EXPECT_EQ(counted().out, 30u) << "ten batches of three";
+  EXPECT_EQ(counted().locks, 10u);
+  for (int i = 0; i < 7; ++i) ar_malloc::free(blocks[static_cast<size_t>(i)]);
+  EXPECT_EQ(counted().back, 0u);
+  ar_malloc::free(blocks[7]);
+  EXPECT_EQ(counted().back, 4u);
+  EXPECT_TRUE(is_valid());
+}
+
+TEST(Cache, MayBeTurnedOff) {
+  setenv("AR_MALLOC_CACHE", "0", 1);
+  start_with("3");
+  for (int i = 0; i < 10; ++i) ar_malloc::free(allocate(100));
+  EXPECT_EQ(counted().locks, 20u);
+  EXPECT_EQ(usage().cached, 0u);
+  on_thread([] { EXPECT_TRUE(is_in(allocate(100), arenas[1])) << "arenas there are still"; });
+}
+
+TEST(Cache, HasABound) {
+  setenv("AR_MALLOC_CACHE", "100000000000", 1);
+  start_with("1");
+  allocate(100);
+  EXPECT_EQ(cache.most, kListsMost);
 }
 
 TEST(Cache, HoldsBlocksOfOtherArenasUntilItIsFull) {
@@ -158,57 +186,6 @@ TEST(Cache, AFlushTakesEachArenasLockOnce) {
   EXPECT_EQ(counted().back, 3 * kBatch);
   for (Arena& arena : {std::ref(arenas[0]), std::ref(arenas[1]), std::ref(arenas[2])})
     EXPECT_EQ(arena.counters().back, kBatch);
-}
-
-TEST(Usage, CountsWhatTheProgramHas) {
-  EXPECT_EQ(usage().allocated, 0u);
-  std::vector<void*> blocks = allocate_many(100, 100);
-  void* large = allocate(100 * kKiB);
-  EXPECT_EQ(usage().allocated, 100 * 112 + 100 * kKiB);
-  EXPECT_EQ(usage().cached, 28 * 112u) << "of four batches";
-  ar_malloc::free(blocks.back());
-  blocks.pop_back();
-  EXPECT_EQ(usage().allocated, 99 * 112 + 100 * kKiB);
-  EXPECT_EQ(usage().cached, 29 * 112u);
-  EXPECT_EQ(usage().mapped, kSlab + kChunk);
-  free_all(blocks);
-  ar_malloc::free(large);
-  EXPECT_EQ(usage().allocated, 0u);
-}
-
-TEST(Usage, TheCountersAreMembersOfAnObject) {
-  start_with("3");
-  ar_malloc::free(allocate(10));
-  testing::internal::CaptureStderr();
-  {
-    Text text(STDERR_FILENO);
-    write_counters(text);
-  }
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            ",\"arenas\":3,\"threads\":1,\"slabs\":1,\"slab_cuts\":1,\"arena_locks\":1,\"blocks_out\":32,"
-            "\"blocks_back\":0,\"blocks_foreign\":0");
-}
-
-TEST(Validity, FindsABlockThatIsInACacheAndFree) {
-  void* block = allocate(100);
-  EXPECT_TRUE(is_valid());
-  ar_malloc::free(block);
-  slab_of(block).give_back(block);
-  EXPECT_FALSE(is_valid());
-}
-
-TEST(Validity, FindsASlabThatIsInNoList) {
-  on_thread([] { free_all(allocate_many(5000, 100)); });
-  EXPECT_TRUE(is_valid());
-  Slab& slab = slab_of(allocate(5000));
-  slab.free = 0;  // says that it is full
-  EXPECT_FALSE(is_valid());
-}
-
-TEST(Validity, FindsASlabOfAnotherClass) {
-  Slab& slab = slab_of(allocate(5000));
-  slab.size_class = class_of(100);
-  EXPECT_FALSE(is_valid());
 }
 
 TEST(CacheDeathTest, ADoubleFreeIsFoundWhenItReachesTheArena) {

@@ -179,6 +179,25 @@ TEST(Threads, DoWithoutACacheWhenNoKeyIsLeft) {
   EXPECT_EQ(counted().bytes_out, 0u);
 }
 
+// As in a signal handler that interrupted a malloc: the lock is held by this very thread, in the child too.
+TEST(Fork, WorksWithinALock) {
+  ar_malloc::free(allocate(100));
+  LockGuard interrupted(arenas[0].lock());
+  before_fork();
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    after_fork_in_child();
+    churn<100>(5000);
+    _exit(arenas[0].lock().lock() ? 1 : 0);
+  }
+  after_fork_in_parent();
+  EXPECT_FALSE(arenas[0].lock().lock()) << "still held";
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 // Beside a thread with a full cache, and threads at work.
 TEST(Fork, TheChildHasItsOwnCacheAlone) {
   if (kThreadSanitizer) GTEST_SKIP() << "its run-time does not survive a fork beside threads";

@@ -40,14 +40,17 @@ uint64_t calls() {
 // True if the call ends only once the lock is free.
 bool waits_for_the_lock(const std::function<void()>& call) {
   std::atomic<bool> ended{false};
-  before_fork();  // takes it
-  std::thread caller([&] {
-    call();
-    ended = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  bool early = ended;
-  after_fork_in_parent();
+  std::thread caller;
+  bool early;
+  {
+    LockGuard guard(the_lock());
+    caller = std::thread([&] {
+      call();
+      ended = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    early = ended;
+  }
   caller.join();
   return !early;
 }
@@ -186,6 +189,25 @@ TEST(OneLock, TheChildOfAForkGoesOn) {
   }
   done = true;
   busy.join();
+}
+
+// As in a signal handler that interrupted a malloc: the lock is held by this very thread, in the child too.
+TEST(OneLock, AForkWithinTheLockWorks) {
+  LockGuard interrupted(the_lock());
+  before_fork();
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    after_fork_in_child();
+    give(get(10));
+    give(get(100000));
+    _exit(the_lock().lock() ? 1 : 0);
+  }
+  after_fork_in_parent();
+  EXPECT_FALSE(the_lock().lock()) << "still held";
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(OneLock, ExaminesItself) {

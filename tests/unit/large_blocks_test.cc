@@ -85,6 +85,7 @@ TEST(LargeBlocks, EveryAlignmentWithEverySize) {
       ASSERT_GE(usable(block), size);
       mark_ends(block, usable(block));
       char* neighbour = get(size, alignment);
+      ASSERT_EQ(address_of(neighbour) % alignment, 0u) << "also where the first place is taken";
       ASSERT_TRUE(block + usable(block) <= neighbour || neighbour + usable(neighbour) <= block);
       ASSERT_TRUE(large.is_valid());
       large.free(neighbour, "free");

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <cerrno>
+#include <iterator>
 
 #include "base/fork_locks.h"
 #include "base/large_blocks.h"
@@ -100,6 +101,14 @@ void* resize(void* block, size_t size) noexcept {
 
 namespace {
 
+size_t processors() noexcept {
+  int saved = errno;
+  cpu_set_t set;
+  bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+  errno = saved;
+  return known ? static_cast<size_t>(CPU_COUNT(&set)) : 1;
+}
+
 Arena::Counters all_arenas() noexcept {
   Arena::Counters sum;
   for (Arena& arena : arenas) sum.add(arena.counters());
@@ -119,7 +128,7 @@ Usage usage() noexcept {
 
 void write_counters(Text& text) noexcept {
   Arena::Counters sum = all_arenas();
-  text << ",\"arenas\":" << uint64_t{arena_count()} << ",\"threads\":" << uint64_t{cache_totals().threads}
+  text << ",\"arenas\":" << uint64_t{arenas_in_use()} << ",\"threads\":" << uint64_t{cache_totals().threads}
        << ",\"slabs\":" << sum.slabs << ",\"slab_cuts\":" << sum.cuts << ",\"arena_locks\":" << sum.locks
        << ",\"blocks_out\":" << sum.out << ",\"blocks_back\":" << sum.back << ",\"blocks_foreign\":" << sum.foreign;
 }
@@ -134,16 +143,11 @@ bool is_valid() noexcept {
 void start() noexcept {
   if (started) return;
   started = true;
-  size_t count = 0;
-  const OptionRow rows[] = {{"ARENAS", OptionKind::kNumber, &count}};
-  read_options({.prefix = HM_CLASSIC_PREFIX, .rows = rows, .count = 1, .stats_file = nullptr});
-  if (count == 0) {
-    int saved = errno;
-    cpu_set_t processors;
-    count = sched_getaffinity(0, sizeof processors, &processors) == 0 ? static_cast<size_t>(CPU_COUNT(&processors)) : 1;
-    errno = saved;
-  }
-  set_arenas(count < kArenasMost ? count : kArenasMost);
+  size_t count = 0, list_most = kListMost;
+  const OptionRow rows[] = {{"ARENAS", OptionKind::kNumber, &count}, {"CACHE", OptionKind::kNumber, &list_most}};
+  read_options({.prefix = HM_CLASSIC_PREFIX, .rows = rows, .count = std::size(rows), .stats_file = nullptr});
+  if (count == 0) count = processors();
+  set_sizes(count, list_most);
 }
 
 namespace {

@@ -14,6 +14,7 @@ constinit ThreadExit thread_exit(end_thread);
 struct Threads {
   Lock lock;
   size_t arenas = 1;
+  uint32_t list_most = kGlobalLock ? 0 : kListMost;
   size_t bound = 0;               // threads so far
   ThreadCache* caches = nullptr;  // in use
 };
@@ -36,13 +37,15 @@ void leave(ThreadCache& mine) noexcept {
 // The arenas take turns.  Then the cache, unless nobody can be asked to empty it when the thread ends.  To ask may
 // allocate: the thread has its arena by then, and no cache yet.
 HM_COLD void bind() noexcept {
+  uint32_t most;
   {
     LockGuard guard(threads.lock);
     cache.arena = &arenas[threads.bound++ % threads.arenas];
+    most = threads.list_most;
   }
-  if (kGlobalLock || !thread_exit.watch(&cache)) return;
+  if (most == 0 || !thread_exit.watch(&cache)) return;
   enter(cache);
-  cache.most = kListMost;
+  cache.most = most;
 }
 
 // Among the destructors of thread-specific data.  Those that run later find a thread without a cache.
@@ -70,7 +73,7 @@ Arena& my_arena() noexcept {
 
 void* refill(ClassIndex c) noexcept {
   Arena& arena = my_arena();
-  Blocks blocks = arena.take(c, cache.most == 0 ? 1 : kBatch);
+  Blocks blocks = arena.take(c, cache.most == 0 ? 1 : cache.most / 2);
   if (blocks.first == nullptr) return nullptr;
   cache.lists[raw(c)].fill({blocks.first->next, blocks.count - 1});
   return blocks.first;
@@ -79,16 +82,18 @@ void* refill(ClassIndex c) noexcept {
 bool make_room(CacheList& list, const char* function) noexcept {
   Arena& arena = my_arena();
   if (cache.most == 0) return false;
-  if (list.count() >= cache.most) give_back(list.cut_after(cache.most - kBatch), &arena, function);
+  if (list.count() >= cache.most) give_back(list.cut_after(cache.most / 2), &arena, function);
   return true;
 }
 
-void set_arenas(size_t count) noexcept {
+void set_sizes(size_t arena_count, size_t list_most) noexcept {
+  if (kGlobalLock) return;
   LockGuard guard(threads.lock);
-  threads.arenas = kGlobalLock ? 1 : count;
+  threads.arenas = arena_count < kArenasMost ? arena_count : kArenasMost;
+  threads.list_most = list_most < 2 ? 0 : static_cast<uint32_t>(list_most < kListsMost ? list_most : kListsMost);
 }
 
-size_t arena_count() noexcept {
+size_t arenas_in_use() noexcept {
   LockGuard guard(threads.lock);
   return threads.arenas;
 }

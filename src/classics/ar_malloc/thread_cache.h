@@ -1,9 +1,9 @@
 // A thread's cache: "a fast path that requires no locks".  For each class up to 1024 bytes a list of free blocks, most
 // recent first.
 //
-// An empty list is filled with a batch from the thread's arena.  A full one gives its older half to the arenas that the
-// blocks came from, so what a thread frees is soon reused by it, whoever allocated it, and what it has too much of goes
-// home.  The sizes of a batch and of a list are not in the article.
+// An empty list is filled with a batch from the thread's arena: half of what a list holds.  A full one gives its older
+// half to the arenas that the blocks came from, so what a thread frees is soon reused by it, whoever allocated it, and
+// what it has too much of goes home.  How many a list holds is not in the article.
 #pragma once
 #include <atomic>
 
@@ -13,8 +13,8 @@ namespace hm::ar_malloc {
 
 inline constexpr size_t kCachedMost = 1024;  // "the assumption that allocation requests are smaller than 1024 bytes"
 inline constexpr size_t kCachedClasses = raw(class_of(kCachedMost)) + 1;
-inline constexpr uint32_t kBatch = 32;
-inline constexpr uint32_t kListMost = 2 * kBatch;
+inline constexpr uint32_t kListMost = 64;  // blocks in a list, unless the option CACHE says otherwise
+inline constexpr size_t kListsMost = 4096;    // more it cannot say
 
 class CacheList {
  public:
@@ -68,9 +68,9 @@ bool make_room(CacheList& list, const char* function) noexcept;
 // This thread's arena.
 Arena& my_arena() noexcept;
 
-// Before: one arena.
-void set_arenas(size_t count) noexcept;
-size_t arena_count() noexcept;
+// For threads to come.  Before: one arena, and lists of kListMost.
+void set_sizes(size_t arena_count, size_t list_most) noexcept;
+size_t arenas_in_use() noexcept;
 struct CacheTotals {
   size_t bytes, threads;  // in caches; bound to an arena so far
 };

@@ -141,6 +141,8 @@ bool is_valid() noexcept {
   return free_bytes + heap.small_bytes == heap.cut_bytes && heap.large.is_valid();
 }
 
+Lock& the_lock() noexcept { return heap.lock; }
+
 void start() noexcept {}
 
 void before_fork() noexcept {

@@ -6,6 +6,7 @@
 //
 // What each function promises stands in door/for_classic.h.
 #pragma once
+#include "base/lock.h"
 #include "base/report.h"
 #include "base/usage.h"
 
@@ -21,6 +22,8 @@ void* resize(void* block, size_t size) noexcept;
 Usage usage() noexcept;
 void write_counters(Text& text) noexcept;
 bool is_valid() noexcept;  // every block is free once, in the list of its size, or the program's
+
+Lock& the_lock() noexcept;  // for tests
 
 void start() noexcept;
 void before_fork() noexcept;
