@@ -32,7 +32,7 @@ inline constexpr Expected kExpected[] = {
     {"hmalloc_paper", "round-robin-16", kSteady, 16, 40, "N*M, with N = 16"},
     {"hmalloc_paper", "phases", kGrows, 60, 200, "no superblock leaves its class or its heap: M is for each class"},
     {"hmalloc_paper", "pins", kGrows, 60, 200, "the Index rule: one block that stays ends the reuse of its superblock"},
-    {"hmalloc_paper", "random", kSteady, 20, 90, "superblocks of 64 KB and then 4 MB for each of 17 classes in 16 heaps"},
+    {"hmalloc_paper", "random", kSteady, 20, 90, "superblocks of 64 KB and 4 MB for each of 17 classes in 16 heaps"},
 
     // Bounded by O(U + P), theorem 1: here b*U/(1-f), and for each heap K superblocks and one of each class.
     {"hoard", "hand-over", kSteady, 1, 2, "a heap that frees get empty gives to the global heap, which serves all"},
@@ -53,7 +53,7 @@ inline constexpr Expected kExpected[] = {
     {"vvmalloc-1", "random", kSteady, 1, 2, "the same"},
 
     // No bound: approaches 2 to 4 are private heaps, of which only whole arenas find a way out.
-    {"vvmalloc", "hand-over", kGrows, 40, 100, "a block is the freeing thread's, which hoards them: foreign, never whole"},
+    {"vvmalloc", "hand-over", kGrows, 40, 100, "a block is the freeing thread's, which hoards what others cut"},
     {"vvmalloc", "hand-over-to-two", kGrows, 40, 100, "the same, two hoards"},
     {"vvmalloc", "round-robin-4", kSteady, 1, 2, "who freed last allocates next: its own list serves it"},
     {"vvmalloc", "round-robin-16", kSteady, 1, 2, "the same"},
