@@ -73,7 +73,7 @@ OF = {
     },
     "hoard": {
         **listed(NOT_FOR_LARGE, "oom_rlimit"),
-        **listed("K superblocks of each class in each heap, and there are twice as many as processors", "larson_random",
+        **listed("f of every heap may be free: 4/3 of what is live, and blocks are larger than asked for", "larson_random",
                  sure=False),
         **listed(LIST_IN_BLOCKS, "uaf_write"),
     },
