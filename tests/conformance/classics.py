@@ -73,7 +73,7 @@ OF = {
     },
     "hoard": {
         **listed(NOT_FOR_LARGE, "oom_rlimit"),
-        **listed("f of every heap may be free: 4/3 of what is live, and blocks are larger than asked for", "larson_random",
+        **listed("a quarter of every heap may be free (f), in blocks that are a fifth too large (b)", "larson_random",
                  sure=False),
         **listed(LIST_IN_BLOCKS, "uaf_write"),
     },
