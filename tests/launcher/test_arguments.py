@@ -1,7 +1,7 @@
 """Whatever is wrong with a command line is said in one line, with the exit code that shells use for it."""
 
 import pytest
-from test_classics import CLASSICS
+from test_by_name import CLASSICS
 
 
 @pytest.mark.parametrize("code, message, arguments", [
