@@ -65,6 +65,7 @@ OF = {
         **listed("the Index rule: one block that stays ends the reuse of its superblock", "sparse_pin", "index_starve"),
         **listed("the same; how far it comes depends on the time", "prodcons8", sure=False),
         **listed("superblocks of 64 KB and 4 MB for every class in every heap", "larson_random"),
+        **listed("the same; half of the time may be too short to have them all", "drift_ring", sure=False),
         **listed("a block in a block cache list keeps its flag (section 3.3): none looks freed", "df_small",
                  "df_medium", "df_cross", "realloc_freed"),
         **listed("a superblock's flags do not say which blocks were never handed out", "free_unalloc"),
