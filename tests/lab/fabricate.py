@@ -47,6 +47,7 @@ _CLASSICS = {
     "one_lock": ("classic", "one_lock", 9.0, 1.0),
     "hoard": ("classic", "hoard", 2.2, 1.3),
     "hoard-f8": ("variant", "hoard", 2.2, 1.3),
+    "ar_malloc-nocache": ("variant", "ar_malloc", 2.6, 1.4),
     "hoard-f2": ("variant", "hoard", 2.3, 1.4),
     "vvmalloc-1": ("classic", "vvmalloc-1", 12.0, 1.0),
     "vvmalloc-2": ("classic", "vvmalloc-2", 3.5, 2.0),
@@ -61,7 +62,7 @@ _CLASSICS = {
 CLASSICS = tuple(_CLASSICS)
 _ONLY_WITH_API = {"hmalloc-explicit": EXPLICIT, "hmalloc-all-shared": ALL_SHARED, "floor": FLOOR,
                   "hmalloc_paper-explicit": EXPLICIT, "hmalloc_paper-all-shared": ALL_SHARED}
-_WITH_ARENAS = ("glibc", "jemalloc", "ar_malloc")
+_WITH_ARENAS = ("glibc", "jemalloc", "ar_malloc", "ar_malloc-nocache")
 
 
 def fabricate(path: Path, profile: str = "paper", rounds: int = 10, allocators: tuple[str, ...] = DEFAULT,

@@ -23,10 +23,12 @@ _PROGRAMS = {"hmalloc-explicit": (catalogue.EXPLICIT, "explicit"),
              "hmalloc_paper-explicit": (catalogue.EXPLICIT, "paper"),
              "hmalloc_paper-all-shared": (catalogue.ALL_SHARED, "paper-all-shared")}
 # A classic under other options: whose, and which.
-_VARIANTS = {"hoard-f8": ("hoard", {"HOARD_EMPTY_FRACTION": "1/8"}), "hoard-f2": ("hoard", {"HOARD_EMPTY_FRACTION": "1/2"})}
+_VARIANTS = {"hoard-f8": ("hoard", {"HOARD_EMPTY_FRACTION": "1/8"}),
+             "hoard-f2": ("hoard", {"HOARD_EMPTY_FRACTION": "1/2"}),
+             "ar_malloc-nocache": ("ar_malloc", {"AR_MALLOC_CACHE": "0"})}
 # How an allocator is told to have so many arenas.
 _ARENAS = {"glibc": ("MALLOC_ARENA_MAX", "{}"), "jemalloc": ("MALLOC_CONF", "narenas:{}"),
-           "ar_malloc": ("AR_MALLOC_ARENAS", "{}")}
+           **dict.fromkeys(("ar_malloc", "ar_malloc-nocache"), ("AR_MALLOC_ARENAS", "{}"))}
 # Where bench/peers has built nothing, the distribution's packages stand in.
 _PACKAGED = {"mimalloc2": ("libmimalloc.so.2", "libmimalloc2.0"),
              "jemalloc": ("libjemalloc.so.2", "libjemalloc2"),

@@ -85,7 +85,10 @@ def cells(profile: str) -> list[Cell]:
 
 
 def _variants(cell: Cell) -> tuple[str, ...]:
-    """Hoard's Tables 5 and 6.  A single thread's superblocks come back from the global heap to the same heap."""
+    """Hoard's Tables 5 and 6: a single thread's superblocks come back from the global heap to the same heap.  And
+    ar_malloc's arenas without the caches that keep most calls away from them."""
+    if "arenas" in cell.point:
+        return ("ar_malloc-nocache",)
     of = {"threadtest": {"size": 8}, "shbench": {}, "larson": {"max": 100}, "barnes-hut": {}}.get(cell.workload)
     wanted = of is not None and cell.threads > 1 and "latency" not in cell.point and of.items() <= cell.point.items()
     return ("hoard-f8", "hoard-f2") if wanted else ()

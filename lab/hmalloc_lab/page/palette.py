@@ -42,6 +42,7 @@ _KNOWN = {
     "vvmalloc-4": Look("#083a4c", "#2b7f9c", "hexagram", "dash"),
     "ar_malloc": Look("#c26a00", "#e9a04c", "diamond-tall", "dash"),
     "ar_malloc-lock": Look("#7a4300", "#b5732a", "diamond-wide", "dash"),
+    "ar_malloc-nocache": Look("#dba36a", "#f3c99b", "diamond-wide-open", "dot"),
     "hmalloc_paper": Look("#b5456b", "#f08fb0", "circle-open", "dash"),
     "hmalloc_paper-explicit": Look("#742049", "#d96a9d", "diamond-open", "dash"),
     "hmalloc_paper-all-shared": Look("#d98ba5", "#a34a6c", "cross-thin-open", "dot"),

@@ -125,7 +125,8 @@ FIGURES = [
                 _arena_charts("ns per operation", lambda alone, time: time, ideal=False),
                 judged(_contended(AR_MALLOC), _uncontended(AR_MALLOC)),
                 f"Contention is taken as {percent(CONTENDED)} above the time with the most arenas, none as less. "
-                "ar_malloc first; glibc and jemalloc beside it. All have caches for each thread before their arenas."),
+                "ar_malloc first; glibc and jemalloc beside it. All have caches for each thread before their arenas; "
+                "ar_malloc-nocache is ar_malloc without."),
     PaperFigure(PAPER, "Chart 5", "Speed-up by number of arenas",
                 "Different configuration, second chart: the speed-up stays mostly linear even with far fewer arenas "
                 "than threads (up to 16 threads on 16 cores).",
