@@ -12,7 +12,7 @@ namespace hm {
 
 class LargeBlocks {
  public:
-  // keep: freed runs and mappings stay, for an allocator that never returns memory.  Except the mappings aligned to more
+  // keep: freed runs and mappings stay, for an allocator that never returns memory; except mappings aligned to more
   // than a line, which are nobody's everyday requests.
   constexpr explicit LargeBlocks(bool keep = false) : keep_(keep) {}
   LargeBlocks(const LargeBlocks&) = delete;

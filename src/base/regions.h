@@ -1,4 +1,4 @@
-// Memory from the system for the classics: regions of one size, each aligned to its size, for good.  No region goes back.
+// Memory from the system for the classics: regions of one size, aligned to it, for good.  No region goes back.
 #pragma once
 #include "base/address_map.h"
 #include "base/lock.h"

@@ -1,5 +1,5 @@
-// What the door makes of a classic's few functions: realloc, calloc and the errors; and what a preloaded one does at the
-// start and at the end of a program.
+// What the door makes of a classic's few functions: realloc, calloc and the errors; and what a preloaded one does at
+// the start and at the end of a program.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -131,7 +131,8 @@ TEST(Preloaded, AppendsALineOfCountersForEachProcess) {
   EXPECT_EQ(said(setting + "sh -c '/bin/true & /bin/true & /bin/true; wait; kill -9 $$' >/dev/null"), "");
   std::string lines = said("cat " + file);
   int count = 0;
-  for (size_t at = 0; (at = lines.find("{\"allocator\":\"one_lock\",\"mapped\":", at)) != std::string::npos; ++at) ++count;
+  for (size_t at = 0; (at = lines.find("{\"allocator\":\"one_lock\",\"mapped\":", at)) != std::string::npos; ++at)
+    ++count;
   EXPECT_EQ(count, 3) << lines;
   EXPECT_NE(lines.find(",\"calls\":"), std::string::npos);
   remove(file.c_str());

@@ -53,8 +53,8 @@ TEST(HoardBlowup, TheBoundIsMet) {
 }
 
 // What OwnClassOfTheGlobalHeapComesBeforeRecycling is for.  Each round another class leaves empty superblocks.  Were
-// they taken before those of the class in the global heap, which have one object each, every round would bring more from
-// the system.
+// they taken before those of the class in the global heap, which have one object each, every round would bring more
+// from the system.
 TEST(HoardBlowup, ThinSuperblocksAreFilledBeforeEmptyOnesAreRecycled) {
   start_with({{"HOARD_HEAPS", "1"}});
   size_t n = blocks_of(kSize), most = 0, rounds = 100;

@@ -7,7 +7,7 @@
 // "never frees memory to the system".  With HM_AR_MALLOC_GLOBAL_LOCK it is the variant that the article compares with:
 // one arena, no caches, and its lock around everything.
 //
-// Options: AR_MALLOC_ARENAS, 0 for as many as processors; AR_MALLOC_CACHE, blocks in a list of a cache, 0 for no caches.
+// Options: AR_MALLOC_ARENAS, 0 for as many as processors; AR_MALLOC_CACHE, blocks in a cache's list, 0 for no caches.
 //
 // What each function promises stands in door/for_classic.h.
 #pragma once

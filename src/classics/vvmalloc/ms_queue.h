@@ -14,14 +14,14 @@
 // back: same node, other neighbours (ABA).  The count tells the two apart (Q3).  Nodes are numbered, so that number and
 // count fit one word of 64 bits and no double-width compare-and-swap is needed: 2^32 nodes are more than the address
 // space has arenas of 64 KB.  The count wraps after 2^32 changes of one word: a thread would have to stand still
-// between look and swap, for some minutes of all others at full speed, and wake exactly a multiple of 2^32 changes later
+// between look and swap, for some minutes of all others at full speed, and wake just a multiple of 2^32 changes later
 // with the same node in place.  Who cannot accept that needs 64-bit counts and the double-width instruction.
 //
 // Nodes are never unmapped: a late thread reads a node, finds that the count has moved on, and drops what it read.
 //
 // Fork.  The child's memory is the parent's of one moment: while the kernel copies, a thread writes to pages that the
-// child will share or waits in a page fault.  So a thread that the child lacks stopped between two of its stores.  It
-// had not linked its node: the node is lost, and the arena was its own.  Or it had, and not moved tail_: Q2 allows that,
+// child will share or waits in a page fault.  So a thread that the child lacks stopped between two of its stores. It
+// had not linked its node: the node is lost, the arena was its own.  Or it had, and not moved tail_: Q2 allows that,
 // and the next operation moves it.  Or it had moved head_ and not freed the old dummy: again a node is lost, and an
 // arena of its own.  There is no other place to stop at: the queue goes on, and nothing has to be repaired.
 #pragma once
