@@ -37,7 +37,7 @@ _SHORTER = {
     "linux-workers": ("pairs", 4), "linux-false-sharing": ("writes", 4),
 }
 # At most so many rounds of what cannot be made shorter.
-_ROUNDS = {"replay": 5, "footprint": 3, "drain": 2, "idle": 3}
+_ROUNDS = dict.fromkeys(("replay", "footprint", "drain", "idle"), 5)
 
 
 def cells() -> list[Cell]:
