@@ -56,7 +56,7 @@ def speed_up(of: Cells, baseline: Who | None = None, cast: Cast | None = None) -
         if not found:
             return []
         ideal = Series("linear", [Point(cell.threads, cell.threads) for cell in among], dashed=True)
-        than = f"over one thread of {first}" if first else "over one thread of the same allocator"
+        than = f"over one thread of {first}" if first else "over its own thread"
         return [Chart("lines", "threads", f"speed-up {than}", [*found, ideal])]
     return draw
 
