@@ -20,14 +20,6 @@ uint32_t my_id() noexcept {
 
 constexpr int kSpins = 64;  // a critical section is shorter than this, unless its thread lost the processor
 
-void pause_briefly() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) noexcept {
   int saved = errno;
   syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);

@@ -28,6 +28,15 @@ class Lock {
   std::atomic<uint32_t> word_{0};
 };
 
+// For a loop that waits for another thread to write.
+inline void pause_briefly() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 // In the child of a fork the calling thread has a new id.  Returns the one that its locks still name.
 uint32_t rename_thread() noexcept;
 

@@ -37,7 +37,7 @@ def test_a_good_run_has_what_the_program_says_and_what_it_cost(run, glibc):
 def test_the_resident_set_is_sampled(run, glibc):
     samples = run(f"sleep 0.3; echo '{_JSON % glibc.library}'").resident
     assert len(samples) > 20
-    assert sum(kb > 100 for _, kb in samples) >= len(samples) - 2  # the first and the last may see hardly a process
+    assert all(kb > 100 for _, kb in samples[1:-1])  # the first and the last may see hardly a process
     times = [at for at, _ in samples]
     assert times == sorted(times) and times[0] < 100
 

@@ -11,14 +11,6 @@ constexpr int kLooks = 1000;
 
 constinit thread_local char this_thread = 0;  // its address is the thread's name, in the child of a fork too
 
-void pause_briefly() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 }  // namespace
 
 uint64_t now_ns() noexcept {
