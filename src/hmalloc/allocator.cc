@@ -31,10 +31,10 @@ struct Found {
 }
 
 Found find_small(Superblock& sb, const void* block, const char* function) noexcept {
-  BlockPlace place = place_of(sb, address_of(block));
-  if (place.index >= sb.blocks) not_a_block(function, block);
-  if (!place.exact) interior(function, block);
-  BlockState& state = sb.states[place.index];
+  BlockPlace place(sb, address_of(block));
+  if (place.index() >= sb.blocks) not_a_block(function, block);
+  if (!place.exact()) interior(function, block);
+  BlockState& state = sb.states[place.index()];
   if (state.is_free() || (kChecked && state.is_cached())) misuse(function, block, "double free, or never a block");
   return {Found::kSmall, &sb, &state, nullptr, sb.block_size};
 }
@@ -44,8 +44,7 @@ Found find_in_slices(const void* block, const char* function) noexcept {
   switch (slice.kind()) {
     case SliceKind::kUnused: misuse(function, block, "double free, or never a block");
     case SliceKind::kBlocks:
-    case SliceKind::kMedium: return find_small(slice, block, function);
-    case SliceKind::kMediumTail: return find_small(*(&slice - slice.tail), block, function);
+    case SliceKind::kBlocksTail: return find_small(slice, block, function);
     case SliceKind::kLargeTail: interior(function, block);
     case SliceKind::kLarge: break;
   }
@@ -154,10 +153,7 @@ void free_slow(void* block, const char* function) noexcept {
   if (AddressMap::kind(address_of(block)) == ChunkKind::kLocal) return free_local(block, function);
   Found found = find(block, function);
   switch (found.kind) {
-    case Found::kSmall:
-      if constexpr (kChecked) found.state->mark_cached();
-      if (!my_heap()->cache(found.sb->cache_offset).push(block)) free_full(block, *found.sb, *found.state, function);
-      return;
+    case Found::kSmall: misuse(function, block, "double free");  // it was not live a moment ago
     case Found::kLarge:
       free_large(*found.sb);
       return tick();

@@ -26,10 +26,9 @@ inline void deallocate(void* block, const char* function) noexcept {
   uintptr_t address = address_of(block);
   if (HM_UNLIKELY(AddressMap::kind(address) != ChunkKind::kSlices)) return free_slow(block, function);
   Superblock& sb = Superblock::of(address);
-  // offset * ceil(2^32 / size): the quotient above bit 32; below it, less than the factor if the remainder is zero.
-  uint64_t product = uint64_t{address % kSlice} * sb.inverse;
-  if (HM_UNLIKELY(static_cast<uint32_t>(product) >= sb.inverse)) return free_slow(block, function);
-  BlockState& state = sb.states[product >> 32];
+  BlockPlace place(sb, address);
+  if (HM_UNLIKELY(!place.exact())) return free_slow(block, function);
+  BlockState& state = sb.states[place.index()];
   if (HM_UNLIKELY(state.is_free() || (kChecked && state.is_cached()))) return free_slow(block, function);
   if constexpr (kChecked) state.mark_cached();
   if (HM_UNLIKELY(!my_heap()->cache(sb.cache_offset).push(block))) free_full(block, sb, state, function);

@@ -65,7 +65,7 @@ void SlicePool::for_each(Visit visit) noexcept {
       uintptr_t chunk_start = align_down(address_of(chunk), kChunk);
       Superblock& sb = Superblock::of(chunk_start + slice * kSlice);
       SliceKind kind = sb.kind();
-      if (kind == SliceKind::kBlocks || kind == SliceKind::kMedium || kind == SliceKind::kLarge) visit(sb);
+      if (kind == SliceKind::kBlocks || kind == SliceKind::kLarge) visit(sb);
     }
 }
 

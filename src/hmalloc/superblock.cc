@@ -23,20 +23,29 @@ void Superblock::format(ClassIndex c) noexcept {
   block_size = static_cast<uint32_t>(size_of(c));
   blocks = static_cast<uint32_t>(blocks_of(c));
   cache_offset = static_cast<uint16_t>(raw(c) * kCacheStride);
-  inverse = slices == 1 ? static_cast<uint32_t>(((uint64_t{1} << 32) + block_size - 1) / block_size) : 0;
+  inverse = static_cast<uint32_t>(((uint64_t{1} << 32) + block_size - 1) / block_size);
+  start = base();
   states = place_states(*this);
   tail = 0;
   cursor = 0;
   next = nullptr;
-  for (size_t i = 1; i < slices; ++i) {
-    this[i].tail = static_cast<uint8_t>(i);
-    this[i].set_kind(SliceKind::kMediumTail);
-  }
-  set_kind(slices == 1 ? SliceKind::kBlocks : SliceKind::kMedium);
+  for (size_t i = 1; i < slices; ++i) this[i].format_tail(*this, i);
+  set_kind(SliceKind::kBlocks);
+}
+
+void Superblock::format_tail(const Superblock& first, size_t slice) noexcept {
+  inverse = first.inverse;
+  cache_offset = first.cache_offset;
+  start = first.start;
+  states = first.states;
+  block_size = first.block_size;
+  blocks = first.blocks;
+  tail = static_cast<uint8_t>(slice);
+  set_kind(SliceKind::kBlocksTail);
 }
 
 void Superblock::clear() noexcept {
-  size_t slices = kind() == SliceKind::kMedium ? slices_of(class_index()) : 1;
+  size_t slices = slices_of(class_index());
   for (size_t i = 0; i < slices; ++i) {
     this[i].inverse = 0;
     this[i].set_kind(SliceKind::kUnused);
@@ -57,11 +66,9 @@ bool Superblock::wholly_free() const noexcept {
 }
 
 bool Superblock::is_valid() const noexcept {
-  SliceKind k = kind();
-  if (k != SliceKind::kBlocks && k != SliceKind::kMedium) return false;
+  if (kind() != SliceKind::kBlocks || inverse == 0 || start != base()) return false;
   ClassIndex c = class_index();
   if (block_size != size_of(c) || blocks != blocks_of(c) || cursor > align_up(blocks, kHarvestGroup)) return false;
-  if ((k == SliceKind::kBlocks) != (slices_of(c) == 1) || (inverse != 0) != (k == SliceKind::kBlocks)) return false;
   for (size_t i = blocks; i < align_up(blocks, StateGroup::kBlocks); ++i)
     if (!states[i].is_free()) return false;  // S3
   return states == place_states(*this);
@@ -69,7 +76,6 @@ bool Superblock::is_valid() const noexcept {
 
 size_t Superblock::harvest(void** to, size_t want) noexcept {
   size_t taken = 0;
-  char* first = base();
   while (cursor < blocks && taken < want) {
     size_t end = cursor + kHarvestGroup < blocks ? cursor + kHarvestGroup : blocks;
     size_t low = cursor;
@@ -79,7 +85,7 @@ size_t Superblock::harvest(void** to, size_t want) noexcept {
       uint64_t mask = group.free_mask();
       if (at + StateGroup::kBlocks > blocks) mask &= (uint64_t{1} << (blocks - at) * 8) - 1;
       group.take(mask);
-      char* block = first + (at + StateGroup::kBlocks) * block_size;
+      char* block = start + (at + StateGroup::kBlocks) * block_size;
       if (mask == StateGroup::kOnes) {  // the common case, without a branch for each block
         for (size_t k = 0; k < StateGroup::kBlocks; ++k) to[taken++] = block -= block_size;
         continue;

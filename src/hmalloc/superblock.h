@@ -32,9 +32,8 @@ struct ThreadHeap;
 
 enum class SliceKind : uint8_t {
   kUnused = 0,     // free, or in the allocator's hands
-  kBlocks,         // a superblock of one slice
-  kMedium,         // the first slice of a superblock of four
-  kMediumTail,     // one of its others
+  kBlocks,         // the first slice of a superblock
+  kBlocksTail,     // one of its others
   kLarge,          // the first slice of a large run
   kLargeTail,
 };
@@ -49,11 +48,12 @@ inline constexpr size_t kHarvestGroup = 64;      // states of one line are taken
 inline constexpr size_t kGranuleStatesArea = kSlice / kGranule;   // one for 16
 
 struct alignas(2 * kLine) Superblock {
-  // ---- read by every thread that frees a block (S5)
-  uint32_t inverse = 0;       // ceil(2^32 / block size); 0 unless kind is kBlocks, so that all else leaves the fast path
+  // ---- read by every thread that frees a block (S5); the same in all slices of a superblock, but for kind and tail
+  uint32_t inverse = 0;       // ceil(2^32 / block size); 0 where there are no blocks, so that these leave the fast path
   uint16_t cache_offset = 0;  // of the class, in a heap's array of block caches
   std::atomic<SliceKind> kind_{SliceKind::kUnused};
   uint8_t tail = 0;           // slices back to the first one
+  char* start = nullptr;      // of the first block
   BlockState* states = nullptr;
   std::atomic<ThreadHeap*> owner_{nullptr};
   uint32_t block_size = 0;    // of a large run: its length
@@ -66,7 +66,7 @@ struct alignas(2 * kLine) Superblock {
     return *reinterpret_cast<Superblock*>(align_down(address, kChunk) + kDescriptors +
                                           (address / kSlice % kSlicesInChunk) * sizeof(Superblock));
   }
-  char* base() const noexcept {
+  char* base() const noexcept {  // of its slice
     uintptr_t chunk = align_down(address_of(this), kChunk);
     return reinterpret_cast<char*>(chunk + (address_of(this) - chunk - kDescriptors) / sizeof(Superblock) * kSlice);
   }
@@ -74,7 +74,9 @@ struct alignas(2 * kLine) Superblock {
 
   // Any thread.  Relaxed: a hint (S2).
   ThreadHeap* owner() const noexcept { return owner_.load(std::memory_order_relaxed); }
-  void set_owner(ThreadHeap* heap) noexcept { owner_.store(heap, std::memory_order_relaxed); }
+  void set_owner(ThreadHeap* heap) noexcept {  // the holder, of the first slice
+    for (size_t i = 0; i < slices_of(class_index()); ++i) this[i].owner_.store(heap, std::memory_order_relaxed);
+  }
   // Statistics walk all descriptors: acquire and release order the rest of the descriptor behind the kind.
   SliceKind kind() const noexcept { return kind_.load(std::memory_order_acquire); }
   void set_kind(SliceKind kind) noexcept { kind_.store(kind, std::memory_order_release); }
@@ -88,6 +90,9 @@ struct alignas(2 * kLine) Superblock {
   // want + 63 of them.  Returns how many.  Of a group the lowest address comes last, so that a stack pops it first.
   // The holder.
   size_t harvest(void** to, size_t want) noexcept;
+
+ private:
+  void format_tail(const Superblock& first, size_t slice) noexcept;
 };
 static_assert(sizeof(Superblock) == 2 * kLine);
 
@@ -109,14 +114,18 @@ static_assert(kDescriptors + kSlicesInChunk * sizeof(Superblock) == kLineStates)
 static_assert(kLineStates + kSlicesInChunk * kLineStatesArea == kGranuleStates);
 static_assert(kGranuleStates + kSlicesInChunk * kGranuleStatesArea <= kMetaSlices * kSlice);
 
-// The block that an address lies in.  exact: the address is its start.
-struct BlockPlace {
-  size_t index;
-  bool exact;
+// The block that an address lies in, found without a division: offset * ceil(2^32 / size) has the quotient above bit 32,
+// and below it less than the factor if the remainder is zero.
+class BlockPlace {
+ public:
+  BlockPlace(const Superblock& sb, uintptr_t address) noexcept
+      : product_((address - address_of(sb.start)) * sb.inverse), inverse_(sb.inverse) {}
+  bool exact() const noexcept { return static_cast<uint32_t>(product_) < inverse_; }  // the address is its start
+  size_t index() const noexcept { return opaque(product_) >> 32; }
+
+ private:
+  uint64_t product_;
+  uint32_t inverse_;
 };
-inline BlockPlace place_of(const Superblock& head, uintptr_t address) noexcept {
-  size_t offset = address - address_of(head.base());
-  return {offset / head.block_size, offset % head.block_size == 0};
-}
 
 }  // namespace hm

@@ -1,5 +1,7 @@
 #include "hmalloc/superblock_pool.h"
 
+#include <utility>
+
 #include "hmalloc/registry.h"
 #include "hmalloc/slice_pool.h"
 
@@ -9,6 +11,7 @@ constinit SuperblockPool superblock_pool;
 
 namespace {
 constexpr size_t kLooks = 16;  // superblocks swept in vain before a fresh one is opened
+constexpr size_t kHandful = 4; // of these at a time are taken out of the queue
 constexpr size_t least_free(ClassIndex c) { return blocks_of(c) / 32 + 1; }
 }  // namespace
 
@@ -34,19 +37,23 @@ size_t release_free(SuperblockQueue& queue, size_t looks) noexcept {
 }
 
 Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, const ThreadHeap* mine) noexcept {
-  Superblock* second = nullptr;
-  for (size_t n = std::min(queue.count(), looks); n > 0; --n) {
-    Superblock* sb = queue.pop();
-    if (sb == nullptr) break;
-    bool roomy = sb->free_blocks() >= least;
-    if (roomy && sb->owner() == mine) {
-      if (second != nullptr) queue.push_front(*second);
-      return sb;
+  Superblock* best = nullptr;
+  size_t hand = 1;  // the oldest by itself: usually it will do, and the others keep their order
+  for (size_t left = std::min(queue.count(), looks); left > 0 && (best == nullptr || best->owner() != mine);) {
+    Superblock* sb = queue.pop_some(hand);
+    left -= hand;
+    hand = std::min(left, kHandful);
+    Superblock* others = nullptr;
+    while (sb != nullptr) {
+      Superblock* next = sb->next;
+      bool better = (best == nullptr || (sb->owner() == mine && best->owner() != mine)) && sb->free_blocks() >= least;
+      Superblock* other = better ? std::exchange(best, sb) : sb;
+      if (other != nullptr) other->next = std::exchange(others, other);
+      sb = next;
     }
-    if (roomy && second == nullptr) second = sb;
-    else queue.push(*sb);
+    queue.push_all(others);
   }
-  return second;
+  return best;
 }
 
 Superblock* SuperblockPool::claim(ClassIndex c, const ThreadHeap* mine) noexcept {

@@ -32,6 +32,30 @@ class SuperblockQueue {
     set_count(count() - 1);
     return sb;
   }
+  // Up to n superblocks, linked by next.
+  Superblock* pop_some(size_t n) noexcept {
+    if (count() == 0) return nullptr;
+    LockGuard guard(lock_);
+    Superblock* first = head_;
+    Superblock* last = nullptr;
+    size_t popped = 0;
+    for (; popped < n && head_ != nullptr; ++popped) head_ = (last = head_)->next;
+    if (last != nullptr) last->next = nullptr;
+    if (head_ == nullptr) tail_ = nullptr;
+    set_count(count() - popped);
+    return first;
+  }
+  // All of a list linked by next.
+  void push_all(Superblock* first) noexcept {
+    if (first == nullptr) return;
+    size_t pushed = 1;
+    Superblock* last = first;
+    for (; last->next != nullptr; last = last->next) ++pushed;
+    LockGuard guard(lock_);
+    (tail_ == nullptr ? head_ : tail_->next) = first;
+    tail_ = last;
+    set_count(count() + pushed);
+  }
   // Any thread; a hint outside the lock.
   size_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
   Lock& lock() noexcept { return lock_; }

@@ -19,7 +19,7 @@ constexpr size_t kMostEntries = 1023;
 constexpr size_t kFirstEntries = 127;          // limits start here, and grow when they prove too small
 constexpr size_t kFirstBytes = 32 * kKiB;      // of one cache, at first; half of that for blocks above 512 bytes
 constexpr size_t kMostBytes = 512 * kKiB;      // of one cache, when grown
-constexpr uint16_t kSwing = 4 * kHarvestGroup; // blocks allocated in a row that speak of batches
+constexpr size_t kLongBatch = 4 * kHarvestGroup;  // makes a cache grow at once
 constexpr size_t kOwnLooks = 4;
 constexpr size_t kChunksWorthScavenging = 8;
 constexpr uint16_t kStream = 8192;             // blocks allocated without an overflow: others free them
@@ -31,6 +31,8 @@ constexpr size_t first_entries(size_t c) {
   size_t bytes = kClassSize[c] <= 512 ? kFirstBytes : kFirstBytes / 2;
   return std::min(most_entries(c), std::clamp<size_t>(bytes / kClassSize[c], 2, kFirstEntries));
 }
+// Batches in a row that make a cache grow.  Large blocks are few in a superblock, so each costs more to find again.
+constexpr uint8_t batches_to_grow(ClassIndex c) { return size_of(c) <= kKiB ? 6 : 1; }
 // A refill takes whole groups, so it may overshoot the limit by one.
 constexpr size_t slots(size_t c) { return 1 + most_entries(c) + kHarvestGroup; }
 
@@ -65,6 +67,7 @@ ThreadHeap* ThreadHeap::create() noexcept {
     heap->caches[c].set_top(slot);
     size_t share = std::max<size_t>(options.cache_bytes / kClasses / kClassSize[c], 1);
     state.first = static_cast<uint16_t>(std::min({first_entries(c), size_t{state.most}, share}));
+    heap->limit_bytes += state.first * kClassSize[c];
     heap->set_limit(ClassIndex(c), state.first);
     slot += slots(c);
   }
@@ -74,27 +77,31 @@ ThreadHeap* ThreadHeap::create() noexcept {
 }
 
 BlockRef find_block(void* block) noexcept {
-  Superblock& slice = Superblock::of(address_of(block));
-  Superblock& sb = *(&slice - (slice.kind() == SliceKind::kMediumTail ? slice.tail : 0));
-  return {sb, sb.states[place_of(sb, address_of(block)).index]};
+  Superblock& sb = Superblock::of(address_of(block));
+  return {sb, sb.states[BlockPlace(sb, address_of(block)).index()]};
 }
 
 void ThreadHeap::set_limit(ClassIndex c, size_t entries) noexcept {
   ClassState& state = classes[raw(c)];
-  limit_bytes += (entries - state.limit) * size_of(c);
+  auto counted = [&](size_t limit) { return std::max<size_t>(limit, state.first) * size_of(c); };
+  limit_bytes += counted(entries) - counted(state.limit);
   state.limit = static_cast<uint16_t>(entries);
   caches[raw(c)].set_limit(state.floor + entries);
 }
 
-// The first overflow after refills.  Several refills in a row mean that the program allocates and frees in batches
-// larger than the cache; one or two happen by chance when frees and allocations balance, and tell nothing.
+// The first overflow after refills.  If more blocks came in them than the cache holds, time after time, the program
+// allocates and frees in batches larger than the cache.  Once or twice this happens by chance when frees and allocations
+// balance, and tells nothing.
 void ThreadHeap::adapt(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   refilled[raw(c)] = false;
-  size_t entries = std::min<size_t>(state.most, state.swing);
-  bool batches = state.swing >= kSwing && entries > state.limit;
+  size_t entries = std::min<size_t>(state.most, state.swing + state.swing / 8u);
+  bool batch = state.swing > state.limit, long_one = state.swing >= kLongBatch;
   state.swing = 0;
-  if (!batches || limit_bytes + (entries - state.limit) * size_of(c) > options.cache_bytes) return;
+  state.batches = batch ? static_cast<uint8_t>(state.batches + 1) : 0;
+  if (!long_one && state.batches < batches_to_grow(c)) return;
+  state.batches = 0;
+  if (entries <= state.limit || limit_bytes + (entries - state.limit) * size_of(c) > options.cache_bytes) return;
   set_limit(c, entries);
   state.grown = true;
 }
@@ -181,19 +188,21 @@ void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
   cross_thread_frees.add(foreign);
 }
 
-// A class that has not been refilled lately is idle, or its blocks are being freed for good: nothing of it stays here.
-// The rest is the clock's business.
+// A class of which the cache has not moved lately is idle, or its blocks are being freed for good: nothing of it stays
+// here.  The rest is the clock's business.
 void ThreadHeap::act_on_tick() noexcept {
   operations_to_tick = kOperationsPerTick;
   retired_count = 0;
   bool shrinking = false;
   for (size_t c = 0; c < kClasses; ++c) {
-    if (!classes[c].used && classes[c].limit != 0) {
+    ClassState& state = classes[c];
+    if (!state.used && caches[c].top() == state.top_at_tick && state.limit != 0) {
       release_idle(ClassIndex(c));
       shrinking = true;
     }
-    classes[c].used = false;
-    retired_count += static_cast<uint32_t>(classes[c].retired.count());
+    state.used = false;
+    state.top_at_tick = caches[c].top();
+    retired_count += static_cast<uint32_t>(state.retired.count());
   }
   if (shrinking && slice_pool.chunks() >= kChunksWorthScavenging) scavenger.wake();
   uint64_t now = os::now_ms();
@@ -233,7 +242,7 @@ bool ThreadHeap::is_valid() noexcept {
       if (AddressMap::kind(address_of(state.floor[i])) != ChunkKind::kSlices) return false;
       BlockRef ref = find_block(state.floor[i]);
       if (raw(ref.sb.class_index()) != c || ref.state.is_free()) return false;
-      if (!place_of(ref.sb, address_of(state.floor[i])).exact) return false;
+      if (!BlockPlace(ref.sb, address_of(state.floor[i])).exact()) return false;
     }
     if (state.current != nullptr && !state.current->is_valid()) return false;
     bool sound = true;

@@ -36,14 +36,16 @@ struct ThreadHeap {
     uint16_t first = 0;         // where the limit starts
     uint16_t most = 0;          // as far as it may grow
     uint16_t swing = 0;         // blocks refilled since the last overflow
+    uint8_t batches = 0;        // overflows in a row that spoke of batches
     bool used = false;          // refilled since the last tick
+    void** top_at_tick = nullptr;
     bool grown = false;         // the limit grew since the last round
     SuperblockQueue retired;    // exhausted superblocks, oldest first
   };
   std::array<ClassState, kClasses> classes;
   std::array<bool, kClasses> refilled{};  // since the last overflow
   LocalHeap local{this};
-  size_t limit_bytes = 0;          // sum of limit * size
+  size_t limit_bytes = 0;          // sum of limit * size, an idle cache's as it will be when it is used again
   uint32_t retired_count = 0;      // in all retired queues, about: other threads may take from them
   uint32_t operations_to_tick = 0; // slow operations until the clock is read
   uint64_t round_ms = 0;           // when the clock last said so

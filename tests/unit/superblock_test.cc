@@ -15,7 +15,7 @@ uintptr_t slice_start(const Superblock& sb) { return address_of(const_cast<Super
 
 // Gives every block that `to` holds back, so that the superblock may be released.
 void give_back(Superblock& sb, const std::vector<void*>& blocks) {
-  for (void* block : blocks) sb.states[place_of(sb, address_of(block)).index].give_back();
+  for (void* block : blocks) sb.states[BlockPlace(sb, address_of(block)).index()].give_back();
 }
 
 std::vector<void*> harvest_all(Superblock& sb, size_t want) {
@@ -52,7 +52,7 @@ TEST(Superblock, EveryAddressFindsItsDescriptor) {
         EXPECT_EQ(&found, &sb + slice);
         EXPECT_EQ(found.tail, slice);
         if (slice > 0) {
-          EXPECT_EQ(found.kind(), SliceKind::kMediumTail);
+          EXPECT_EQ(found.kind(), SliceKind::kBlocksTail);
         }
       }
     release(sb);
@@ -62,15 +62,13 @@ TEST(Superblock, EveryAddressFindsItsDescriptor) {
 // The multiplication of the fast path must agree with the division, for every offset: quotient, and remainder zero.
 TEST(Superblock, InverseDividesExactly) {
   for (ClassIndex c : all_classes()) {
-    if (slices_of(c) != 1) continue;
     Superblock& sb = fresh_superblock(c);
-    for (uint64_t offset = 0; offset < kSlice; ++offset) {
-      uint64_t product = offset * sb.inverse;
-      bool exact = static_cast<uint32_t>(product) < sb.inverse;
-      ASSERT_EQ(exact, offset % sb.block_size == 0) << size_of(c) << " " << offset;
-      if (exact) {
-        ASSERT_EQ(product >> 32, offset / sb.block_size);
-      }
+    for (size_t offset = 0; offset < slices_of(c) * kSlice; ++offset) {
+      uintptr_t address = slice_start(sb) + offset;
+      BlockPlace place(Superblock::of(address), address);
+      ASSERT_EQ(place.exact(), offset % sb.block_size == 0) << size_of(c) << " " << offset;
+      ASSERT_EQ(place.index(), offset / sb.block_size);
+      ASSERT_EQ(Superblock::of(address).states, sb.states);
     }
     release(sb);
   }
