@@ -5,12 +5,12 @@ namespace {
 
 // Superblocks whose states fill a part of their area start at different lines of it, or the first lines of all of
 // them would fall into the same few sets of the cache.
-BlockState* place_states(const Superblock& head) noexcept {
+BlockState* place_states(const Superblock& head, ClassIndex c) noexcept {
   uintptr_t chunk = align_down(address_of(&head), kChunk);
   size_t slice = (address_of(&head) - chunk - kDescriptors) / sizeof(Superblock);
-  bool wide = head.block_size < kLine;
+  bool wide = size_of(c) < kLine;
   size_t area = wide ? kGranuleStatesArea : kLineStatesArea;
-  size_t lines = head.blocks / kLine + 1;
+  size_t lines = blocks_of(c) / kLine + 1;
   size_t spare = area / kLine >= lines ? area / kLine - lines : 0;
   size_t skew = slice * 11 % (spare + 1) * kLine;
   return reinterpret_cast<BlockState*>(chunk + (wide ? kGranuleStates : kLineStates) + slice * area + skew);
@@ -25,7 +25,7 @@ void Superblock::format(ClassIndex c) noexcept {
   cache_offset = static_cast<uint16_t>(raw(c) * kCacheStride);
   inverse = static_cast<uint32_t>(((uint64_t{1} << 32) + block_size - 1) / block_size);
   start = base();
-  states = place_states(*this);
+  states = place_states(*this, c);
   tail = 0;
   cursor = 0;
   next = nullptr;
@@ -44,6 +44,12 @@ void Superblock::format_tail(const Superblock& first, size_t slice) noexcept {
   set_kind(SliceKind::kBlocksTail);
 }
 
+void Superblock::prefetch(ClassIndex c) const noexcept {
+  __builtin_prefetch(this);
+  __builtin_prefetch(&cursor);
+  __builtin_prefetch(place_states(*this, c));
+}
+
 void Superblock::clear() noexcept {
   size_t slices = slices_of(class_index());
   for (size_t i = 0; i < slices; ++i) {
@@ -52,11 +58,13 @@ void Superblock::clear() noexcept {
   }
 }
 
-size_t Superblock::free_blocks() const noexcept {
-  size_t busy = 0;
-  for (size_t i = 0; i < blocks; i += StateGroup::kBlocks)
-    busy += StateGroup::kBlocks - StateGroup::count(StateGroup(states + i).free_mask());
-  return blocks - busy;  // states behind the last block are FREE (S3)
+size_t Superblock::free_blocks(size_t enough) const noexcept {
+  size_t free = 0;
+  for (size_t i = 0; i < blocks && free < enough; i += StateGroup::kBlocks) {
+    size_t none = std::max(i + StateGroup::kBlocks, size_t{blocks}) - blocks;  // behind the last block: FREE (S3)
+    free += StateGroup::count(StateGroup(states + i).free_mask()) - none;
+  }
+  return free;
 }
 
 bool Superblock::wholly_free() const noexcept {
@@ -71,7 +79,7 @@ bool Superblock::is_valid() const noexcept {
   if (block_size != size_of(c) || blocks != blocks_of(c) || cursor > align_up(blocks, kHarvestGroup)) return false;
   for (size_t i = blocks; i < align_up(blocks, StateGroup::kBlocks); ++i)
     if (!states[i].is_free()) return false;  // S3
-  return states == place_states(*this);
+  return states == place_states(*this, c);
 }
 
 size_t Superblock::harvest(void** to, size_t want) noexcept {

@@ -83,7 +83,9 @@ struct alignas(2 * kLine) Superblock {
 
   void format(ClassIndex c) noexcept;  // a fresh run of slices_of(c) slices
   void clear() noexcept;               // before its slices go back
-  size_t free_blocks() const noexcept; // the holder
+  // Counts free blocks, up to `enough` of them or a few more.  The holder.
+  void prefetch(ClassIndex c) const noexcept;  // what a holder will read first; c: its class, for that is not read yet
+  size_t free_blocks(size_t enough = SIZE_MAX) const noexcept;
   bool wholly_free() const noexcept;   // the holder (S4)
   bool is_valid() const noexcept;      // the holder
   // Moves free blocks from the cursor on to `to`, in groups of 64, until there are `want` or the end is reached; at most

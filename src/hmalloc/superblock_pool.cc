@@ -10,8 +10,7 @@ namespace hm {
 constinit SuperblockPool superblock_pool;
 
 namespace {
-constexpr size_t kLooks = 16;  // superblocks swept in vain before a fresh one is opened
-constexpr size_t kHandful = 4; // of these at a time are taken out of the queue
+constexpr size_t kHandful = 4;  // superblocks taken out of a queue at a time
 constexpr size_t least_free(ClassIndex c) { return blocks_of(c) / 32 + 1; }
 }  // namespace
 
@@ -46,7 +45,7 @@ Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, co
     Superblock* others = nullptr;
     while (sb != nullptr) {
       Superblock* next = sb->next;
-      bool better = (best == nullptr || (sb->owner() == mine && best->owner() != mine)) && sb->free_blocks() >= least;
+      bool better = (best == nullptr || (sb->owner() == mine && best->owner() != mine)) && sb->free_blocks(least) >= least;
       Superblock* other = better ? std::exchange(best, sb) : sb;
       if (other != nullptr) other->next = std::exchange(others, other);
       sb = next;
@@ -56,8 +55,8 @@ Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, co
   return best;
 }
 
-Superblock* SuperblockPool::claim(ClassIndex c, const ThreadHeap* mine) noexcept {
-  return pop_with_room(queue(c), kLooks, least_free(c), mine);
+Superblock* SuperblockPool::claim(ClassIndex c, const ThreadHeap* mine, size_t looks) noexcept {
+  return pop_with_room(queue(c), looks, least_free(c), mine);
 }
 
 size_t SuperblockPool::release_free(size_t looks) noexcept {
@@ -73,7 +72,7 @@ bool SuperblockPool::search(ClassIndex wanted) noexcept {
   for (size_t n = queue.count(); n > 0; --n) {
     Superblock* sb = queue.pop();
     if (sb == nullptr) break;
-    bool roomy = sb->free_blocks() >= least_free(wanted);
+    bool roomy = sb->free_blocks(least_free(wanted)) >= least_free(wanted);
     roomy ? queue.push_front(*sb) : queue.push(*sb);
     found += roomy;
   }

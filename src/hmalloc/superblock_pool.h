@@ -10,9 +10,10 @@ namespace hm {
 class SuperblockPool {
  public:
   void push(Superblock& sb) noexcept { queue(sb.class_index()).push(sb); }
-  // The first of a few that is at least one 32nd empty (Hoard's empty fraction is a quarter: hoard.txt, section 3).
+  static constexpr size_t kLooks = 16;
+  // The first of `looks` that is at least one 32nd empty (Hoard's empty fraction is a quarter: hoard.txt, section 3).
   // Of these, one that `mine` held last is preferred: its lines and its live blocks are more likely this thread's.
-  Superblock* claim(ClassIndex c, const ThreadHeap* mine) noexcept;
+  Superblock* claim(ClassIndex c, const ThreadHeap* mine, size_t looks = kLooks) noexcept;
   // A superblock of class c from slices, from new memory in the end.  Before the footprint grows by another eighth,
   // the whole pool is searched once: so it stays within a stated factor of what is in use (docs/design.md).
   Superblock* fresh(ClassIndex c, const ThreadHeap* mine) noexcept;

@@ -42,6 +42,7 @@ class SuperblockQueue {
     for (; popped < n && head_ != nullptr; ++popped) head_ = (last = head_)->next;
     if (last != nullptr) last->next = nullptr;
     if (head_ == nullptr) tail_ = nullptr;
+    else if (last != nullptr) head_->prefetch(last->class_index());  // the next to be popped, before long
     set_count(count() - popped);
     return first;
   }

@@ -94,7 +94,7 @@ void ThreadHeap::set_limit(ClassIndex c, size_t entries) noexcept {
 // balance, and tells nothing.
 void ThreadHeap::adapt(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
-  refilled[raw(c)] = false;
+  refilled[raw(c)] = state.looked = false;
   size_t entries = std::min<size_t>(state.most, state.swing + state.swing / 8u);
   bool batch = state.swing > state.limit, long_one = state.swing >= kLongBatch;
   state.swing = 0;
@@ -142,11 +142,19 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
 Superblock* ThreadHeap::next_superblock(ClassIndex c) noexcept {
   bool early = is_stream(c) && classes[raw(c)].retired.count() < kStreamDistance;
   if (early) return superblock_pool.fresh(c, this);
-  if (Superblock* sb = pop_with_room(classes[raw(c)].retired, kOwnLooks, blocks_of(c) / 32 + 1, this)) {
-    if (retired_count > 0) --retired_count;
+  ClassState& state = classes[raw(c)];
+  if (!state.looked) {
+    if (Superblock* sb = pop_with_room(state.retired, kOwnLooks, blocks_of(c) / 32 + 1, this)) {
+      if (retired_count > 0) --retired_count;
+      return sb;
+    }
+    state.looked = true;
+  }
+  if (Superblock* sb = superblock_pool.claim(c, this, state.looks)) {
+    state.looks = SuperblockPool::kLooks;
     return sb;
   }
-  if (Superblock* sb = superblock_pool.claim(c, this)) return sb;
+  if (state.looks > 1) state.looks /= 2;  // nobody frees these: the rest of them will be full too
   return superblock_pool.fresh(c, this);
 }
 
@@ -200,7 +208,7 @@ void ThreadHeap::act_on_tick() noexcept {
       release_idle(ClassIndex(c));
       shrinking = true;
     }
-    state.used = false;
+    state.used = state.looked = false;
     state.top_at_tick = caches[c].top();
     retired_count += static_cast<uint32_t>(state.retired.count());
   }

@@ -8,7 +8,7 @@
 #pragma once
 #include "hmalloc/block_cache.h"
 #include "hmalloc/local_heap.h"
-#include "hmalloc/superblock_queue.h"
+#include "hmalloc/superblock_pool.h"
 
 namespace hm {
 
@@ -38,6 +38,8 @@ struct ThreadHeap {
     uint16_t swing = 0;         // blocks refilled since the last overflow
     uint8_t batches = 0;        // overflows in a row that spoke of batches
     bool used = false;          // refilled since the last tick
+    uint8_t looks = SuperblockPool::kLooks;  // into the pool before a fresh superblock is opened
+    bool looked = false;        // through the retired ones, in vain, since the last overflow or tick
     void** top_at_tick = nullptr;
     bool grown = false;         // the limit grew since the last round
     SuperblockQueue retired;    // exhausted superblocks, oldest first
