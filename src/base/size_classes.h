@@ -31,7 +31,7 @@ inline constexpr std::array<uint32_t, kClasses> kClassSize = detail::class_sizes
 
 // Bytes of one entry of a heap's array of block caches: the table below holds offsets into it, so that the fast path
 // needs no multiplication.
-inline constexpr size_t kCacheStride = 16;
+inline constexpr size_t kCacheStride = 32;
 
 namespace detail {
 consteval std::array<uint16_t, kSmallMax / kGranule> cache_offsets() {

@@ -140,13 +140,12 @@ void* allocate_slow(size_t size) noexcept {
 
 // The cache refused: it is full, or this block was freed last, or the thread has no heap.  Batches end up here block by
 // block, so the usual case is a leaf.
-void free_full(void* block, Superblock& sb, BlockState& state, const char* function) noexcept {
-  ThreadHeap* heap = my_heap();
-  if (HM_UNLIKELY(heap->cache(sb.cache_offset).newest() == block)) misuse(function, block, "double free");
-  if (HM_LIKELY(heap->give_back_own(sb, state))) return;  // no_heap owns nothing
+void free_full(void* block, Superblock& sb, BlockState& state, BlockCache& cache, const char* function) noexcept {
+  if (HM_UNLIKELY(cache.newest() == block)) misuse(function, block, "double free");
+  if (HM_LIKELY(ThreadHeap::give_back_own(sb, state, cache))) return;
   // A thread that only frees gets no heap: its blocks become FREE one by one.
   if (HM_UNLIKELY(!have_heap())) return state.give_back();
-  heap->overflow(block, sb, state);
+  my_heap()->overflow(block, sb, state);
 }
 
 void free_slow(void* block, const char* function) noexcept {

@@ -10,7 +10,8 @@ namespace hm {
 
 HM_NOINLINE void* allocate_slow(size_t size) noexcept;
 HM_NOINLINE void free_slow(void* block, const char* function) noexcept;
-HM_NOINLINE void free_full(void* block, Superblock& sb, BlockState& state, const char* function) noexcept;
+HM_NOINLINE void free_full(void* block, Superblock& sb, BlockState& state, BlockCache& cache,
+                           const char* function) noexcept;
 
 inline void* allocate(size_t size) noexcept {
   size_t index = opaque((size - 1) / kGranule);  // size 0 wraps, and leaves
@@ -31,7 +32,8 @@ inline void deallocate(void* block, const char* function) noexcept {
   BlockState& state = sb.states[place.index()];
   if (HM_UNLIKELY(state.is_free() || (kChecked && state.is_cached()))) return free_slow(block, function);
   if constexpr (kChecked) state.mark_cached();
-  if (HM_UNLIKELY(!my_heap()->cache(sb.cache_offset).push(block))) free_full(block, sb, state, function);
+  BlockCache& cache = my_heap()->cache(sb.cache_offset);
+  if (HM_UNLIKELY(!cache.push(block))) free_full(block, sb, state, cache, function);
 }
 
 // Null and ENOMEM: no memory.

@@ -64,7 +64,7 @@ namespace {
 
 // The calling thread's cache at an offset in its heap.
 hm_cache* cache_at(size_t offset) noexcept {
-  static_assert(sizeof(hm_cache) == sizeof(BlockCache));
+  static_assert(sizeof(hm_cache) <= sizeof(BlockCache));  // the same first members
   if (kChecked || (!have_heap() && (thread_has_ended() || registry.attach() == nullptr))) return nullptr;
   return reinterpret_cast<hm_cache*>(&my_heap()->cache(offset));
 }

@@ -10,10 +10,12 @@
 
 namespace hm {
 
+struct ThreadHeap;
+
 class BlockCache {
  public:
   constexpr BlockCache() = default;
-  constexpr explicit BlockCache(void** floor) noexcept : top_(floor), limit_(floor) {}
+  constexpr explicit BlockCache(void** floor) noexcept : top_(floor), limit_(floor), floor_(floor) {}
 
   void* pop() noexcept {  // null: empty
     void** top = this->top();
@@ -32,12 +34,20 @@ class BlockCache {
   void* newest() const noexcept { return *top(); }
   void** top() const noexcept { return top_.load(std::memory_order_relaxed); }  // statistics read it: relaxed
   void set_top(void** top) noexcept { top_.store(top, std::memory_order_relaxed); }
-  void set_limit(void** limit) noexcept { limit_ = limit; }
-  size_t room_used(void** floor) const noexcept { return static_cast<size_t>(top() - floor); }
+  void set_limit(size_t entries) noexcept { limit_ = floor_ + entries; }
+  void** floor() const noexcept { return floor_; }
+  size_t used() const noexcept { return static_cast<size_t>(top() - floor_); }
+
+  // When the cache is full: the heap of which blocks go straight to FREE.  Null after a refill, for the next overflow
+  // is looked at then.
+  ThreadHeap* giver() const noexcept { return giver_; }
+  void set_giver(ThreadHeap* heap) noexcept { giver_ = heap; }
 
  private:
   std::atomic<void**> top_{nullptr};
   void** limit_ = nullptr;  // push fails from here on
+  void** floor_ = nullptr;  // the slot that holds null
+  ThreadHeap* giver_ = nullptr;
 };
 static_assert(sizeof(BlockCache) == kCacheStride);
 

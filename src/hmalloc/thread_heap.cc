@@ -62,9 +62,8 @@ ThreadHeap* ThreadHeap::create() noexcept {
   auto** slot = reinterpret_cast<void**>(heap + 1);
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = heap->classes[c];
-    state.floor = slot;
     state.most = static_cast<uint16_t>(std::min(most_entries(c), options.cache_blocks));
-    heap->caches[c].set_top(slot);
+    new (&heap->caches[c]) BlockCache(slot);
     size_t share = std::max<size_t>(options.cache_bytes / kClasses / kClassSize[c], 1);
     state.first = static_cast<uint16_t>(std::min({first_entries(c), size_t{state.most}, share}));
     heap->limit_bytes += state.first * kClassSize[c];
@@ -86,7 +85,7 @@ void ThreadHeap::set_limit(ClassIndex c, size_t entries) noexcept {
   auto counted = [&](size_t limit) { return std::max<size_t>(limit, state.first) * size_of(c); };
   limit_bytes += counted(entries) - counted(state.limit);
   state.limit = static_cast<uint16_t>(entries);
-  caches[raw(c)].set_limit(state.floor + entries);
+  caches[raw(c)].set_limit(entries);
 }
 
 // The first overflow after refills.  If more blocks came in them than the cache holds, time after time, the program
@@ -94,7 +93,8 @@ void ThreadHeap::set_limit(ClassIndex c, size_t entries) noexcept {
 // balance, and tells nothing.
 void ThreadHeap::adapt(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
-  refilled[raw(c)] = state.looked = false;
+  caches[raw(c)].set_giver(this);
+  state.looked = false;
   size_t entries = std::min<size_t>(state.most, state.swing + state.swing / 8u);
   bool batch = state.swing > state.limit, long_one = state.swing >= kLongBatch;
   state.swing = 0;
@@ -128,9 +128,10 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
     }
     if (got > 0) {
       refills.add(1);
-      state.used = refilled[raw(c)] = true;
+      state.used = true;
       state.swing = static_cast<uint16_t>(std::min<size_t>(state.swing + got, UINT16_MAX));
       cache.set_top(cache.top() + got);
+      cache.set_giver(nullptr);
       return cache.pop();
     }
   }
@@ -170,8 +171,8 @@ void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {
 // many blocks.
 void ThreadHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcept {
   ClassIndex c = sb.class_index();
-  if (refilled[raw(c)]) adapt(c);
-  if (sb.owner() != this) flush(c, caches[raw(c)].room_used(classes[raw(c)].floor) / 2 + 1);
+  if (caches[raw(c)].giver() == nullptr) adapt(c);
+  if (sb.owner() != this) flush(c, caches[raw(c)].used() / 2 + 1);
   if constexpr (kChecked) state.mark_cached();
   if (!caches[raw(c)].push(block)) state.give_back();
   tick();
@@ -180,8 +181,8 @@ void ThreadHeap::overflow(void* block, Superblock& sb, BlockState& state) noexce
 // The oldest `blocks` of a cache become FREE.
 void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
   BlockCache& cache = caches[raw(c)];
-  void** oldest = classes[raw(c)].floor + 1;
-  size_t used = cache.room_used(classes[raw(c)].floor);
+  void** oldest = cache.floor() + 1;
+  size_t used = cache.used();
   blocks = std::min(blocks, used);
   if (blocks == 0) return;
   uint64_t foreign = 0;
@@ -244,13 +245,14 @@ size_t ThreadHeap::drain() noexcept {
 bool ThreadHeap::is_valid() noexcept {
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
-    size_t used = caches[c].room_used(state.floor);
-    if (*state.floor != nullptr || used >= slots(c)) return false;
+    void** floor = caches[c].floor();
+    size_t used = caches[c].used();
+    if (*floor != nullptr || used >= slots(c)) return false;
     for (size_t i = 1; i <= used; ++i) {  // H2
-      if (AddressMap::kind(address_of(state.floor[i])) != ChunkKind::kSlices) return false;
-      BlockRef ref = find_block(state.floor[i]);
+      if (AddressMap::kind(address_of(floor[i])) != ChunkKind::kSlices) return false;
+      BlockRef ref = find_block(floor[i]);
       if (raw(ref.sb.class_index()) != c || ref.state.is_free()) return false;
-      if (!BlockPlace(ref.sb, address_of(state.floor[i])).exact()) return false;
+      if (!BlockPlace(ref.sb, address_of(floor[i])).exact()) return false;
     }
     if (state.current != nullptr && !state.current->is_valid()) return false;
     bool sound = true;

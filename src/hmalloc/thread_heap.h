@@ -31,7 +31,6 @@ struct ThreadHeap {
   // ---- slow path
   struct ClassState {
     Superblock* current = nullptr;
-    void** floor = nullptr;     // the null slot of the cache
     uint16_t limit = 0;         // entries after which a push is refused
     uint16_t first = 0;         // where the limit starts
     uint16_t most = 0;          // as far as it may grow
@@ -45,7 +44,6 @@ struct ThreadHeap {
     SuperblockQueue retired;    // exhausted superblocks, oldest first
   };
   std::array<ClassState, kClasses> classes;
-  std::array<bool, kClasses> refilled{};  // since the last overflow
   LocalHeap local{this};
   size_t limit_bytes = 0;          // sum of limit * size, an idle cache's as it will be when it is used again
   uint32_t retired_count = 0;      // in all retired queues, about: other threads may take from them
@@ -71,10 +69,10 @@ struct ThreadHeap {
   // The cache of c is empty: fills it and pops one.  Null: no memory.
   void* refill(ClassIndex c) noexcept;
   // The cache of the block's class is full.  An own block goes straight to FREE: its state byte is warm here.
-  bool give_back_own(Superblock& sb, BlockState& state) noexcept {
-    if (HM_UNLIKELY(sb.owner() != this) || HM_UNLIKELY(refilled[raw(sb.class_index())])) return false;
-    if (HM_UNLIKELY(operations_to_tick == 1)) return false;  // overflow() lets it tick
-    --operations_to_tick;
+  static bool give_back_own(Superblock& sb, BlockState& state, BlockCache& cache) noexcept {
+    ThreadHeap* heap = sb.owner();  // with a giver this can only be the thread's own
+    if (HM_UNLIKELY(heap != cache.giver()) || HM_UNLIKELY(heap->operations_to_tick == 1)) return false;
+    --heap->operations_to_tick;  // at 1 overflow() lets it tick
     state.give_back();
     return true;
   }

@@ -22,7 +22,7 @@ std::vector<void*> allocate_many(ClassIndex c, size_t n) {
 void free_all(const std::vector<void*>& blocks) {
   for (void* block : blocks) deallocate(block, "test");
 }
-size_t entries(ClassIndex c) { return my_heap()->caches[raw(c)].room_used(my_heap()->classes[raw(c)].floor); }
+size_t entries(ClassIndex c) { return my_heap()->caches[raw(c)].used(); }
 size_t limit(ClassIndex c) { return my_heap()->classes[raw(c)].limit; }
 size_t cached_bytes() {
   size_t bytes = 0;
