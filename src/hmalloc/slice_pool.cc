@@ -1,5 +1,6 @@
 #include "hmalloc/slice_pool.h"
 
+#include <algorithm>
 #include <new>
 
 #include "hmalloc/options.h"
@@ -10,6 +11,8 @@ namespace hm {
 constinit SlicePool slice_pool;
 
 namespace {
+
+constexpr size_t kMostChunksAtATime = 16;
 
 constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
 constexpr uint64_t kAllSlices = mask_of(kMetaSlices, kSlicesInChunk - kMetaSlices);
@@ -80,13 +83,28 @@ void SlicePool::release(Superblock& first, size_t n) noexcept {
   used_ -= n;
 }
 
+// Address space for chunks, more at a time the more there are: each call keeps the other threads of the process from
+// their page faults.
+char* SlicePool::map_space() noexcept {
+  if (space_ == space_end_) {
+    size_t bytes = std::clamp<size_t>(chunks() / 4, 1, kMostChunksAtATime) * kChunk;
+    auto* base = static_cast<char*>(os::map(bytes, kChunk));
+    if (base == nullptr) base = static_cast<char*>(os::map(bytes = kChunk, kChunk));
+    if (base == nullptr) return nullptr;
+    if ((chunks() + 1) * kChunk > options.huge_pages_after) os::prefer_huge_pages(base, bytes);
+    space_ = base;
+    space_end_ = base + bytes;
+  }
+  space_end_ -= kChunk;  // downwards, as mappings grow
+  return space_end_;
+}
+
 // Under the lock, so that threads that run out together map one chunk and not one each.
 ChunkHeader* SlicePool::map_chunk() noexcept {
-  void* base = os::map(kChunk, kChunk);
+  char* base = map_space();
   if (base == nullptr) return nullptr;
-  size_t chunks = chunks_.load(std::memory_order_relaxed) + 1;
-  if (chunks * kChunk > options.huge_pages_after) os::prefer_huge_pages(base, kChunk);
-  auto* chunk = new (static_cast<char*>(base) + kDescriptors) ChunkHeader;
+  size_t chunks = this->chunks() + 1;
+  auto* chunk = new (base + kDescriptors) ChunkHeader;
   chunk->free = kAllSlices;
   chunk->next = all_;
   if (all_ != nullptr) all_->previous = chunk;
@@ -205,7 +223,7 @@ size_t SlicePool::purge(bool all) noexcept {
 
 SlicePool::Gauges SlicePool::gauges() noexcept {
   LockGuard guard(lock_);
-  Gauges g{chunks(), 0, 0, most_used_};
+  Gauges g{chunks(), 0, 0, most_used_, static_cast<size_t>(space_end_ - space_)};
   for (ChunkHeader* chunk = open_; chunk != nullptr; chunk = chunk->next_open) {
     g.free_slices += static_cast<size_t>(std::popcount(chunk->free));
     g.dirty_slices += static_cast<size_t>(std::popcount(chunk->dirty | chunk->dirty_before));

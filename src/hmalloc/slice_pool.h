@@ -29,6 +29,7 @@ class SlicePool {
 
   struct Gauges {
     size_t chunks, free_slices, dirty_slices, most_used_slices;
+    size_t space;  // bytes mapped for chunks to come
   };
   Gauges gauges() noexcept;
   // Chunks that exist, any thread, a hint.
@@ -41,6 +42,7 @@ class SlicePool {
 
  private:
   Run take(ChunkHeader& chunk, size_t slice, size_t n) noexcept;
+  char* map_space() noexcept;
   ChunkHeader* map_chunk() noexcept;
   void open(ChunkHeader& chunk) noexcept;
   void close(ChunkHeader& chunk) noexcept;
@@ -51,6 +53,8 @@ class SlicePool {
   Lock purge_lock_;  // before lock_
   std::atomic<size_t> chunks_{0};
   size_t used_ = 0, most_used_ = 0;  // slices
+  char* space_ = nullptr;  // mapped, for chunks to come
+  char* space_end_ = nullptr;
   ChunkHeader* all_ = nullptr;
   ChunkHeader* open_ = nullptr;  // chunks with free slices
 };

@@ -93,7 +93,7 @@ Census take_census() noexcept {
   for (size_t c = 0; c < kClasses; ++c) held += census.classes[c].held_blocks * kClassSize[c];
   total.active += census.active_in_superblocks + census.large_bytes + huge.active_bytes;
   total.allocated = (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active_bytes + census.local_bytes;
-  total.mapped += slices.chunks * kChunk + huge.bytes;
+  total.mapped += slices.chunks * kChunk + slices.space + huge.bytes;
   total.metadata += slices.chunks * (kLineStates - kDescriptors);
   for (size_t c = 0; c < kClasses; ++c) total.metadata += census.classes[c].superblocks * blocks_of(ClassIndex(c));
   uint64_t superblocks = 0;

@@ -11,6 +11,7 @@ constinit SuperblockPool superblock_pool;
 
 namespace {
 constexpr size_t kHandful = 4;  // superblocks taken out of a queue at a time
+constexpr size_t kNever = SIZE_MAX;  // more free blocks than a superblock can have
 constexpr size_t least_free(ClassIndex c) { return blocks_of(c) / 32 + 1; }
 }  // namespace
 
@@ -20,20 +21,37 @@ void release(Superblock& sb) noexcept {
   slice_pool.release(sb, slices);
 }
 
-size_t release_free(SuperblockQueue& queue, size_t looks) noexcept {
-  size_t released = 0;
-  for (size_t n = std::min(queue.count(), looks); n > 0; --n) {
-    Superblock* sb = queue.pop();
-    if (sb == nullptr) break;
-    if (sb->wholly_free()) {
-      release(*sb);
-      ++released;
-    } else {
-      queue.push(*sb);
+namespace {
+
+// Wholly free superblocks go to their chunks, those with at least `least` free blocks to the front, the others to the end.
+// Returns how many of the first two there were.
+size_t sift(SuperblockQueue& queue, size_t looks, size_t least) noexcept {
+  size_t found = 0;
+  for (size_t left = std::min(queue.count(), looks); left > 0;) {
+    size_t hand = std::min(left, kHandful);
+    left -= hand;
+    Superblock* full = nullptr;
+    for (Superblock* sb = queue.pop_some(hand); sb != nullptr;) {
+      Superblock* next = sb->next;
+      if (sb->wholly_free()) {
+        release(*sb);
+        ++found;
+      } else if (sb->free_blocks(least) >= least) {
+        queue.push_front(*sb);
+        ++found;
+      } else {
+        sb->next = std::exchange(full, sb);
+      }
+      sb = next;
     }
+    queue.push_all(full);
   }
-  return released;
+  return found;
 }
+
+}  // namespace
+
+size_t release_free(SuperblockQueue& queue, size_t looks) noexcept { return sift(queue, looks, kNever); }
 
 Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, const ThreadHeap* mine) noexcept {
   Superblock* best = nullptr;
@@ -65,28 +83,24 @@ size_t SuperblockPool::release_free(size_t looks) noexcept {
   return released;
 }
 
-// Every superblock once: the free ones to their chunks, of the wanted class those with room to the front.
+// Every superblock once.
 bool SuperblockPool::search(ClassIndex wanted) noexcept {
-  size_t found = release_free(SIZE_MAX) + registry.release_retired();
-  SuperblockQueue& queue = this->queue(wanted);
-  for (size_t n = queue.count(); n > 0; --n) {
-    Superblock* sb = queue.pop();
-    if (sb == nullptr) break;
-    bool roomy = sb->free_blocks(least_free(wanted)) >= least_free(wanted);
-    roomy ? queue.push_front(*sb) : queue.push(*sb);
-    found += roomy;
-  }
+  size_t found = registry.release_retired();
+  for (size_t c = 0; c < kClasses; ++c)
+    found += sift(queues_[c], SIZE_MAX, c == raw(wanted) ? least_free(wanted) : kNever);
   return found * 16 >= slice_pool.chunks() * kSlicesInChunk;
 }
 
 Superblock* SuperblockPool::fresh(ClassIndex c, const ThreadHeap* mine) noexcept {
   size_t slices = slices_of(c);
   SlicePool::Run run = slice_pool.allocate(slices, false);
-  if (run.first == nullptr && slice_pool.chunks() >= search_at_chunks_.load(std::memory_order_relaxed)) {
-    // A search that found little is not repeated before the footprint has grown by an eighth; one that found much has
-    // paid for itself.
-    if (!search(c))
-      search_at_chunks_.store(slice_pool.chunks() + slice_pool.chunks() / 8 + 1, std::memory_order_relaxed);
+  size_t chunks = slice_pool.chunks(), search_at = search_at_chunks_.load(std::memory_order_relaxed);
+  if (run.first == nullptr && chunks >= search_at) {
+    // One thread searches, and a search that found little is not repeated before the footprint has grown by an eighth;
+    // one that found much has paid for itself.
+    if (search_at_chunks_.compare_exchange_strong(search_at, chunks + chunks / 8 + 1, std::memory_order_relaxed) &&
+        search(c))
+      search_at_chunks_.store(search_at, std::memory_order_relaxed);
     if (Superblock* sb = claim(c, mine)) return sb;
   }
   if (run.first == nullptr) run = slice_pool.allocate(slices, true);
