@@ -96,7 +96,8 @@ void* allocate_class(ClassIndex c) noexcept {
 
 LargeBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
   tick();
-  LargeBlock got = allocate_large(size, alignment);
+  LargeBlock got = have_heap() && alignment <= kSlice ? my_heap()->large.take(size) : LargeBlock{};
+  if (got.block == nullptr) got = allocate_large(size, alignment);
   if (got.block == nullptr && size < kMaxRequest / 2) {
     collect();
     got = allocate_large(size, alignment);
@@ -154,7 +155,7 @@ void free_slow(void* block, const char* function) noexcept {
   switch (found.kind) {
     case Found::kSmall: misuse(function, block, "double free");  // it was not live a moment ago
     case Found::kLarge:
-      free_large(*found.sb);
+      if (!have_heap() || !my_heap()->large.keep(*found.sb)) free_large(*found.sb);
       return tick();
     case Found::kHuge:
       free_huge(*found.huge);

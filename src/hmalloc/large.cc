@@ -162,6 +162,47 @@ bool resize_large(Superblock& sb, size_t size) noexcept {
   return true;
 }
 
+LargeBlock LargeCache::take(size_t size) noexcept {
+  if (count_ == 0 || size > kLargeMax) return {nullptr, false};
+  size_t length = align_up(size, kSlice);
+  for (size_t i = count_; i-- > 0;) {
+    Superblock& run = *runs_[i];
+    if (run.block_size != length) continue;
+    remove(i);
+    run.set_kind(SliceKind::kLarge);
+    return {run.base(), false};
+  }
+  return {nullptr, false};
+}
+
+// To whoever looks at it, its first slice is unused; the others stay as they are, for the next use.
+bool LargeCache::keep(Superblock& run) noexcept {
+  if (count_ == runs_.size() || bytes() + run.block_size > kMostBytes) return false;
+  run.set_kind(SliceKind::kUnused);
+  runs_[count_++] = &run;
+  bytes_.store(bytes() + run.block_size, std::memory_order_relaxed);
+  used_ = true;
+  return true;
+}
+
+void LargeCache::remove(size_t i) noexcept {
+  bytes_.store(bytes() - runs_[i]->block_size, std::memory_order_relaxed);
+  for (--count_; i < count_; ++i) runs_[i] = runs_[i + 1];
+}
+
+void LargeCache::tick() noexcept {
+  if (!used_) release_all();
+  used_ = false;
+}
+
+void LargeCache::release_all() noexcept {
+  while (count_ > 0) {
+    Superblock& run = *runs_[count_ - 1];
+    remove(count_ - 1);
+    free_large(run);
+  }
+}
+
 HugeHeader* huge_header(const void* block) noexcept {
   uintptr_t base = align_down(address_of(block), kChunk);
   if (AddressMap::kind(address_of(block)) == ChunkKind::kHugeAligned) base -= kChunk;

@@ -3,6 +3,8 @@
 // A mapping of its own starts at a multiple of 2 MB with a page of metadata; the block begins one slice further, or,
 // for alignments of 2 MB and more, at the next 2 MB.
 #pragma once
+#include <array>
+
 #include "base/lock.h"
 #include "hmalloc/superblock.h"
 
@@ -20,6 +22,25 @@ LargeBlock allocate_large(size_t size, size_t alignment) noexcept;
 size_t large_capacity(const Superblock& sb) noexcept;
 void free_large(Superblock& sb) noexcept;
 bool resize_large(Superblock& sb, size_t size) noexcept;  // in place
+
+// Runs that a thread freed last, for its next requests of their lengths: a program that keeps asking for 64 KB should not
+// take a lock each time.  Of a heap; bytes() is for any thread.
+class LargeCache {
+ public:
+  static constexpr size_t kMostBytes = 16 * kSlice;
+  LargeBlock take(size_t size) noexcept;  // null: none is of this length
+  bool keep(Superblock& run) noexcept;    // false: there is no room for it
+  void tick() noexcept;                   // what has not been used for a tick goes back
+  void release_all() noexcept;
+  size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  void remove(size_t i) noexcept;
+  std::array<Superblock*, 4> runs_{};  // the last one was freed last
+  size_t count_ = 0;
+  std::atomic<size_t> bytes_{0};
+  bool used_ = false;
+};
 
 // Mappings.  Null if block does not start one.
 struct HugeHeader;

@@ -22,6 +22,7 @@ struct Census {
   hm_stats total{};
   std::array<ClassGauges, kClasses> classes{};
   uint64_t active_in_superblocks = 0;
+  uint64_t cached_runs = 0;  // bytes
   uint64_t large_blocks = 0, large_bytes = 0, huge_blocks = 0, local_bytes = 0;
 };
 
@@ -70,6 +71,7 @@ void count_heaps(Census& census) noexcept {
       census.classes[c].cached_blocks += cached;
       census.total.cached += cached * kClassSize[c];
     }
+    census.cached_runs += heap.large.bytes();
     count_local(heap, census);
   });
 }
@@ -78,7 +80,7 @@ void count_heaps(Census& census) noexcept {
 uint64_t bound_beyond(uint64_t peak, uint64_t heaps) noexcept {
   uint64_t superblocks = ThreadHeap::kMostRetired * slices_of(ClassIndex{kClasses - 1});
   for (size_t c = 0; c < kClasses; ++c) superblocks += slices_of(ClassIndex(c));
-  return peak / 4 + heaps * (options.cache_bytes + superblocks * kSlice) + 2 * kChunk + kKeepMost;
+  return peak / 4 + heaps * (options.cache_bytes + LargeCache::kMostBytes + superblocks * kSlice) + 2 * kChunk + kKeepMost;
 }
 
 Census take_census() noexcept {
@@ -93,13 +95,15 @@ Census take_census() noexcept {
   for (size_t c = 0; c < kClasses; ++c) held += census.classes[c].held_blocks * kClassSize[c];
   total.active += census.active_in_superblocks + census.large_bytes + huge.active_bytes;
   total.allocated = (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active_bytes + census.local_bytes;
+  total.cached += census.cached_runs;
   total.mapped += slices.chunks * kChunk + slices.space + huge.bytes;
   total.metadata += slices.chunks * (kLineStates - kDescriptors);
   for (size_t c = 0; c < kClasses; ++c) total.metadata += census.classes[c].superblocks * blocks_of(ClassIndex(c));
   uint64_t superblocks = 0;
   for (size_t c = 0; c < kClasses; ++c) superblocks += census.classes[c].superblocks * slices_of(ClassIndex(c)) * kSlice;
   uint64_t local_active = total.active - census.active_in_superblocks - census.large_bytes - huge.active_bytes;
-  total.resident = superblocks + census.large_bytes + local_active + total.metadata + slices.dirty_slices * kSlice + huge.bytes;
+  total.resident = superblocks + census.large_bytes + census.cached_runs + local_active + total.metadata + slices.dirty_slices * kSlice + huge.bytes;
+  total.active += census.cached_runs;
   total.retained = total.mapped > total.active + total.metadata ? total.mapped - total.active - total.metadata : 0;
   total.purged = purged_bytes();
   total.os_calls = os::calls();

@@ -91,19 +91,23 @@ bool SuperblockPool::search(ClassIndex wanted) noexcept {
   return found * 16 >= slice_pool.chunks() * kSlicesInChunk;
 }
 
+// One thread searches, and a search that found little is not repeated before the footprint has grown by an eighth; one
+// that found much has paid for itself.
+void SuperblockPool::search_if_due(ClassIndex wanted) noexcept {
+  size_t chunks = slice_pool.chunks(), due_at = search_at_chunks_.load(std::memory_order_relaxed);
+  if (chunks < due_at) return;
+  if (!search_at_chunks_.compare_exchange_strong(due_at, chunks + chunks / 8 + 1, std::memory_order_relaxed)) return;
+  if (search(wanted)) search_at_chunks_.store(due_at, std::memory_order_relaxed);
+}
+
 Superblock* SuperblockPool::fresh(ClassIndex c, const ThreadHeap* mine) noexcept {
   size_t slices = slices_of(c);
   SlicePool::Run run = slice_pool.allocate(slices, false);
-  size_t chunks = slice_pool.chunks(), search_at = search_at_chunks_.load(std::memory_order_relaxed);
-  if (run.first == nullptr && chunks >= search_at) {
-    // One thread searches, and a search that found little is not repeated before the footprint has grown by an eighth;
-    // one that found much has paid for itself.
-    if (search_at_chunks_.compare_exchange_strong(search_at, chunks + chunks / 8 + 1, std::memory_order_relaxed) &&
-        search(c))
-      search_at_chunks_.store(search_at, std::memory_order_relaxed);
+  if (run.first == nullptr) {
+    search_if_due(c);
     if (Superblock* sb = claim(c, mine)) return sb;
+    run = slice_pool.allocate(slices, true);
   }
-  if (run.first == nullptr) run = slice_pool.allocate(slices, true);
   if (run.first == nullptr) {
     if (release_free(SIZE_MAX) == 0) return claim(c, mine);
     run = slice_pool.allocate(slices, false);

@@ -22,6 +22,7 @@ class SuperblockPool {
   SuperblockQueue& queue(ClassIndex c) noexcept { return queues_[raw(c)]; }
 
  private:
+  void search_if_due(ClassIndex wanted) noexcept;
   bool search(ClassIndex wanted) noexcept;  // true: a sixteenth of the footprint was found
   std::array<SuperblockQueue, kClasses> queues_;
   std::atomic<size_t> search_at_chunks_{2};  // raised by a search in vain; relaxed, a race costs a search

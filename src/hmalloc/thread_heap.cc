@@ -213,6 +213,7 @@ void ThreadHeap::act_on_tick() noexcept {
     state.top_at_tick = caches[c].top();
     retired_count += static_cast<uint32_t>(state.retired.count());
   }
+  large.tick();
   if (shrinking && slice_pool.chunks() >= kChunksWorthScavenging) scavenger.wake();
   uint64_t now = os::now_ms();
   if (now - round_ms < options.decay_ms / 4) return;
@@ -239,6 +240,7 @@ void ThreadHeap::release_idle(ClassIndex c) noexcept {
 
 size_t ThreadHeap::drain() noexcept {
   for (size_t c = 0; c < kClasses; ++c) release_idle(ClassIndex(c));
+  large.release_all();
   return local.release(true);
 }
 

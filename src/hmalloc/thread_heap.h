@@ -7,6 +7,7 @@
 //  H3  current[c] is held by the heap (S1); its cursor says how far it has been swept.
 #pragma once
 #include "hmalloc/block_cache.h"
+#include "hmalloc/large.h"
 #include "hmalloc/local_heap.h"
 #include "hmalloc/superblock_pool.h"
 
@@ -45,6 +46,7 @@ struct ThreadHeap {
   };
   std::array<ClassState, kClasses> classes;
   LocalHeap local{this};
+  LargeCache large;
   size_t limit_bytes = 0;          // sum of limit * size, an idle cache's as it will be when it is used again
   uint32_t retired_count = 0;      // in all retired queues, about: other threads may take from them
   uint32_t operations_to_tick = 0; // slow operations until the clock is read
