@@ -26,7 +26,9 @@ struct HugeStore {
   Lock lock;
   HugeHeader* kept = nullptr;
   size_t kept_bytes = 0;
-  size_t mappings = 0, bytes = 0, active_bytes = 0, most_active_bytes = 0;
+  std::atomic<size_t> bytes{0};  // read without the lock, as a hint
+  size_t mappings = 0, active_bytes = 0, most_active_bytes = 0;
+  void add(size_t more) noexcept { bytes.store(bytes.load(std::memory_order_relaxed) + more, std::memory_order_relaxed); }
   void activate(size_t added) noexcept {
     active_bytes += added;
     if (active_bytes > most_active_bytes) most_active_bytes = active_bytes;
@@ -83,7 +85,7 @@ HugeHeader* map_huge(size_t size, size_t alignment) noexcept {
   set_kinds(*header, true);
   LockGuard guard(store.lock);
   ++store.mappings;
-  store.bytes += bytes;
+  store.add(bytes);
   store.activate(bytes);
   return header;
 }
@@ -97,7 +99,7 @@ bool unmap_huge(HugeHeader& header) noexcept {
   }
   LockGuard guard(store.lock);
   --store.mappings;
-  store.bytes -= bytes;
+  store.add(-bytes);
   return true;
 }
 
@@ -259,7 +261,7 @@ void* resize_huge(HugeHeader& header, size_t size) noexcept {
     set_kinds(*result, true);
   }
   LockGuard guard(store.lock);
-  store.bytes += new_bytes - old_bytes;
+  store.add(new_bytes - old_bytes);
   store.activate(new_bytes - old_bytes);
   result->mapped = new_bytes;
   result->size = size;
@@ -301,10 +303,11 @@ size_t purge_huge_blocks(bool all) noexcept {
 }
 
 Lock& huge_lock() noexcept { return store.lock; }
+size_t huge_bytes() noexcept { return store.bytes.load(std::memory_order_relaxed); }
 
 HugeGauges huge_gauges() noexcept {
   LockGuard guard(store.lock);
-  return {store.mappings, store.bytes, store.active_bytes, store.most_active_bytes};
+  return {store.mappings, huge_bytes(), store.active_bytes, store.most_active_bytes};
 }
 
 }  // namespace hm

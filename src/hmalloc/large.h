@@ -54,6 +54,7 @@ void* resize_huge(HugeHeader& header, size_t size) noexcept;
 
 size_t purge_huge_blocks(bool all) noexcept;  // kept free mappings; returns bytes
 Lock& huge_lock() noexcept;
+size_t huge_bytes() noexcept;  // of all mappings; any thread, a hint
 struct HugeGauges {
   size_t mappings, bytes, active_bytes, most_active_bytes;
 };

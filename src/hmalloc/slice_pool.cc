@@ -5,6 +5,7 @@
 
 #include "hmalloc/options.h"
 #include "base/os_pages.h"
+#include "hmalloc/large.h"
 
 namespace hm {
 
@@ -13,6 +14,7 @@ constinit SlicePool slice_pool;
 namespace {
 
 constexpr size_t kMostChunksAtATime = 16;
+constexpr size_t kDenseSooner = 4;  // times
 
 constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
 constexpr uint64_t kAllSlices = mask_of(kMetaSlices, kSlicesInChunk - kMetaSlices);
@@ -45,7 +47,7 @@ SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
     return take(*chunk, static_cast<size_t>(std::countr_zero(warm != 0 ? warm : starts)), n);
   }
   if (!map) return {};
-  ChunkHeader* chunk = map_chunk();
+  ChunkHeader* chunk = map_chunk(wants_huge_pages(n));
   if (chunk == nullptr) return {};
   return take(*chunk, kMetaSlices, n);
 }
@@ -83,25 +85,31 @@ void SlicePool::release(Superblock& first, size_t n) noexcept {
   used_ -= n;
 }
 
-// Address space for chunks, more at a time the more there are: each call keeps the other threads of the process from
-// their page faults.
-char* SlicePool::map_space() noexcept {
-  if (space_ == space_end_) {
+// Huge pages are asked for from some footprint on; sooner for superblocks of one slice, which touch all of it before long,
+// than for larger blocks, of which a program may touch a page here and there.
+bool SlicePool::wants_huge_pages(size_t slices) const noexcept {
+  size_t after = slices == 1 ? options.huge_pages_after / kDenseSooner : options.huge_pages_after;
+  return (chunks() + 1) * kChunk + huge_bytes() > after;
+}
+
+// Address space for a chunk.  More is mapped at a time the more there is: each call keeps the other threads of the process
+// from their page faults.
+char* SlicePool::take_space(bool huge) noexcept {
+  Space& space = spaces_[huge];
+  if (space.begin == space.end) {
     size_t bytes = std::clamp<size_t>(chunks() / 4, 1, kMostChunksAtATime) * kChunk;
     auto* base = static_cast<char*>(os::map(bytes, kChunk));
     if (base == nullptr) base = static_cast<char*>(os::map(bytes = kChunk, kChunk));
     if (base == nullptr) return nullptr;
-    if ((chunks() + 1) * kChunk > options.huge_pages_after) os::prefer_huge_pages(base, bytes);
-    space_ = base;
-    space_end_ = base + bytes;
+    if (huge) os::prefer_huge_pages(base, bytes);
+    space = {base, base + bytes};
   }
-  space_end_ -= kChunk;  // downwards, as mappings grow
-  return space_end_;
+  return space.end -= kChunk;  // downwards, as mappings grow
 }
 
 // Under the lock, so that threads that run out together map one chunk and not one each.
-ChunkHeader* SlicePool::map_chunk() noexcept {
-  char* base = map_space();
+ChunkHeader* SlicePool::map_chunk(bool huge) noexcept {
+  char* base = take_space(huge);
   if (base == nullptr) return nullptr;
   size_t chunks = this->chunks() + 1;
   auto* chunk = new (base + kDescriptors) ChunkHeader;
@@ -223,7 +231,7 @@ size_t SlicePool::purge(bool all) noexcept {
 
 SlicePool::Gauges SlicePool::gauges() noexcept {
   LockGuard guard(lock_);
-  Gauges g{chunks(), 0, 0, most_used_, static_cast<size_t>(space_end_ - space_)};
+  Gauges g{chunks(), 0, 0, most_used_, spaces_[0].bytes() + spaces_[1].bytes()};
   for (ChunkHeader* chunk = open_; chunk != nullptr; chunk = chunk->next_open) {
     g.free_slices += static_cast<size_t>(std::popcount(chunk->free));
     g.dirty_slices += static_cast<size_t>(std::popcount(chunk->dirty | chunk->dirty_before));

@@ -42,8 +42,9 @@ class SlicePool {
 
  private:
   Run take(ChunkHeader& chunk, size_t slice, size_t n) noexcept;
-  char* map_space() noexcept;
-  ChunkHeader* map_chunk() noexcept;
+  bool wants_huge_pages(size_t slices) const noexcept;
+  char* take_space(bool huge) noexcept;
+  ChunkHeader* map_chunk(bool huge) noexcept;
   void open(ChunkHeader& chunk) noexcept;
   void close(ChunkHeader& chunk) noexcept;
   bool unmap_if_unused(ChunkHeader& chunk) noexcept;
@@ -53,8 +54,12 @@ class SlicePool {
   Lock purge_lock_;  // before lock_
   std::atomic<size_t> chunks_{0};
   size_t used_ = 0, most_used_ = 0;  // slices
-  char* space_ = nullptr;  // mapped, for chunks to come
-  char* space_end_ = nullptr;
+  struct Space {  // mapped, for chunks to come
+    char* begin = nullptr;
+    char* end = nullptr;
+    size_t bytes() const noexcept { return static_cast<size_t>(end - begin); }
+  };
+  Space spaces_[2];  // without and with huge pages
   ChunkHeader* all_ = nullptr;
   ChunkHeader* open_ = nullptr;  // chunks with free slices
 };
