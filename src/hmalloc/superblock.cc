@@ -26,6 +26,7 @@ void Superblock::format(ClassIndex c) noexcept {
   inverse = static_cast<uint32_t>(((uint64_t{1} << 32) + block_size - 1) / block_size);
   start = base();
   states = place_states(*this, c);
+  states->give_back();  // it is FREE; but a page that is read before it is written costs a second fault
   tail = 0;
   cursor = 0;
   next = nullptr;

@@ -62,12 +62,12 @@ ThreadHeap* ThreadHeap::create() noexcept {
   auto** slot = reinterpret_cast<void**>(heap + 1);
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = heap->classes[c];
+    state.floor = slot;
     state.most = static_cast<uint16_t>(std::min(most_entries(c), options.cache_blocks));
-    new (&heap->caches[c]) BlockCache(slot);
+    new (&heap->caches[c]) BlockCache(null_slot);
     size_t share = std::max<size_t>(options.cache_bytes / kClasses / kClassSize[c], 1);
     state.first = static_cast<uint16_t>(std::min({first_entries(c), size_t{state.most}, share}));
     heap->limit_bytes += state.first * kClassSize[c];
-    heap->set_limit(ClassIndex(c), state.first);
     slot += slots(c);
   }
   heap->operations_to_tick = kOperationsPerTick;
@@ -86,6 +86,16 @@ void ThreadHeap::set_limit(ClassIndex c, size_t entries) noexcept {
   limit_bytes += counted(entries) - counted(state.limit);
   state.limit = static_cast<uint16_t>(entries);
   caches[raw(c)].set_limit(entries);
+}
+
+// The cache of a class that was not in use.
+void ThreadHeap::open(ClassIndex c) noexcept {
+  ClassState& state = classes[raw(c)];
+  if (caches[raw(c)].floor() != state.floor) {  // the first time
+    *state.floor = nullptr;  // it is; but a page that is read before it is written costs a second fault
+    new (&caches[raw(c)]) BlockCache(state.floor);
+  }
+  set_limit(c, state.first);
 }
 
 // The first overflow after refills.  If more blocks came in them than the cache holds, time after time, the program
@@ -112,7 +122,7 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   BlockCache& cache = caches[raw(c)];
   tick();
-  if (state.limit == 0) set_limit(c, state.first);
+  if (state.limit == 0) open(c);
   size_t want = std::min<size_t>(kHarvestGroup, state.limit / 2 + 1u);
   for (;;) {
     if (state.current == nullptr) {

@@ -32,6 +32,7 @@ struct ThreadHeap {
   // ---- slow path
   struct ClassState {
     Superblock* current = nullptr;
+    void** floor = nullptr;     // where the cache will be once the class is in use
     uint16_t limit = 0;         // entries after which a push is refused
     uint16_t first = 0;         // where the limit starts
     uint16_t most = 0;          // as far as it may grow
@@ -94,6 +95,7 @@ struct ThreadHeap {
   Superblock* next_superblock(ClassIndex c) noexcept;
   void retire(ClassIndex c, Superblock& sb) noexcept;
   void flush(ClassIndex c, size_t blocks) noexcept;
+  void open(ClassIndex c) noexcept;
   void adapt(ClassIndex c) noexcept;
   void act_on_tick() noexcept;
   void set_limit(ClassIndex c, size_t entries) noexcept;
