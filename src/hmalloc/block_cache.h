@@ -34,6 +34,11 @@ class BlockCache {
   void* newest() const noexcept { return *top(); }
   void** top() const noexcept { return top_.load(std::memory_order_relaxed); }  // statistics read it: relaxed
   void set_top(void** top) noexcept { top_.store(top, std::memory_order_relaxed); }
+  // An empty cache's entries will lie there.
+  void move_to(void** floor) noexcept {
+    floor_ = limit_ = floor;
+    set_top(floor);
+  }
   void set_limit(size_t entries) noexcept { limit_ = floor_ + entries; }
   void** floor() const noexcept { return floor_; }
   size_t used() const noexcept { return static_cast<size_t>(top() - floor_); }

@@ -80,6 +80,11 @@ BlockRef find_block(void* block) noexcept {
   return {sb, sb.states[BlockPlace(sb, address_of(block)).index()]};
 }
 
+size_t ThreadHeap::cached_blocks(size_t c) const noexcept {
+  size_t used = (address_of(caches[c].top()) - address_of(classes[c].floor)) / sizeof(void*);
+  return used < slots(c) ? used : 0;  // not open yet
+}
+
 void ThreadHeap::set_limit(ClassIndex c, size_t entries) noexcept {
   ClassState& state = classes[raw(c)];
   auto counted = [&](size_t limit) { return std::max<size_t>(limit, state.first) * size_of(c); };
@@ -93,7 +98,7 @@ void ThreadHeap::open(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   if (caches[raw(c)].floor() != state.floor) {  // the first time
     *state.floor = nullptr;  // it is; but a page that is read before it is written costs a second fault
-    new (&caches[raw(c)]) BlockCache(state.floor);
+    caches[raw(c)].move_to(state.floor);
   }
   set_limit(c, state.first);
 }

@@ -89,6 +89,7 @@ struct ThreadHeap {
   // to the system.  Returns bytes of the latter.
   size_t drain() noexcept;
   bool is_valid() noexcept;  // the user of the heap
+  size_t cached_blocks(size_t c) const noexcept;  // of a class, just now; any thread
 
  private:
   bool is_stream(ClassIndex c) const noexcept;
