@@ -2,6 +2,7 @@
 
 #include "base/os_pages.h"
 #include "hmalloc/allocator.h"
+#include "hmalloc/thread_heap.h"
 #include "support.h"
 
 using namespace hm;
@@ -206,4 +207,61 @@ TEST(Large, ThreadsShareTheKeptMappings) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(test::allocated_after_collect(), 0u);
   EXPECT_EQ(huge_gauges().mappings, 0u);
+}
+
+// A thread's next request of a length is served by the run that it freed last, and to everybody else that is free.
+TEST(Large, AFreedRunServesTheNextRequestOfItsLength) {
+  test::on_thread([] {
+    hm_free(hm_malloc(1));  // a heap
+    char* block = static_cast<char*>(hm_malloc(4 * kSlice));
+    ASSERT_NE(block, nullptr);
+    hm_free(block);
+    EXPECT_EQ(my_heap()->large.bytes(), 4 * kSlice);
+    EXPECT_EQ(run_of(block).kind(), SliceKind::kUnused);
+    void* other = hm_malloc(3 * kSlice);
+    EXPECT_TRUE(other < block || other >= block + 4 * kSlice);
+    EXPECT_EQ(hm_malloc(4 * kSlice), block);
+    EXPECT_EQ(my_heap()->large.bytes(), 0u);
+    EXPECT_EQ(hm_usable_size(block), 4 * kSlice);
+    char* zeroed = static_cast<char*>(memset(block, 1, 4 * kSlice));
+    hm_free(zeroed);
+    zeroed = static_cast<char*>(hm_calloc(4, kSlice));
+    EXPECT_EQ(zeroed, block);
+    EXPECT_TRUE(test::is_zero(zeroed, 4 * kSlice));
+    hm_free(zeroed);
+    hm_free(other);
+  });
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+}
+
+TEST(Large, KeptRunsAreBoundedAndGoBackWhenTheyAreNotUsed) {
+  test::on_thread([] {
+    hm_free(hm_malloc(1));
+    std::vector<void*> blocks;
+    for (size_t slices : {2, 2, 2, 2, 2, 20}) blocks.push_back(hm_malloc(slices * kSlice));
+    hm_free(blocks.back());
+    EXPECT_EQ(my_heap()->large.bytes(), 0u) << "too long to be kept";
+    blocks.pop_back();
+    for (void* block : blocks) hm_free(block);
+    EXPECT_EQ(my_heap()->large.bytes(), 8 * kSlice) << "four are kept";
+    EXPECT_LE(my_heap()->large.bytes(), LargeCache::kMostBytes);
+    my_heap()->large.tick();
+    EXPECT_EQ(my_heap()->large.bytes(), 8 * kSlice) << "used since the last tick";
+    my_heap()->large.tick();
+    EXPECT_EQ(my_heap()->large.bytes(), 0u);
+  });
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+}
+
+TEST(Large, KeptRunsAreNoLeak) {
+  test::on_thread([] {
+    hm_free(hm_malloc(1));
+    hm_free(hm_malloc(2 * kSlice));
+    hm_stats stats;
+    hm_stats_get(&stats);
+    EXPECT_EQ(stats.allocated, 0u);
+    EXPECT_GE(stats.cached, 2 * kSlice);
+    my_heap()->drain();
+    EXPECT_EQ(my_heap()->large.bytes(), 0u);
+  });
 }

@@ -1,5 +1,11 @@
 #include "hmalloc/slice_pool.h"
 
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "base/os_pages.h"
+#include "hmalloc/options.h"
 #include "support.h"
 
 using namespace hm;
@@ -119,6 +125,53 @@ TEST(SlicePool, AChunkWithoutUsedSlicesIsUnmappedButTheLast) {
   bool first_is_ours = AddressMap::kind(first) == ChunkKind::kSlices;
   EXPECT_EQ(AddressMap::kind(first_is_ours ? second : first), ChunkKind::kForeign);
   EXPECT_EQ(pool->gauges().free_slices, SlicePool::kMaxRun);
+}
+
+// The more chunks there are, the fewer calls it takes to map more.
+TEST(SlicePool, ManyChunksTakeFewCalls) {
+  Pool pool;
+  std::vector<SlicePool::Run> runs;
+  auto grow = [&](size_t chunks) {
+    uint64_t before = os::calls();
+    while (pool->chunks() < chunks) runs.push_back(pool->allocate(SlicePool::kMaxRun, true));
+    return os::calls() - before;
+  };
+  EXPECT_GE(grow(4), 4u);
+  grow(64);
+  EXPECT_LE(grow(128), 64 / 16 * 4u);  // aligning a batch may take four calls
+  EXPECT_EQ(pool->gauges().chunks, 128u);
+  EXPECT_LE(pool->gauges().space, 16 * kChunk);
+  for (SlicePool::Run& run : runs) pool->release(*run.first, SlicePool::kMaxRun);
+}
+
+// Whether the kernel was asked for huge pages there.
+bool has_huge_pages(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  uintptr_t from = 0, to = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2 && line.find('-') < line.find(' ')) continue;
+    bool here = from <= address_of(address) && address_of(address) < to;
+    if (here && line.rfind("VmFlags:", 0) == 0) return line.find(" hg") != std::string::npos;
+  }
+  return false;
+}
+
+TEST(SlicePool, HugePagesFromAFootprintOnSoonerForSmallBlocks) {
+  Pool pool;
+  options.huge_pages_after = 16 * kMiB;
+  std::vector<std::pair<SlicePool::Run, size_t>> runs;
+  auto next_chunk = [&](size_t slices) {
+    size_t chunks = pool->chunks();
+    while (pool->chunks() == chunks) runs.emplace_back(pool->allocate(slices, true), slices);
+    return has_huge_pages(base(runs.back().first));
+  };
+  EXPECT_FALSE(next_chunk(1));
+  EXPECT_FALSE(next_chunk(1)) << "4 MB";
+  EXPECT_TRUE(next_chunk(1)) << "more than a quarter of 16 MB";
+  EXPECT_FALSE(next_chunk(SlicePool::kMaxRun));
+  while (pool->chunks() < 8) next_chunk(SlicePool::kMaxRun);
+  EXPECT_TRUE(next_chunk(SlicePool::kMaxRun)) << "more than 16 MB";
+  for (auto& [run, slices] : runs) pool->release(*run.first, slices);
 }
 
 TEST(SlicePool, VisitsStartsOfSuperblocksAndRuns) {

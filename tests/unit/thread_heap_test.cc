@@ -152,6 +152,38 @@ TEST(ThreadHeap, FreedMemoryIsFoundAgainByAnotherThread) {
   EXPECT_EQ(test::allocated_after_collect(), 0u);
 }
 
+// Who allocates and frees nothing stops looking for room among what is full; who finds some looks as often as ever.
+TEST(ThreadHeap, LooksInVainBecomeFewer) {
+  on_thread([] {
+    ClassIndex c = class_of(512);
+    auto blocks = allocate_many(c, 64 * 200);
+    EXPECT_EQ(my_heap()->classes[raw(c)].looks, 1);
+    free_all(blocks);
+    for (void*& block : blocks) block = allocate(512);
+    EXPECT_GT(my_heap()->classes[raw(c)].looks, 1);
+    free_all(blocks);
+  });
+}
+
+// The slots of a class that a thread has not asked for are no page of memory.
+TEST(ThreadHeap, ACacheOpensWithTheFirstRefill) {
+  void* foreign = allocate(100);
+  on_thread([=] {
+    deallocate(allocate(16), "test");  // a heap
+    ClassIndex c = class_of(100);
+    EXPECT_EQ(limit(c), 0u);
+    EXPECT_EQ(my_heap()->cached_blocks(raw(c)), 0u);
+    deallocate(foreign, "test");
+    EXPECT_EQ(entries(c), 0u) << "straight to FREE";
+    EXPECT_EQ(my_heap()->caches[raw(c)].floor(), no_heap.caches[raw(c)].floor());
+    deallocate(allocate(100), "test");
+    EXPECT_GT(limit(c), 0u);
+    EXPECT_EQ(my_heap()->cached_blocks(raw(c)), entries(c));
+    EXPECT_GT(entries(c), 0u);
+  });
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+}
+
 TEST(ThreadHeap, DrainLeavesNothing) {
   on_thread([] {
     for (ClassIndex c : all_classes()) free_all(allocate_many(c, 200));
