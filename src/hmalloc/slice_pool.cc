@@ -14,7 +14,6 @@ constinit SlicePool slice_pool;
 namespace {
 
 constexpr size_t kMostChunksAtATime = 16;
-constexpr size_t kDenseSooner = 4;  // times
 
 constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
 constexpr uint64_t kAllSlices = mask_of(kMetaSlices, kSlicesInChunk - kMetaSlices);
@@ -47,7 +46,7 @@ SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
     return take(*chunk, static_cast<size_t>(std::countr_zero(warm != 0 ? warm : starts)), n);
   }
   if (!map) return {};
-  ChunkHeader* chunk = map_chunk(wants_huge_pages(n));
+  ChunkHeader* chunk = map_chunk(wants_huge_pages());
   if (chunk == nullptr) return {};
   return take(*chunk, kMetaSlices, n);
 }
@@ -85,11 +84,8 @@ void SlicePool::release(Superblock& first, size_t n) noexcept {
   used_ -= n;
 }
 
-// Huge pages are asked for from some footprint on; sooner for superblocks of one slice, which touch all of it before long,
-// than for larger blocks, of which a program may touch a page here and there.
-bool SlicePool::wants_huge_pages(size_t slices) const noexcept {
-  size_t after = slices == 1 ? options.huge_pages_after / kDenseSooner : options.huge_pages_after;
-  return (chunks() + 1) * kChunk + huge_bytes() > after;
+bool SlicePool::wants_huge_pages() const noexcept {
+  return (chunks() + 1) * kChunk + huge_bytes() > options.huge_pages_after;
 }
 
 // Address space for a chunk.  More is mapped at a time the more there is: each call keeps the other threads of the process

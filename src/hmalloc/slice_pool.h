@@ -42,7 +42,7 @@ class SlicePool {
 
  private:
   Run take(ChunkHeader& chunk, size_t slice, size_t n) noexcept;
-  bool wants_huge_pages(size_t slices) const noexcept;
+  bool wants_huge_pages() const noexcept;
   char* take_space(bool huge) noexcept;
   ChunkHeader* map_chunk(bool huge) noexcept;
   void open(ChunkHeader& chunk) noexcept;
