@@ -26,7 +26,7 @@ class alignas(128) Mailbox {
 
  private:
   // Sequentially consistent: notify_one() wakes nobody if it sees nobody wait, and libstdc++ looks without a fence.  With
-  // a release the look may come before the store, and the other side sleeps for ever: once in millions of turns.
+  // a release the look may come before the store, and the other side sleeps for ever.
   void turn(int full) {
     full_.store(full, std::memory_order_seq_cst);
     full_.notify_one();

@@ -83,8 +83,8 @@ struct alignas(2 * kLine) Superblock {
 
   void format(ClassIndex c) noexcept;  // a fresh run of slices_of(c) slices
   void clear() noexcept;               // before its slices go back
-  // Counts free blocks, up to `enough` of them or a few more.  The holder.
   void prefetch(ClassIndex c) const noexcept;  // what a holder will read first; c: its class, for that is not read yet
+  // Counts free blocks, up to `enough` of them or a few more.  The holder.
   size_t free_blocks(size_t enough = SIZE_MAX) const noexcept;
   bool wholly_free() const noexcept;   // the holder (S4)
   bool is_valid() const noexcept;      // the holder

@@ -36,7 +36,7 @@ size_t sift(SuperblockQueue& queue, size_t looks, size_t least) noexcept {
       if (sb->wholly_free()) {
         release(*sb);
         ++found;
-      } else if (sb->free_blocks(least) >= least) {
+      } else if (least <= sb->blocks && sb->free_blocks(least) >= least) {
         queue.push_front(*sb);
         ++found;
       } else {
