@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -46,6 +47,12 @@ void* map_at(void* hint, size_t bytes) noexcept {
   KeepErrno keep;
   void* base = mmap(hint, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return base == MAP_FAILED ? nullptr : base;
+}
+
+uint64_t nanoseconds(clockid_t clock) noexcept {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
 }  // namespace
@@ -107,6 +114,19 @@ bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept {
   return mremap(from, old_bytes, new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
 }
 
+size_t resident(void* base, size_t bytes) noexcept {
+  KeepErrno keep;
+  size_t pages = bytes / page_size(), found = 0;
+  unsigned char in_memory[512];
+  for (size_t at = 0; at < pages;) {
+    size_t n = std::min(pages - at, sizeof in_memory);
+    if (mincore(static_cast<char*>(base) + at * page_size(), n * page_size(), in_memory) != 0) return 0;
+    for (size_t i = 0; i < n; ++i) found += in_memory[i] & 1u;
+    at += n;
+  }
+  return found * page_size();
+}
+
 void prefer_huge_pages(void* base, size_t bytes) noexcept {
   KeepErrno keep;
   madvise(base, bytes, MADV_HUGEPAGE);
@@ -114,10 +134,7 @@ void prefer_huge_pages(void* base, size_t bytes) noexcept {
 
 uint64_t calls() noexcept { return call_count.load(std::memory_order_relaxed); }
 
-uint64_t now_ms() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
-}
+uint64_t now_ms() noexcept { return nanoseconds(CLOCK_MONOTONIC_COARSE) / 1'000'000; }
+uint64_t cpu_ns() noexcept { return nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace hm::os

@@ -84,8 +84,12 @@ void SlicePool::release(Superblock& first, size_t n) noexcept {
   used_ -= n;
 }
 
-bool SlicePool::wants_huge_pages() const noexcept {
-  return (chunks() + 1) * kChunk + huge_bytes() > options.huge_pages_after;
+bool SlicePool::wants_huge_pages() noexcept {
+  if ((chunks() + 1) * kChunk + huge_bytes() <= options.huge_pages_after || sample_ == nullptr) return false;
+  return huge_pages_.wanted([this] {
+    constexpr size_t kBytes = kMaxRun * kSlice;
+    return HugePages::is_dense(os::resident(reinterpret_cast<void*>(start_of(*sample_) + kMetaSlices * kSlice), kBytes), kBytes);
+  });
 }
 
 // Address space for a chunk.  More is mapped at a time the more there is: each call keeps the other threads of the process
@@ -108,7 +112,10 @@ ChunkHeader* SlicePool::map_chunk(bool huge) noexcept {
   char* base = take_space(huge);
   if (base == nullptr) return nullptr;
   size_t chunks = this->chunks() + 1;
+  uint64_t before = huge ? os::cpu_ns() : 0;
   auto* chunk = new (base + kDescriptors) ChunkHeader;
+  if (huge) huge_pages_.took(os::cpu_ns() - before);
+  else sample_ = chunk;
   chunk->free = kAllSlices;
   chunk->next = all_;
   if (all_ != nullptr) all_->previous = chunk;
@@ -137,6 +144,7 @@ bool SlicePool::unmap_if_unused(ChunkHeader& chunk) noexcept {
   void* base = reinterpret_cast<void*>(start_of(chunk));
   AddressMap::set(base, ChunkKind::kForeign);
   close(chunk);
+  if (sample_ == &chunk) sample_ = nullptr;
   (chunk.previous != nullptr ? chunk.previous->next : all_) = chunk.next;
   if (chunk.next != nullptr) chunk.next->previous = chunk.previous;
   ChunkHeader* next = chunk.next;

@@ -4,6 +4,7 @@
 // Any thread; one lock, held for a few instructions except while a chunk is mapped or unmapped.
 #pragma once
 #include "base/lock.h"
+#include "hmalloc/huge_pages.h"
 #include "hmalloc/superblock.h"
 
 namespace hm {
@@ -42,7 +43,7 @@ class SlicePool {
 
  private:
   Run take(ChunkHeader& chunk, size_t slice, size_t n) noexcept;
-  bool wants_huge_pages() const noexcept;
+  bool wants_huge_pages() noexcept;
   char* take_space(bool huge) noexcept;
   ChunkHeader* map_chunk(bool huge) noexcept;
   void open(ChunkHeader& chunk) noexcept;
@@ -60,6 +61,8 @@ class SlicePool {
     size_t bytes() const noexcept { return static_cast<size_t>(end - begin); }
   };
   Space spaces_[2];  // without and with huge pages
+  HugePages huge_pages_;
+  ChunkHeader* sample_ = nullptr;  // the newest chunk with small pages
   ChunkHeader* all_ = nullptr;
   ChunkHeader* open_ = nullptr;  // chunks with free slices
 };
