@@ -127,9 +127,9 @@ size_t resident(void* base, size_t bytes) noexcept {
   return found * page_size();
 }
 
-void prefer_huge_pages(void* base, size_t bytes) noexcept {
+void prefer_huge_pages(void* base, size_t bytes, bool huge) noexcept {
   KeepErrno keep;
-  madvise(base, bytes, MADV_HUGEPAGE);
+  madvise(base, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
 uint64_t calls() noexcept { return call_count.load(std::memory_order_relaxed); }

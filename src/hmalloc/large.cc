@@ -80,7 +80,7 @@ HugeHeader* map_huge(size_t size, size_t alignment) noexcept {
     if (start + wide > base + bytes) os::unmap(base + bytes, static_cast<size_t>(start + wide - (base + bytes)));
   }
   if (base == nullptr) return nullptr;
-  if (bytes / 8 > options.huge_pages_after) os::prefer_huge_pages(base, bytes);
+  if (bytes / 4 > options.huge_pages_after) os::prefer_huge_pages(base, bytes);
   auto* header = new (base + kHeaderAt) HugeHeader{kLive, size, bytes, 0, base + lead, nullptr};
   set_kinds(*header, true);
   LockGuard guard(store.lock);

@@ -10,7 +10,7 @@
   HM_OPTION(decay_ms, "DECAY_MS", kNumber, 500, "milliseconds that freed memory stays before it goes back")       \
   HM_OPTION(cache_bytes, "CACHE_BYTES", kSize, 4 * kMiB, "most that the block caches of one thread may grow to")  \
   HM_OPTION(cache_blocks, "CACHE_BLOCKS", kNumber, 1023, "most blocks in one block cache, 1 to 1023")             \
-  HM_OPTION(huge_pages_after, "HUGE_PAGES_AFTER", kSize, 8 * kMiB, "footprint from which huge pages are asked for") \
+  HM_OPTION(huge_pages_after, "HUGE_PAGES_AFTER", kSize, 16 * kMiB, "footprint from which huge pages are asked for") \
   HM_OPTION(background, "BACKGROUND", kFlag, 1, "a thread gives memory back while a large program idles")
 
 namespace hm {

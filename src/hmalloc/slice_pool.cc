@@ -6,6 +6,7 @@
 #include "hmalloc/options.h"
 #include "base/os_pages.h"
 #include "hmalloc/large.h"
+#include "hmalloc/superblock_pool.h"
 
 namespace hm {
 
@@ -13,16 +14,23 @@ constinit SlicePool slice_pool;
 
 namespace {
 
-constexpr size_t kMostChunksAtATime = 16;
-
+constexpr size_t kGrowing = 8;
 constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
-constexpr uint64_t kAllSlices = mask_of(kMetaSlices, kSlicesInChunk - kMetaSlices);
+uint64_t all_slices(const Chunk& chunk) { return chunk.index() == 0 ? ~mask_of(0, kMetaSlices) : ~uint64_t{0}; }
+char* slice_at(const Chunk& chunk, size_t slice) { return reinterpret_cast<char*>(chunk.start() + slice * kSlice); }
 
-uintptr_t start_of(const ChunkHeader& chunk) { return align_down(address_of(&chunk), kChunk); }
-ChunkHeader& chunk_of(const Superblock& sb) {
-  return *reinterpret_cast<ChunkHeader*>(align_down(address_of(&sb), kChunk) + kDescriptors);
+template <class T>
+void push_front(T*& list, T& item, T* T::*next, T* T::*previous) noexcept {
+  item.*previous = nullptr;
+  item.*next = list;
+  if (list != nullptr) list->*previous = &item;
+  list = &item;
 }
-size_t slice_of(const Superblock& sb) { return (address_of(&sb) % kChunk - kDescriptors) / sizeof(Superblock); }
+template <class T>
+void remove(T*& list, T& item, T* T::*next, T* T::*previous) noexcept {
+  (item.*previous != nullptr ? item.*previous->*next : list) = item.*next;
+  if (item.*next != nullptr) item.*next->*previous = item.*previous;
+}
 
 // Bit i of the result: slices i .. i+n-1 are all in `free`.
 uint64_t starts_of_runs(uint64_t free, size_t n) {
@@ -39,35 +47,33 @@ uint64_t starts_of_runs(uint64_t free, size_t n) {
 // Dirty slices first: they are resident and warm.
 SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
   LockGuard guard(lock_);
-  for (ChunkHeader* chunk = open_; chunk != nullptr; chunk = chunk->next_open) {
+  for (Chunk* chunk = free_;; chunk = chunk->next_free) {
+    if (chunk == nullptr && (!map || (chunk = open_chunk()) == nullptr)) return {};
     uint64_t starts = starts_of_runs(chunk->free, n);
     if (starts == 0) continue;
     uint64_t warm = starts & (chunk->dirty | chunk->dirty_before);
     return take(*chunk, static_cast<size_t>(std::countr_zero(warm != 0 ? warm : starts)), n);
   }
-  if (!map) return {};
-  ChunkHeader* chunk = map_chunk(wants_huge_pages());
-  if (chunk == nullptr) return {};
-  return take(*chunk, kMetaSlices, n);
 }
 
-SlicePool::Run SlicePool::take(ChunkHeader& chunk, size_t slice, size_t n) noexcept {
+SlicePool::Run SlicePool::take(Chunk& chunk, size_t slice, size_t n) noexcept {
   uint64_t mask = mask_of(slice, n);
-  bool zeroed = ((chunk.dirty | chunk.dirty_before) & mask) == 0;
+  bool zeroed = (chunk.used & mask) == 0;
+  chunk.used |= mask;
   chunk.free &= ~mask;
   chunk.dirty &= ~mask;
   chunk.dirty_before &= ~mask;
   used_ += n;
   if (used_ > most_used_) most_used_ = used_;
-  if (chunk.free == 0) close(chunk);
-  return {&Superblock::of(start_of(chunk) + slice * kSlice), zeroed};
+  if (chunk.free == 0) unlink_free(chunk);
+  return {&Superblock::of(address_of(slice_at(chunk, slice))), zeroed};
 }
 
 bool SlicePool::extend(Superblock& first, size_t old_slices, size_t new_slices) noexcept {
-  size_t from = slice_of(first) + old_slices;
+  size_t from = first.slice() % kSlicesInChunk + old_slices;
   if (from + (new_slices - old_slices) > kSlicesInChunk) return false;
   LockGuard guard(lock_);
-  ChunkHeader& chunk = chunk_of(first);
+  Chunk& chunk = Chunk::of(first);
   uint64_t mask = mask_of(from, new_slices - old_slices);
   if ((chunk.free & mask) != mask) return false;
   take(chunk, from, new_slices - old_slices);
@@ -76,89 +82,75 @@ bool SlicePool::extend(Superblock& first, size_t old_slices, size_t new_slices) 
 
 void SlicePool::release(Superblock& first, size_t n) noexcept {
   LockGuard guard(lock_);
-  ChunkHeader& chunk = chunk_of(first);
-  uint64_t mask = mask_of(slice_of(first), n);
-  if (chunk.free == 0) open(chunk);
+  Chunk& chunk = Chunk::of(first);
+  uint64_t mask = mask_of(first.slice() % kSlicesInChunk, n);
+  if (chunk.free == 0) link_free(chunk);
   chunk.free |= mask;
   chunk.dirty |= mask;
   used_ -= n;
 }
 
-bool SlicePool::wants_huge_pages() noexcept {
-  if ((chunks() + 1) * kChunk + huge_bytes() <= options.huge_pages_after || sample_ == nullptr) return false;
-  return huge_pages_.wanted([this] {
-    constexpr size_t kBytes = kMaxRun * kSlice;
-    return HugePages::is_dense(os::resident(reinterpret_cast<void*>(start_of(*sample_) + kMetaSlices * kSlice), kBytes), kBytes);
-  });
-}
-
-// Address space for a chunk.  More is mapped at a time the more there is: each call keeps the other threads of the process
-// from their page faults.
-char* SlicePool::take_space(bool huge) noexcept {
-  Space& space = spaces_[huge];
-  if (space.begin == space.end) {
-    size_t bytes = std::clamp<size_t>(chunks() / 4, 1, kMostChunksAtATime) * kChunk;
-    auto* base = static_cast<char*>(os::map(bytes, kChunk));
-    if (base == nullptr) base = static_cast<char*>(os::map(bytes = kChunk, kChunk));
-    if (base == nullptr) return nullptr;
-    if (huge) os::prefer_huge_pages(base, bytes);
-    space = {base, base + bytes};
-  }
-  return space.end -= kChunk;  // downwards, as mappings grow
-}
-
-// Under the lock, so that threads that run out together map one chunk and not one each.
-ChunkHeader* SlicePool::map_chunk(bool huge) noexcept {
-  char* base = take_space(huge);
+Region* SlicePool::map_region() noexcept {
+  auto* base = static_cast<char*>(os::map(kRegion, kRegion));
   if (base == nullptr) return nullptr;
-  size_t chunks = this->chunks() + 1;
-  uint64_t before = huge ? os::cpu_ns() : 0;
-  auto* chunk = new (base + kDescriptors) ChunkHeader;
-  if (huge) huge_pages_.took(os::cpu_ns() - before);
-  else sample_ = chunk;
-  chunk->free = kAllSlices;
-  chunk->next = all_;
-  if (all_ != nullptr) all_->previous = chunk;
-  all_ = chunk;
-  chunks_.store(chunks, std::memory_order_relaxed);
-  open(*chunk);
-  AddressMap::set(base, ChunkKind::kSlices);
-  return chunk;
+  for (size_t i = 0; i < kChunksInRegion; ++i) new (base + kDescriptors + i * sizeof(Chunk)) Chunk;
+  auto* region = new (base + kRegionHeader) Region;
+  ++regions_;
+  push_front(roomy_, *region, &Region::next, &Region::previous);
+  return region;
 }
 
-void SlicePool::open(ChunkHeader& chunk) noexcept {
-  chunk.previous_open = nullptr;
-  chunk.next_open = open_;
-  if (open_ != nullptr) open_->previous_open = &chunk;
-  open_ = &chunk;
+bool SlicePool::wants_huge_pages() noexcept {
+  bool large = (chunks() + 1) * kChunk + huge_bytes() > options.huge_pages_after;
+  bool growing = superblock_pool.claims() < kGrowing;
+  superblock_pool.forget_claims();
+  if (!(large || growing) || sample_ == nullptr || huge_pages_.pausing()) return false;
+  uint64_t slices = all_slices(*sample_);
+  size_t bytes = static_cast<size_t>(std::popcount(slices)) * kSlice;
+  return HugePages::is_dense(os::resident(slice_at(*sample_, static_cast<size_t>(std::countr_zero(slices))), bytes), bytes);
 }
 
-void SlicePool::close(ChunkHeader& chunk) noexcept {
-  (chunk.previous_open != nullptr ? chunk.previous_open->next_open : open_) = chunk.next_open;
-  if (chunk.next_open != nullptr) chunk.next_open->previous_open = chunk.previous_open;
+// For the closed chunks of a region from one on.  One call for all of them, for it keeps the other threads from their page
+// faults; the open ones among them stay as they are.
+void SlicePool::set_huge(Region& region, size_t from, bool huge) noexcept {
+  if (from == kChunksInRegion) return;
+  Chunk* chunks = Chunk::of_region(region.start());
+  for (size_t i = from; i < kChunksInRegion; ++i)
+    if ((region.closed >> i & 1) != 0) chunks[i].huge = huge;
+  os::prefer_huge_pages(slice_at(chunks[from], 0), (kChunksInRegion - from) * kChunk, huge);
 }
 
-// The last chunk stays: a program that needed one will need one.
-bool SlicePool::unmap_if_unused(ChunkHeader& chunk) noexcept {
-  if (chunk.free != kAllSlices || chunks() <= 1) return false;
-  void* base = reinterpret_cast<void*>(start_of(chunk));
-  AddressMap::set(base, ChunkKind::kForeign);
-  close(chunk);
-  if (sample_ == &chunk) sample_ = nullptr;
-  (chunk.previous != nullptr ? chunk.previous->next : all_) = chunk.next;
-  if (chunk.next != nullptr) chunk.next->previous = chunk.previous;
-  ChunkHeader* next = chunk.next;
-  ChunkHeader* previous = chunk.previous;
-  if (os::unmap(base, kChunk)) {
-    chunks_.store(chunks() - 1, std::memory_order_relaxed);
-    return true;
+// Under the lock, so that threads that run out together open one chunk and not one each.
+Chunk* SlicePool::open_chunk() noexcept {
+  Region* region = roomy_ != nullptr ? roomy_ : map_region();
+  if (region == nullptr) return nullptr;
+  auto index = static_cast<size_t>(std::countr_zero(region->closed));
+  Chunk& chunk = Chunk::of_region(region->start())[index];
+  if (index > 0) {
+    bool huge = wants_huge_pages();
+    if (huge != chunk.huge) set_huge(*region, index, huge);
   }
-  (previous != nullptr ? previous->next : all_) = &chunk;  // the system would not take it: it stays as it was
-  if (next != nullptr) next->previous = &chunk;
-  open(chunk);
-  AddressMap::set(base, ChunkKind::kSlices);
-  return false;
+  region->closed &= static_cast<uint8_t>(region->closed - 1);
+  if (region->closed == 0) remove(roomy_, *region, &Region::next, &Region::previous);
+  if (chunk.huge) {
+    uint64_t before = os::cpu_ns();
+    *slice_at(chunk, 0) = 0;
+    huge_pages_.took(os::cpu_ns() - before);
+  } else {
+    sample_ = &chunk;
+  }
+  chunk.free = all_slices(chunk);
+  chunk.used = chunk.dirty_before = 0;
+  chunk.dirty = chunk.huge ? chunk.free : 0;
+  push_front(all_, chunk, &Chunk::next, &Chunk::previous);
+  link_free(chunk);
+  chunks_.store(chunks() + 1, std::memory_order_relaxed);
+  AddressMap::set(slice_at(chunk, 0), ChunkKind::kSlices);
+  return &chunk;
 }
+
+void SlicePool::link_free(Chunk& chunk) noexcept { push_front(free_, chunk, &Chunk::next_free, &Chunk::previous_free); }
+void SlicePool::unlink_free(Chunk& chunk) noexcept { remove(free_, chunk, &Chunk::next_free, &Chunk::previous_free); }
 
 namespace {
 
@@ -173,19 +165,47 @@ uint64_t whole_groups(uint64_t slices) noexcept {
 }
 
 // States of free slices are all FREE (S3), which is zero: their pages can go too.
-void purge_states(ChunkHeader& chunk, uint64_t free_slices) noexcept {
+void purge_states(Chunk& chunk, uint64_t free_slices) noexcept {
   for (size_t at = 0; at < kSlicesInChunk; at += kStateGroup) {
-    uint64_t group = mask_of(at, kStateGroup) & kAllSlices;
+    uint64_t group = mask_of(at, kStateGroup) & all_slices(chunk);
     if (group == 0 || (free_slices & group) != group) continue;
-    os::purge(reinterpret_cast<void*>(start_of(chunk) + kLineStates + at * kLineStatesArea), kStateGroup * kLineStatesArea);
-    os::purge(reinterpret_cast<void*>(start_of(chunk) + kGranuleStates + at * kGranuleStatesArea), kStateGroup * kGranuleStatesArea);
+    size_t slice = chunk.index() * kSlicesInChunk + at;
+    os::purge(reinterpret_cast<void*>(chunk.region() + kLineStates + slice * kLineStatesArea), kStateGroup * kLineStatesArea);
+    os::purge(reinterpret_cast<void*>(chunk.region() + kGranuleStates + slice * kGranuleStatesArea), kStateGroup * kGranuleStatesArea);
   }
 }
 
 }  // namespace
 
+// The last chunk stays: a program that needed one will need one.
+bool SlicePool::close_if_unused(Chunk& chunk) noexcept {
+  if (chunk.free != all_slices(chunk) || chunks() <= 1) return false;
+  auto first = static_cast<size_t>(std::countr_zero(chunk.free));
+  if (!os::purge(slice_at(chunk, first), (kSlicesInChunk - first) * kSlice)) return false;
+  purge_states(chunk, chunk.free);
+  AddressMap::set(slice_at(chunk, 0), ChunkKind::kForeign);
+  if (sample_ == &chunk) sample_ = nullptr;
+  unlink_free(chunk);
+  remove(all_, chunk, &Chunk::next, &Chunk::previous);
+  chunks_.store(chunks() - 1, std::memory_order_relaxed);
+  Region& region = Region::of(chunk);
+  if (region.closed == 0) push_front(roomy_, region, &Region::next, &Region::previous);
+  region.closed |= static_cast<uint8_t>(1u << chunk.index());
+  if (region.closed == kAllChunks) unmap(region);
+  return true;
+}
+
+void SlicePool::unmap(Region& region) noexcept {
+  remove(roomy_, region, &Region::next, &Region::previous);
+  if (os::unmap(reinterpret_cast<void*>(region.start()), kRegion)) {
+    --regions_;
+  } else {  // the system would not take it: it serves again
+    push_front(roomy_, region, &Region::next, &Region::previous);
+  }
+}
+
 // What is due in one chunk goes back with the lock released: meanwhile these slices are neither free nor used.
-size_t SlicePool::purge_chunk(ChunkHeader& chunk, bool all) noexcept {
+size_t SlicePool::purge_chunk(Chunk& chunk, bool all) noexcept {
   uint64_t due, claimed;
   {
     LockGuard guard(lock_);
@@ -194,39 +214,40 @@ size_t SlicePool::purge_chunk(ChunkHeader& chunk, bool all) noexcept {
     chunk.dirty = 0;
     if (due == 0) return 0;
     size_t bytes = static_cast<size_t>(std::popcount(due)) * kSlice;
-    if (chunk.dirty_before == 0 && unmap_if_unused(chunk)) return bytes;
+    if (chunk.dirty_before == 0 && close_if_unused(chunk)) return bytes;
     claimed = whole_groups(due) & chunk.free;
     chunk.free &= ~claimed;
-    if (chunk.free == 0) close(chunk);
+    if (chunk.free == 0) unlink_free(chunk);
   }
   uint64_t refused = 0;
   for (uint64_t left = due; left != 0;) {
     auto slice = static_cast<size_t>(std::countr_zero(left));
     auto n = static_cast<size_t>(std::countr_one(left >> slice));
     uint64_t mask = mask_of(slice, n);
-    if (!os::purge(reinterpret_cast<void*>(start_of(chunk) + slice * kSlice), n * kSlice)) refused |= mask;
+    if (!os::purge(slice_at(chunk, slice), n * kSlice)) refused |= mask;
     left &= ~mask;
   }
   purge_states(chunk, claimed);
   LockGuard guard(lock_);
-  if (chunk.free == 0) open(chunk);
+  if (chunk.free == 0) link_free(chunk);
   chunk.free |= claimed;
+  chunk.used &= ~(due & ~refused);
   chunk.dirty |= refused;  // still resident; tried again next round
   return static_cast<size_t>(std::popcount(due & ~refused)) * kSlice;
 }
 
-// Only a purge unmaps chunks and purges exclude each other, so the list can be followed without the pool's lock:
+// Only a purge closes chunks and purges exclude each other, so the list can be followed without the pool's lock:
 // new chunks go in at its front.
 size_t SlicePool::purge(bool all) noexcept {
   LockGuard exclusive(purge_lock_);
-  ChunkHeader* chunk;
+  Chunk* chunk;
   {
     LockGuard guard(lock_);
     chunk = all_;
   }
   size_t purged = 0;
   while (chunk != nullptr) {
-    ChunkHeader* next = chunk->next;
+    Chunk* next = chunk->next;
     purged += purge_chunk(*chunk, all);
     chunk = next;
   }
@@ -235,8 +256,8 @@ size_t SlicePool::purge(bool all) noexcept {
 
 SlicePool::Gauges SlicePool::gauges() noexcept {
   LockGuard guard(lock_);
-  Gauges g{chunks(), 0, 0, most_used_, spaces_[0].bytes() + spaces_[1].bytes()};
-  for (ChunkHeader* chunk = open_; chunk != nullptr; chunk = chunk->next_open) {
+  Gauges g{chunks(), 0, 0, most_used_, regions_ * kRegion - chunks() * kChunk};
+  for (Chunk* chunk = all_; chunk != nullptr; chunk = chunk->next) {
     g.free_slices += static_cast<size_t>(std::popcount(chunk->free));
     g.dirty_slices += static_cast<size_t>(std::popcount(chunk->dirty | chunk->dirty_before));
   }

@@ -1,7 +1,8 @@
-// All chunks of slices, for superblocks and large runs.  Slices that are freed stay resident for the decay time, then
-// go back to the system; a chunk without a used slice is unmapped.
+// All regions of slices, for superblocks and large runs.  Slices that are freed stay resident for the decay time, then
+// go back to the system.  A chunk without a used slice is closed: it has no memory and no address in the map.  A region
+// without an open chunk is unmapped.
 //
-// Any thread; one lock, held for a few instructions except while a chunk is mapped or unmapped.
+// Any thread; one lock, held for a few instructions except while a chunk is opened or closed.
 #pragma once
 #include "base/lock.h"
 #include "hmalloc/huge_pages.h"
@@ -16,8 +17,8 @@ class SlicePool {
     bool zeroed = false;          // every byte is known to be zero
   };
 
-  // A run of n <= kMaxRun slices, from the chunks that exist, or (map) from a new one if need be.
-  static constexpr size_t kMaxRun = kSlicesInChunk - kMetaSlices;
+  // A run of n <= kMaxRun slices, from the open chunks, or (map) from another if need be.
+  static constexpr size_t kMaxRun = kSlicesInChunk;
   Run allocate(size_t n, bool map) noexcept;
   // Grows a run in place.
   bool extend(Superblock& first, size_t old_slices, size_t new_slices) noexcept;
@@ -30,10 +31,10 @@ class SlicePool {
 
   struct Gauges {
     size_t chunks, free_slices, dirty_slices, most_used_slices;
-    size_t space;  // bytes mapped for chunks to come
+    size_t space;  // bytes mapped and in no open chunk
   };
   Gauges gauges() noexcept;
-  // Chunks that exist, any thread, a hint.
+  // Open ones, any thread, a hint.
   size_t chunks() const noexcept { return chunks_.load(std::memory_order_relaxed); }
   // Calls visit(Superblock&) for every slice that starts a superblock or a run.  Holds the lock.
   template <class Visit>
@@ -42,29 +43,27 @@ class SlicePool {
   void for_each_lock(Visit visit) noexcept { visit(purge_lock_), visit(lock_); }  // in their order
 
  private:
-  Run take(ChunkHeader& chunk, size_t slice, size_t n) noexcept;
+  Run take(Chunk& chunk, size_t slice, size_t n) noexcept;
+  Region* map_region() noexcept;
   bool wants_huge_pages() noexcept;
-  char* take_space(bool huge) noexcept;
-  ChunkHeader* map_chunk(bool huge) noexcept;
-  void open(ChunkHeader& chunk) noexcept;
-  void close(ChunkHeader& chunk) noexcept;
-  bool unmap_if_unused(ChunkHeader& chunk) noexcept;
-  size_t purge_chunk(ChunkHeader& chunk, bool all) noexcept;
+  void set_huge(Region& region, size_t from, bool huge) noexcept;
+  Chunk* open_chunk() noexcept;
+  bool close_if_unused(Chunk& chunk) noexcept;
+  void unmap(Region& region) noexcept;
+  void link_free(Chunk& chunk) noexcept;
+  void unlink_free(Chunk& chunk) noexcept;
+  size_t purge_chunk(Chunk& chunk, bool all) noexcept;
 
   Lock lock_;
   Lock purge_lock_;  // before lock_
   std::atomic<size_t> chunks_{0};
+  size_t regions_ = 0;
   size_t used_ = 0, most_used_ = 0;  // slices
-  struct Space {  // mapped, for chunks to come
-    char* begin = nullptr;
-    char* end = nullptr;
-    size_t bytes() const noexcept { return static_cast<size_t>(end - begin); }
-  };
-  Space spaces_[2];  // without and with huge pages
+  Region* roomy_ = nullptr;          // regions with closed chunks
+  Chunk* all_ = nullptr;             // open chunks
+  Chunk* free_ = nullptr;            // those with free slices
+  Chunk* sample_ = nullptr;          // with small pages: the one that was opened last
   HugePages huge_pages_;
-  ChunkHeader* sample_ = nullptr;  // the newest chunk with small pages
-  ChunkHeader* all_ = nullptr;
-  ChunkHeader* open_ = nullptr;  // chunks with free slices
 };
 
 extern SlicePool slice_pool;
@@ -72,10 +71,9 @@ extern SlicePool slice_pool;
 template <class Visit>
 void SlicePool::for_each(Visit visit) noexcept {
   LockGuard guard(lock_);
-  for (ChunkHeader* chunk = all_; chunk != nullptr; chunk = chunk->next)
-    for (size_t slice = kMetaSlices; slice < kSlicesInChunk; ++slice) {
-      uintptr_t chunk_start = align_down(address_of(chunk), kChunk);
-      Superblock& sb = Superblock::of(chunk_start + slice * kSlice);
+  for (Chunk* chunk = all_; chunk != nullptr; chunk = chunk->next)
+    for (size_t slice = chunk->index() == 0 ? kMetaSlices : 0; slice < kSlicesInChunk; ++slice) {
+      Superblock& sb = Superblock::of(chunk->start() + slice * kSlice);
       SliceKind kind = sb.kind();
       if (kind == SliceKind::kBlocks || kind == SliceKind::kLarge) visit(sb);
     }

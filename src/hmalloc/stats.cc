@@ -97,7 +97,7 @@ Census take_census() noexcept {
   total.allocated = (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active_bytes + census.local_bytes;
   total.cached += census.cached_runs;
   total.mapped += slices.chunks * kChunk + slices.space + huge.bytes;
-  total.metadata += slices.chunks * (kLineStates - kDescriptors);
+  total.metadata += slices.chunks * kSlicesInChunk * sizeof(Superblock);
   for (size_t c = 0; c < kClasses; ++c) total.metadata += census.classes[c].superblocks * blocks_of(ClassIndex(c));
   uint64_t superblocks = 0;
   for (size_t c = 0; c < kClasses; ++c) superblocks += census.classes[c].superblocks * slices_of(ClassIndex(c)) * kSlice;

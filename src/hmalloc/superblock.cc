@@ -6,14 +6,13 @@ namespace {
 // Superblocks whose states fill a part of their area start at different lines of it, or the first lines of all of
 // them would fall into the same few sets of the cache.
 BlockState* place_states(const Superblock& head, ClassIndex c) noexcept {
-  uintptr_t chunk = align_down(address_of(&head), kChunk);
-  size_t slice = (address_of(&head) - chunk - kDescriptors) / sizeof(Superblock);
+  size_t slice = head.slice();
   bool wide = size_of(c) < kLine;
   size_t area = wide ? kGranuleStatesArea : kLineStatesArea;
   size_t lines = blocks_of(c) / kLine + 1;
   size_t spare = area / kLine >= lines ? area / kLine - lines : 0;
   size_t skew = slice * 11 % (spare + 1) * kLine;
-  return reinterpret_cast<BlockState*>(chunk + (wide ? kGranuleStates : kLineStates) + slice * area + skew);
+  return reinterpret_cast<BlockState*>(head.region() + (wide ? kGranuleStates : kLineStates) + slice * area + skew);
 }
 
 }  // namespace

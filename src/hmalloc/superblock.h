@@ -1,14 +1,14 @@
-// Superblocks and the chunk they live in.
+// Superblocks and the region they live in.
 //
-// A chunk is 2 MB: all metadata in front, then 58 slices of 32 KB.  A superblock is one slice (or four) of blocks of
-// one class; a large run is any number of slices.  Each slice has a descriptor, found from any address within it by
-// two masks.
+// A region is 16 MB: all metadata in front, then slices of 32 KB.  A superblock is one slice (or four) of blocks of one
+// class; a large run is any number of slices.  Each slice has a descriptor, found from any address within it by two
+// masks.  Memory comes and goes by chunks of 2 MB, so that one can be a huge page; the first of a region has the metadata.
 //
-//   0        a gap of one page: an overflow out of the chunk before ends here
-//   0x01000  ChunkHeader, then the descriptors of slices 6..63, 128 bytes each
-//   0x03000  states of classes from 64 bytes up: 512 bytes for each slice
-//   0x0b000  states of the smaller classes: 2 KB for each slice
-//   0x30000  slice 6, the first that holds blocks
+//   0         a gap of one page: an overflow out of the mapping before ends here
+//   0x001000  descriptors of slices, 128 bytes each; in place of the metadata's own: headers of chunks and region
+//   0x011000  states of classes from 64 bytes up: 512 bytes for each slice
+//   0x051000  states of the smaller classes: 2 KB for each slice
+//   0x158000  slice 43, the first that holds blocks
 //
 // Invariants
 //  S1  A superblock is in exactly one place: current of one heap, in one SuperblockQueue, or in the hands of the
@@ -38,11 +38,14 @@ enum class SliceKind : uint8_t {
   kLargeTail,
 };
 
+inline constexpr size_t kRegion = 16 * kMiB;
+inline constexpr size_t kChunksInRegion = kRegion / kChunk;
+inline constexpr size_t kSlicesInRegion = kRegion / kSlice;
 inline constexpr size_t kSlicesInChunk = kChunk / kSlice;
-inline constexpr size_t kMetaSlices = 6;
+inline constexpr size_t kMetaSlices = 43;
 inline constexpr size_t kDescriptors = 0x1000;
-inline constexpr size_t kLineStates = 0x3000;
-inline constexpr size_t kGranuleStates = 0xb000;
+inline constexpr size_t kLineStates = 0x11000;
+inline constexpr size_t kGranuleStates = 0x51000;
 inline constexpr size_t kLineStatesArea = kSlice / kLine;    // one state for 64 bytes
 inline constexpr size_t kHarvestGroup = 64;      // states of one line are taken together
 inline constexpr size_t kGranuleStatesArea = kSlice / kGranule;   // one for 16
@@ -63,13 +66,12 @@ struct alignas(2 * kLine) Superblock {
   Superblock* next = nullptr;          // in a SuperblockQueue
 
   static Superblock& of(uintptr_t address) noexcept {
-    return *reinterpret_cast<Superblock*>(align_down(address, kChunk) + kDescriptors +
-                                          (address / kSlice % kSlicesInChunk) * sizeof(Superblock));
+    return *reinterpret_cast<Superblock*>(align_down(address, kRegion) + kDescriptors +
+                                          (address / kSlice % kSlicesInRegion) * sizeof(Superblock));
   }
-  char* base() const noexcept {  // of its slice
-    uintptr_t chunk = align_down(address_of(this), kChunk);
-    return reinterpret_cast<char*>(chunk + (address_of(this) - chunk - kDescriptors) / sizeof(Superblock) * kSlice);
-  }
+  uintptr_t region() const noexcept { return align_down(address_of(this), kRegion); }
+  size_t slice() const noexcept { return (address_of(this) - region() - kDescriptors) / sizeof(Superblock); }
+  char* base() const noexcept { return reinterpret_cast<char*>(region() + slice() * kSlice); }  // of its slice
   ClassIndex class_index() const noexcept { return static_cast<ClassIndex>(cache_offset / kCacheStride); }
 
   // Any thread.  Relaxed: a hint (S2).
@@ -98,23 +100,42 @@ struct alignas(2 * kLine) Superblock {
 };
 static_assert(sizeof(Superblock) == 2 * kLine);
 
-// First in a chunk; overlays the descriptors of the metadata slices, which hold no blocks: `no_blocks` lies where their
-// inverse and kind would, so that a free of an address among the metadata finds an unused slice.
-struct ChunkHeader {
+// Headers lie in place of the descriptors of the metadata slices, which hold no blocks: `no_blocks` lies where their inverse
+// and kind would, so that a free of an address among the metadata finds an unused slice.  The slice pool's lock guards them.
+struct alignas(2 * kLine) Chunk {
   uint64_t no_blocks = 0;
-  ChunkHeader* next = nullptr;       // all chunks; the slice pool's lock
-  ChunkHeader* previous = nullptr;
-  ChunkHeader* next_open = nullptr;  // chunks with free slices
-  ChunkHeader* previous_open = nullptr;
-  uint64_t free = 0;         // bit i: slice i is free
-  uint64_t dirty = 0;        // of these, freed since the last purge round
-  uint64_t dirty_before = 0; // freed in the round before it
+  Chunk* next = nullptr;       // all open chunks
+  Chunk* previous = nullptr;
+  Chunk* next_free = nullptr;  // those with free slices
+  Chunk* previous_free = nullptr;
+  uint64_t free = 0;           // bit i: slice i of the chunk is free
+  uint64_t used = 0;           // has been in use since its memory was last given back: it may not read as zero
+  uint64_t dirty = 0;          // free and resident since the last purge round
+  uint64_t dirty_before = 0;   // since the round before it
+  bool huge = false;           // huge pages were asked for
+
+  static Chunk* of_region(uintptr_t region) noexcept { return reinterpret_cast<Chunk*>(region + kDescriptors); }
+  static Chunk& of(const Superblock& sb) noexcept { return of_region(sb.region())[sb.slice() / kSlicesInChunk]; }
+  uintptr_t region() const noexcept { return align_down(address_of(this), kRegion); }
+  size_t index() const noexcept { return (address_of(this) - region() - kDescriptors) / sizeof(Chunk); }
+  uintptr_t start() const noexcept { return region() + index() * kChunk; }
 };
-static_assert(sizeof(ChunkHeader) <= sizeof(Superblock));
-static_assert(offsetof(Superblock, kind_) < sizeof(ChunkHeader::no_blocks));
-static_assert(kDescriptors + kSlicesInChunk * sizeof(Superblock) == kLineStates);
-static_assert(kLineStates + kSlicesInChunk * kLineStatesArea == kGranuleStates);
-static_assert(kGranuleStates + kSlicesInChunk * kGranuleStatesArea <= kMetaSlices * kSlice);
+inline constexpr size_t kRegionHeader = kDescriptors + kChunksInRegion * sizeof(Chunk);
+inline constexpr uint8_t kAllChunks = (1u << kChunksInRegion) - 1;
+struct alignas(2 * kLine) Region {
+  uint64_t no_blocks = 0;
+  Region* next = nullptr;      // all with chunks that are not open
+  Region* previous = nullptr;
+  uint8_t closed = kAllChunks; // bit i: chunk i is not open
+
+  static Region& of(const Chunk& chunk) noexcept { return *reinterpret_cast<Region*>(chunk.region() + kRegionHeader); }
+  uintptr_t start() const noexcept { return align_down(address_of(this), kRegion); }
+};
+static_assert(sizeof(Chunk) == sizeof(Superblock) && sizeof(Region) == sizeof(Superblock));
+static_assert(offsetof(Superblock, kind_) < sizeof(Chunk::no_blocks) && kChunksInRegion < kMetaSlices);
+static_assert(kDescriptors + kSlicesInRegion * sizeof(Superblock) == kLineStates);
+static_assert(kLineStates + kSlicesInRegion * kLineStatesArea == kGranuleStates);
+static_assert(kGranuleStates + kSlicesInRegion * kGranuleStatesArea <= kMetaSlices * kSlice && kMetaSlices < kSlicesInChunk);
 
 // The block that an address lies in, found without a division: offset * ceil(2^32 / size) has the quotient above bit 32,
 // and below it less than the factor if the remainder is zero.

@@ -127,7 +127,8 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   BlockCache& cache = caches[raw(c)];
   tick();
-  if (state.limit == 0) open(c);
+  bool first = state.limit == 0;
+  if (first) open(c);
   size_t want = std::min<size_t>(kHarvestGroup, state.limit / 2 + 1u);
   for (;;) {
     if (state.current == nullptr) {
@@ -140,6 +141,10 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
     if (state.current->cursor >= state.current->blocks) {
       retire(c, *state.current);
       state.current = nullptr;
+    } else if (first) {
+      superblock_pool.push_front(*state.current);
+      state.current = nullptr;
+      first = false;
     }
     if (got > 0) {
       refills.add(1);

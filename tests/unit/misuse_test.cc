@@ -83,10 +83,9 @@ TEST(Misuse, InsideALargeBlockAtSliceAndChunkBorders) {
 
 TEST(Misuse, NeverAllocatedAndMetadata) {
   void* block = hm_malloc(64);
-  uintptr_t chunk = align_down(address_of(block), kChunk);
-  EXPECT_EXIT(hm_free(reinterpret_cast<void*>(chunk)), aborted, "^hmalloc: hm_free");
-  EXPECT_EXIT(hm_free(reinterpret_cast<void*>(chunk + kDescriptors)), aborted, "^hmalloc: hm_free");
-  EXPECT_EXIT(hm_free(reinterpret_cast<void*>(chunk + kChunk - kSlice)), aborted, "^hmalloc: hm_free");
+  uintptr_t region = align_down(address_of(block), kRegion);
+  for (size_t offset : {size_t{0}, kDescriptors, kRegionHeader, kGranuleStates, kChunk - kSlice, kChunk, kRegion - kSlice})
+    EXPECT_EXIT(hm_free(reinterpret_cast<void*>(region + offset)), aborted, "^hmalloc: hm_free") << offset;
   EXPECT_EXIT(hm_free(at(block, 500 * 64)), aborted, "^hmalloc: hm_free");
   hm_free(block);
 }

@@ -27,7 +27,7 @@ std::vector<void*> harvest_all(Superblock& sb, size_t want) {
   return all;
 }
 
-size_t slice_of(uintptr_t address) { return address / kSlice % kSlicesInChunk; }
+size_t slice_of(uintptr_t address) { return address / kSlice % kSlicesInRegion; }
 
 }  // namespace
 
@@ -153,7 +153,7 @@ TEST(Superblock, BlocksThatDoNotExistStayFree) {
   }
 }
 
-// The areas of any two slices of a chunk are disjoint, whatever classes they hold, and end before the first block.
+// The areas of any two slices of a region are disjoint, whatever classes they hold, and end before the first block.
 TEST(Superblock, StateAreasOfNeighboursDoNotOverlap) {
   for (ClassIndex c : all_classes())
     for (size_t round = 0; round < 2; ++round) {
@@ -165,8 +165,8 @@ TEST(Superblock, StateAreasOfNeighboursDoNotOverlap) {
         uintptr_t begin = address_of(sb.states);
         areas.emplace_back(begin, begin + align_up(slices_of(mixed) * kSlice / size_of(mixed) + 1, 8) * 1);
         EXPECT_EQ(begin % 8, 0u);
-        EXPECT_GE(begin % kChunk, kLineStates);
-        EXPECT_LE((areas.back().second - 1) % kChunk, kMetaSlices * kSlice - 1);
+        EXPECT_GE(begin % kRegion, kLineStates);
+        EXPECT_LE((areas.back().second - 1) % kRegion, kMetaSlices * kSlice - 1);
         filled.push_back(&sb);
       }
       std::sort(areas.begin(), areas.end());
@@ -200,12 +200,11 @@ TEST(Superblock, IsValidSeesDamage) {
   EXPECT_FALSE(sb.is_valid());
 }
 
-// A pointer into a chunk's metadata finds a slice without blocks: inverse zero keeps it off the fast path.
+// A pointer into a region's metadata finds a slice without blocks: inverse zero keeps it off the fast path.
 TEST(Superblock, MetadataSlicesHoldNoBlocks) {
   Superblock& sb = fresh_superblock(ClassIndex{0});
-  uintptr_t chunk = align_down(slice_start(sb), kChunk);
   EXPECT_GE(slice_of(slice_start(sb)), kMetaSlices);
-  for (uintptr_t address = chunk; address < chunk + kMetaSlices * kSlice; address += 4096) {
+  for (uintptr_t address = sb.region(); address < sb.region() + kMetaSlices * kSlice; address += 4096) {
     Superblock& found = Superblock::of(address);
     EXPECT_EQ(found.inverse, 0u);
     EXPECT_EQ(found.kind(), SliceKind::kUnused);
