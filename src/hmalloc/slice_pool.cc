@@ -6,7 +6,6 @@
 #include "hmalloc/options.h"
 #include "base/os_pages.h"
 #include "hmalloc/large.h"
-#include "hmalloc/superblock_pool.h"
 
 namespace hm {
 
@@ -14,7 +13,8 @@ constinit SlicePool slice_pool;
 
 namespace {
 
-constexpr size_t kGrowing = 8;
+constexpr size_t kFewReuses = 8;   // while one chunk is used up: the program grows
+constexpr size_t kGrowingSooner = 8;  // times
 constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
 uint64_t all_slices(const Chunk& chunk) { return chunk.index() == 0 ? ~mask_of(0, kMetaSlices) : ~uint64_t{0}; }
 char* slice_at(const Chunk& chunk, size_t slice) { return reinterpret_cast<char*>(chunk.start() + slice * kSlice); }
@@ -101,10 +101,9 @@ Region* SlicePool::map_region() noexcept {
 }
 
 bool SlicePool::wants_huge_pages() noexcept {
-  bool large = (chunks() + 1) * kChunk + huge_bytes() > options.huge_pages_after;
-  bool growing = superblock_pool.claims() < kGrowing;
-  superblock_pool.forget_claims();
-  if (!(large || growing) || sample_ == nullptr || huge_pages_.pausing()) return false;
+  bool growing = reuses_.exchange(0, std::memory_order_relaxed) < kFewReuses;
+  size_t after = growing ? options.huge_pages_after / kGrowingSooner : options.huge_pages_after;
+  if ((chunks() + 1) * kChunk + huge_bytes() <= after || sample_ == nullptr || huge_pages_.pausing()) return false;
   uint64_t slices = all_slices(*sample_);
   size_t bytes = static_cast<size_t>(std::popcount(slices)) * kSlice;
   return HugePages::is_dense(os::resident(slice_at(*sample_, static_cast<size_t>(std::countr_zero(slices))), bytes), bytes);

@@ -25,6 +25,9 @@ class SlicePool {
   // The descriptors must be cleared before.
   void release(Superblock& first, size_t n) noexcept;
 
+  // The pool has found a superblock with room: the program does not only grow.  Relaxed: a hint.
+  void count_reuse() noexcept { reuses_.fetch_add(1, std::memory_order_relaxed); }
+
   // Gives back what was freed a round ago and starts the next round; `all`: what was freed just now too.
   // Returns the bytes that went back.
   size_t purge(bool all) noexcept;
@@ -57,6 +60,7 @@ class SlicePool {
   Lock lock_;
   Lock purge_lock_;  // before lock_
   std::atomic<size_t> chunks_{0};
+  std::atomic<size_t> reuses_{0};  // since a chunk was opened
   size_t regions_ = 0;
   size_t used_ = 0, most_used_ = 0;  // slices
   Region* roomy_ = nullptr;          // regions with closed chunks

@@ -75,7 +75,7 @@ Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, co
 
 Superblock* SuperblockPool::claim(ClassIndex c, const ThreadHeap* mine, size_t looks) noexcept {
   Superblock* sb = pop_with_room(queue(c), looks, least_free(c), mine);
-  if (sb != nullptr) claims_.fetch_add(1, std::memory_order_relaxed);
+  if (sb != nullptr) slice_pool.count_reuse();
   return sb;
 }
 

@@ -20,15 +20,12 @@ class SuperblockPool {
   Superblock* fresh(ClassIndex c, const ThreadHeap* mine) noexcept;
   // Gives wholly free superblocks back to their chunks; at most `looks` of each class.  Returns how many.
   size_t release_free(size_t looks) noexcept;
-  size_t claims() const noexcept { return claims_.load(std::memory_order_relaxed); }
-  void forget_claims() noexcept { claims_.store(0, std::memory_order_relaxed); }
   SuperblockQueue& queue(ClassIndex c) noexcept { return queues_[raw(c)]; }
 
  private:
   void search_if_due(ClassIndex wanted) noexcept;
   bool search(ClassIndex wanted) noexcept;  // true: a sixteenth of the footprint was found
   std::array<SuperblockQueue, kClasses> queues_;
-  std::atomic<size_t> claims_{0};
   std::atomic<size_t> search_at_chunks_{2};  // raised by a search in vain; relaxed, a race costs a search
 };
 extern SuperblockPool superblock_pool;

@@ -141,7 +141,7 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
     if (state.current->cursor >= state.current->blocks) {
       retire(c, *state.current);
       state.current = nullptr;
-    } else if (first) {
+    } else if (first) {  // who takes one handful may need no more: others shall use the rest
       superblock_pool.push_front(*state.current);
       state.current = nullptr;
       first = false;
