@@ -5,6 +5,7 @@
 // The slot below the first entry holds null: an empty cache pops null, and no counter is needed.
 #pragma once
 #include <atomic>
+#include <cstring>
 
 #include "base/size_classes.h"
 
@@ -34,10 +35,13 @@ class BlockCache {
   void* newest() const noexcept { return *top(); }
   void** top() const noexcept { return top_.load(std::memory_order_relaxed); }  // statistics read it: relaxed
   void set_top(void** top) noexcept { top_.store(top, std::memory_order_relaxed); }
-  // An empty cache's entries will lie there.
+  // Moves its entries there.
   void move_to(void** floor) noexcept {
-    floor_ = limit_ = floor;
-    set_top(floor);
+    size_t used = this->used();
+    memcpy(floor, floor_, (used + 1) * sizeof(void*));
+    limit_ = floor + (limit_ - floor_);
+    floor_ = floor;
+    set_top(floor + used);
   }
   void set_limit(size_t entries) noexcept { limit_ = floor_ + entries; }
   void** floor() const noexcept { return floor_; }

@@ -33,15 +33,22 @@ constexpr size_t first_entries(size_t c) {
 }
 // Batches in a row that make a cache grow.  Large blocks are few in a superblock, so each costs more to find again.
 constexpr uint8_t batches_to_grow(ClassIndex c) { return size_of(c) <= kKiB ? 6 : 1; }
-// A refill takes whole groups, so it may overshoot the limit by one.
-constexpr size_t slots(size_t c) { return 1 + most_entries(c) + kHarvestGroup; }
-
-consteval size_t all_slots() {
-  size_t sum = 0;
-  for (size_t c = 0; c < kClasses; ++c) sum += slots(c);
-  return sum;
-}
-constexpr size_t kHeapBytes = sizeof(ThreadHeap) + all_slots() * sizeof(void*);
+// Where the entries of each class's cache lie behind the heap: near ones together, so that a thread that uses a little of
+// many classes touches few pages; and wide ones for caches that have grown.
+struct Slots {
+  // The slot below the first entry, and a refill takes whole groups, so it may overshoot the limit by one.
+  static constexpr size_t with(size_t entries) { return 1 + entries + kHarvestGroup; }
+  consteval Slots() {
+    for (size_t c = 0; c < kClasses; ++c) near[c + 1] = near[c] + with(first_entries(c));
+    wide[0] = near[kClasses];
+    for (size_t c = 0; c < kClasses; ++c) wide[c + 1] = wide[c] + with(most_entries(c));
+  }
+  size_t near[kClasses + 1] = {};
+  size_t wide[kClasses + 1] = {};
+};
+constexpr Slots kSlots;
+constexpr size_t kHeapBytes = sizeof(ThreadHeap) + kSlots.wide[kClasses] * sizeof(void*);
+static_assert(sizeof(ThreadHeap) <= 4 * kKiB);
 
 constinit void* null_slot[1] = {nullptr};
 
@@ -59,16 +66,9 @@ ThreadHeap* ThreadHeap::create() noexcept {
   void* memory = os::map(kHeapBytes, os::page_size());
   if (memory == nullptr) return nullptr;
   auto* heap = new (memory) ThreadHeap;
-  auto** slot = reinterpret_cast<void**>(heap + 1);
   for (size_t c = 0; c < kClasses; ++c) {
-    ClassState& state = heap->classes[c];
-    state.floor = slot;
-    state.most = static_cast<uint16_t>(std::min(most_entries(c), options.cache_blocks));
     new (&heap->caches[c]) BlockCache(null_slot);
-    size_t share = std::max<size_t>(options.cache_bytes / kClasses / kClassSize[c], 1);
-    state.first = static_cast<uint16_t>(std::min({first_entries(c), size_t{state.most}, share}));
-    heap->limit_bytes += state.first * kClassSize[c];
-    slot += slots(c);
+    heap->limit_bytes += first_limit(ClassIndex(c)) * kClassSize[c];
   }
   heap->operations_to_tick = kOperationsPerTick;
   heap->round_ms = os::now_ms();
@@ -80,27 +80,38 @@ BlockRef find_block(void* block) noexcept {
   return {sb, sb.states[BlockPlace(sb, address_of(block)).index()]};
 }
 
+void** ThreadHeap::near_slots(size_t c) const noexcept {
+  return reinterpret_cast<void**>(const_cast<ThreadHeap*>(this) + 1) + kSlots.near[c];
+}
+void** ThreadHeap::wide_slots(size_t c) const noexcept { return near_slots(0) + kSlots.wide[c]; }
+
+// By where its top is, for the cache may move meanwhile.
 size_t ThreadHeap::cached_blocks(size_t c) const noexcept {
-  size_t used = (address_of(caches[c].top()) - address_of(classes[c].floor)) / sizeof(void*);
-  return used < slots(c) ? used : 0;  // not open yet
+  void** top = caches[c].top();
+  if (near_slots(c) <= top && top < near_slots(c + 1)) return static_cast<size_t>(top - near_slots(c));
+  if (wide_slots(c) <= top && top < wide_slots(c + 1)) return static_cast<size_t>(top - wide_slots(c));
+  return 0;  // not open yet
+}
+
+size_t ThreadHeap::first_limit(ClassIndex c) noexcept {
+  size_t share = std::max<size_t>(options.cache_bytes / kClasses / size_of(c), 1);
+  return std::min({first_entries(raw(c)), options.cache_blocks, share});
 }
 
 void ThreadHeap::set_limit(ClassIndex c, size_t entries) noexcept {
   ClassState& state = classes[raw(c)];
-  auto counted = [&](size_t limit) { return std::max<size_t>(limit, state.first) * size_of(c); };
+  BlockCache& cache = caches[raw(c)];
+  auto counted = [&](size_t limit) { return std::max<size_t>(limit, first_limit(c)) * size_of(c); };
   limit_bytes += counted(entries) - counted(state.limit);
   state.limit = static_cast<uint16_t>(entries);
-  caches[raw(c)].set_limit(entries);
+  if (entries > first_entries(raw(c)) && cache.floor() == near_slots(raw(c))) cache.move_to(wide_slots(raw(c)));
+  cache.set_limit(entries);
 }
 
-// The cache of a class that was not in use.
+// The cache of a class that was not in use: it is empty.
 void ThreadHeap::open(ClassIndex c) noexcept {
-  ClassState& state = classes[raw(c)];
-  if (caches[raw(c)].floor() != state.floor) {  // the first time
-    *state.floor = nullptr;  // it is; but a page that is read before it is written costs a second fault
-    caches[raw(c)].move_to(state.floor);
-  }
-  set_limit(c, state.first);
+  caches[raw(c)].move_to(near_slots(raw(c)));
+  set_limit(c, first_limit(c));
 }
 
 // The first overflow after refills.  If more blocks came in them than the cache holds, time after time, the program
@@ -110,7 +121,7 @@ void ThreadHeap::adapt(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   caches[raw(c)].set_giver(this);
   state.looked = false;
-  size_t entries = std::min<size_t>(state.most, state.swing + state.swing / 8u);
+  size_t entries = std::min({most_entries(raw(c)), options.cache_blocks, state.swing + state.swing / size_t{8}});
   bool batch = state.swing > state.limit, long_one = state.swing >= kLongBatch;
   state.swing = 0;
   state.batches = batch ? static_cast<uint8_t>(state.batches + 1) : 0;
@@ -225,12 +236,12 @@ void ThreadHeap::act_on_tick() noexcept {
   bool shrinking = false;
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
-    if (!state.used && caches[c].top() == state.top_at_tick && state.limit != 0) {
+    if (!state.used && caches[c].used() == state.used_at_tick && state.limit != 0) {
       release_idle(ClassIndex(c));
       shrinking = true;
     }
     state.used = state.looked = false;
-    state.top_at_tick = caches[c].top();
+    state.used_at_tick = static_cast<uint16_t>(caches[c].used());
     retired_count += static_cast<uint32_t>(state.retired.count());
   }
   large.tick();
@@ -240,8 +251,8 @@ void ThreadHeap::act_on_tick() noexcept {
   round_ms = now;
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
-    if (!state.grown && state.limit > state.first)
-      set_limit(ClassIndex(c), std::max<size_t>(state.first, state.limit / 2));
+    size_t first = first_limit(ClassIndex(c));
+    if (!state.grown && state.limit > first) set_limit(ClassIndex(c), std::max<size_t>(first, state.limit / 2));
     state.grown = false;
     release_free(state.retired, SIZE_MAX);
   }
@@ -269,7 +280,7 @@ bool ThreadHeap::is_valid() noexcept {
     ClassState& state = classes[c];
     void** floor = caches[c].floor();
     size_t used = caches[c].used();
-    if (*floor != nullptr || used >= slots(c)) return false;
+    if (*floor != nullptr || used >= Slots::with(most_entries(c))) return false;
     for (size_t i = 1; i <= used; ++i) {  // H2
       if (AddressMap::kind(address_of(floor[i])) != ChunkKind::kSlices) return false;
       BlockRef ref = find_block(floor[i]);

@@ -32,18 +32,15 @@ struct ThreadHeap {
   // ---- slow path
   struct ClassState {
     Superblock* current = nullptr;
-    void** floor = nullptr;     // where the cache will be once the class is in use
-    uint16_t limit = 0;         // entries after which a push is refused
-    uint16_t first = 0;         // where the limit starts
-    uint16_t most = 0;          // as far as it may grow
-    uint16_t swing = 0;         // blocks refilled since the last overflow
-    uint8_t batches = 0;        // overflows in a row that spoke of batches
-    bool used = false;          // refilled since the last tick
-    uint8_t looks = SuperblockPool::kLooks;  // into the pool before a fresh superblock is opened
-    bool looked = false;        // through the retired ones, in vain, since the last overflow or tick
-    void** top_at_tick = nullptr;
-    bool grown = false;         // the limit grew since the last round
     SuperblockQueue retired;    // exhausted superblocks, oldest first
+    uint16_t limit = 0;         // entries after which a push is refused; 0: not in use
+    uint16_t swing = 0;         // blocks refilled since the last overflow
+    uint16_t used_at_tick = 0;  // entries in the cache
+    uint8_t batches = 0;        // overflows in a row that spoke of batches
+    uint8_t looks = SuperblockPool::kLooks;  // into the pool before a fresh superblock is opened
+    bool used = false;          // refilled since the last tick
+    bool looked = false;        // through the retired ones, in vain, since the last overflow or tick
+    bool grown = false;         // the limit grew since the last round
   };
   std::array<ClassState, kClasses> classes;
   LocalHeap local{this};
@@ -90,12 +87,15 @@ struct ThreadHeap {
   size_t drain() noexcept;
   bool is_valid() noexcept;  // the user of the heap
   size_t cached_blocks(size_t c) const noexcept;  // of a class, just now; any thread
+  static size_t first_limit(ClassIndex c) noexcept;
 
  private:
   bool is_stream(ClassIndex c) const noexcept;
   Superblock* next_superblock(ClassIndex c) noexcept;
   void retire(ClassIndex c, Superblock& sb) noexcept;
   void flush(ClassIndex c, size_t blocks) noexcept;
+  void** near_slots(size_t c) const noexcept;
+  void** wide_slots(size_t c) const noexcept;
   void open(ClassIndex c) noexcept;
   void adapt(ClassIndex c) noexcept;
   void act_on_tick() noexcept;

@@ -98,7 +98,7 @@ TEST(ThreadHeap, LimitBytesIsTheSumOfTheLimits) {
   on_thread([] {
     for (ClassIndex c : all_classes()) free_all(allocate_many(c, 500));
     size_t sum = 0;
-    for (ClassIndex c : all_classes()) sum += std::max(limit(c), size_t{my_heap()->classes[raw(c)].first}) * size_of(c);
+    for (ClassIndex c : all_classes()) sum += std::max(limit(c), ThreadHeap::first_limit(c)) * size_of(c);
     EXPECT_EQ(my_heap()->limit_bytes, sum);
   });
 }
