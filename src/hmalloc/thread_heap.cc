@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "hmalloc/options.h"
 #include "base/os_pages.h"
@@ -25,6 +26,8 @@ constexpr size_t kChunksWorthScavenging = 8;
 constexpr uint16_t kStream = 8192;             // blocks allocated without an overflow: others free them
 constexpr size_t kStreamDistance = 16;         // superblocks between a block's free and its reuse in a stream
 constexpr uint32_t kOperationsPerTick = 512;
+constexpr uint8_t kCyclesToGrow = 16;          // full, empty and full again
+constexpr uint32_t kTicksToJudge = 4;          // looks at a cache before it is called too large
 
 constexpr size_t most_entries(size_t c) { return std::clamp<size_t>(kMostBytes / kClassSize[c], 2, kMostEntries); }
 constexpr size_t first_entries(size_t c) {
@@ -116,20 +119,21 @@ void ThreadHeap::open(ClassIndex c) noexcept {
 
 // The first overflow after refills.  If more blocks came in them than the cache holds, time after time, the program
 // allocates and frees in batches larger than the cache.  Once or twice this happens by chance when frees and allocations
-// balance, and tells nothing.
+// balance, and tells nothing.  If less came, many times, batches just do not fit; by chance this happens the more rarely the
+// larger the cache is, so that it stops growing.
 void ThreadHeap::adapt(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   caches[raw(c)].set_giver(this);
   state.looked = false;
-  size_t entries = std::min({most_entries(raw(c)), options.cache_blocks, state.swing + state.swing / size_t{8}});
-  bool batch = state.swing > state.limit, long_one = state.swing >= kLongBatch;
-  state.swing = 0;
-  state.batches = batch ? static_cast<uint8_t>(state.batches + 1) : 0;
-  if (!long_one && state.batches < batches_to_grow(c)) return;
-  state.batches = 0;
+  size_t swing = std::exchange(state.swing, 0);
+  state.batches = swing > state.limit ? static_cast<uint8_t>(state.batches + 1) : 0;
+  bool too_small = swing >= kLongBatch || state.batches >= batches_to_grow(c), tight = ++state.cycles >= kCyclesToGrow;
+  if (!too_small && !tight) return;
+  state.batches = state.cycles = 0;
+  size_t entries = std::max<size_t>(too_small ? swing + swing / 8 : 0, tight ? state.limit + state.limit / 4 + 1 : 0);
+  entries = std::min({entries, most_entries(raw(c)), options.cache_blocks});
   if (entries <= state.limit || limit_bytes + (entries - state.limit) * size_of(c) > options.cache_bytes) return;
   set_limit(c, entries);
-  state.grown = true;
 }
 
 bool ThreadHeap::is_stream(ClassIndex c) const noexcept { return classes[raw(c)].swing >= kStream; }
@@ -140,6 +144,7 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
   tick();
   bool first = state.limit == 0;
   if (first) open(c);
+  if (state.watched) unwatch(c);
   size_t want = std::min<size_t>(kHarvestGroup, state.limit / 2 + 1u);
   for (;;) {
     if (state.current == nullptr) {
@@ -159,7 +164,6 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
     }
     if (got > 0) {
       refills.add(1);
-      state.used = true;
       state.swing = static_cast<uint16_t>(std::min<size_t>(state.swing + got, UINT16_MAX));
       cache.set_top(cache.top() + got);
       cache.set_giver(nullptr);
@@ -202,11 +206,24 @@ void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {
 // many blocks.
 void ThreadHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcept {
   ClassIndex c = sb.class_index();
-  if (caches[raw(c)].giver() == nullptr) adapt(c);
+  if (classes[raw(c)].watched) unwatch(c);
+  else if (caches[raw(c)].giver() == nullptr) adapt(c);
   if (sb.owner() != this) flush(c, caches[raw(c)].used() / 2 + 1);
   if constexpr (kChecked) state.mark_cached();
   if (!caches[raw(c)].push(block)) state.give_back();
   tick();
+}
+
+// Until a block comes in, which ends up in overflow(), the class is not in use.
+void ThreadHeap::watch(ClassIndex c) noexcept {
+  classes[raw(c)].watched = true;
+  caches[raw(c)].set_limit(caches[raw(c)].used());
+  caches[raw(c)].set_giver(nullptr);
+}
+
+void ThreadHeap::unwatch(ClassIndex c) noexcept {
+  classes[raw(c)].watched = false;
+  caches[raw(c)].set_limit(classes[raw(c)].limit);
 }
 
 // The oldest `blocks` of a cache become FREE.
@@ -228,20 +245,24 @@ void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
   cross_thread_frees.add(foreign);
 }
 
-// A class of which the cache has not moved lately is idle, or its blocks are being freed for good: nothing of it stays
-// here.  The rest is the clock's business.
+// A class into whose cache nothing has come between two ticks is idle, or its blocks are being freed for good: nothing of
+// it stays here.  The rest is the clock's business: of what lay in a cache at every tick of a round, half was not needed.
 void ThreadHeap::act_on_tick() noexcept {
   operations_to_tick = kOperationsPerTick;
+  ++ticks_in_round;
   retired_count = 0;
   bool shrinking = false;
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
-    if (!state.used && caches[c].used() == state.used_at_tick && state.limit != 0) {
+    auto used = static_cast<uint16_t>(caches[c].used());
+    if (state.watched) {
       release_idle(ClassIndex(c));
       shrinking = true;
+    } else if (state.limit != 0) {
+      watch(ClassIndex(c));
     }
-    state.used = state.looked = false;
-    state.used_at_tick = static_cast<uint16_t>(caches[c].used());
+    state.looked = false;
+    state.least_used = std::min(state.least_used, used);
     retired_count += static_cast<uint32_t>(state.retired.count());
   }
   large.tick();
@@ -250,19 +271,27 @@ void ThreadHeap::act_on_tick() noexcept {
   if (now - round_ms < options.decay_ms / 4) return;
   round_ms = now;
   for (size_t c = 0; c < kClasses; ++c) {
-    ClassState& state = classes[c];
-    size_t first = first_limit(ClassIndex(c));
-    if (!state.grown && state.limit > first) set_limit(ClassIndex(c), std::max<size_t>(first, state.limit / 2));
-    state.grown = false;
-    release_free(state.retired, SIZE_MAX);
+    if (ticks_in_round >= kTicksToJudge) shrink(ClassIndex(c));
+    release_free(classes[c].retired, SIZE_MAX);
   }
+  if (ticks_in_round >= kTicksToJudge) ticks_in_round = 0;
   decay(now, local.release(false));
+}
+
+void ThreadHeap::shrink(ClassIndex c) noexcept {
+  ClassState& state = classes[raw(c)];
+  size_t surplus = std::exchange(state.least_used, UINT16_MAX) / 2u, first = first_limit(c);
+  if (state.limit <= first || surplus == 0) return;
+  surplus = std::min(surplus, state.limit - first);
+  set_limit(c, state.limit - surplus);
+  flush(c, surplus);
 }
 
 // With a limit of zero every free goes straight to FREE, until the next refill: an idle cache pins no superblock.
 void ThreadHeap::release_idle(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   flush(c, SIZE_MAX);
+  classes[raw(c)].watched = false;
   set_limit(c, 0);
   if (state.current != nullptr) state.retired.push(*state.current);
   state.current = nullptr;

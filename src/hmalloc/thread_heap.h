@@ -35,12 +35,12 @@ struct ThreadHeap {
     SuperblockQueue retired;    // exhausted superblocks, oldest first
     uint16_t limit = 0;         // entries after which a push is refused; 0: not in use
     uint16_t swing = 0;         // blocks refilled since the last overflow
-    uint16_t used_at_tick = 0;  // entries in the cache
+    uint16_t least_used = UINT16_MAX;  // entries in the cache, at the ticks of this round
     uint8_t batches = 0;        // overflows in a row that spoke of batches
     uint8_t looks = SuperblockPool::kLooks;  // into the pool before a fresh superblock is opened
-    bool used = false;          // refilled since the last tick
+    uint8_t cycles = 0;         // overflows after refills since the limit was set
+    bool watched = false;       // nothing has come into the cache since the last tick
     bool looked = false;        // through the retired ones, in vain, since the last overflow or tick
-    bool grown = false;         // the limit grew since the last round
   };
   std::array<ClassState, kClasses> classes;
   LocalHeap local{this};
@@ -48,6 +48,7 @@ struct ThreadHeap {
   size_t limit_bytes = 0;          // sum of limit * size, an idle cache's as it will be when it is used again
   uint32_t retired_count = 0;      // in all retired queues, about: other threads may take from them
   uint32_t operations_to_tick = 0; // slow operations until the clock is read
+  uint32_t ticks_in_round = 0;
   uint64_t round_ms = 0;           // when the clock last said so
   Counter refills, flushes, cross_thread_frees;
 
@@ -100,6 +101,9 @@ struct ThreadHeap {
   void adapt(ClassIndex c) noexcept;
   void act_on_tick() noexcept;
   void set_limit(ClassIndex c, size_t entries) noexcept;
+  void watch(ClassIndex c) noexcept;
+  void unwatch(ClassIndex c) noexcept;
+  void shrink(ClassIndex c) noexcept;
   void release_idle(ClassIndex c) noexcept;
 };
 
