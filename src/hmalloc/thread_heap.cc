@@ -144,7 +144,6 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
   tick();
   bool first = state.limit == 0;
   if (first) open(c);
-  if (state.watched) unwatch(c);
   size_t want = std::min<size_t>(kHarvestGroup, state.limit / 2 + 1u);
   for (;;) {
     if (state.current == nullptr) {
@@ -164,6 +163,7 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
     }
     if (got > 0) {
       refills.add(1);
+      state.refilled = true;
       state.swing = static_cast<uint16_t>(std::min<size_t>(state.swing + got, UINT16_MAX));
       cache.set_top(cache.top() + got);
       cache.set_giver(nullptr);
@@ -206,24 +206,11 @@ void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {
 // many blocks.
 void ThreadHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcept {
   ClassIndex c = sb.class_index();
-  if (classes[raw(c)].watched) unwatch(c);
-  else if (caches[raw(c)].giver() == nullptr) adapt(c);
+  if (caches[raw(c)].giver() == nullptr) adapt(c);
   if (sb.owner() != this) flush(c, caches[raw(c)].used() / 2 + 1);
   if constexpr (kChecked) state.mark_cached();
   if (!caches[raw(c)].push(block)) state.give_back();
   tick();
-}
-
-// Until a block comes in, which ends up in overflow(), the class is not in use.
-void ThreadHeap::watch(ClassIndex c) noexcept {
-  classes[raw(c)].watched = true;
-  caches[raw(c)].set_limit(caches[raw(c)].used());
-  caches[raw(c)].set_giver(nullptr);
-}
-
-void ThreadHeap::unwatch(ClassIndex c) noexcept {
-  classes[raw(c)].watched = false;
-  caches[raw(c)].set_limit(classes[raw(c)].limit);
 }
 
 // The oldest `blocks` of a cache become FREE.
@@ -245,8 +232,8 @@ void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
   cross_thread_frees.add(foreign);
 }
 
-// A class into whose cache nothing has come between two ticks is idle, or its blocks are being freed for good: nothing of
-// it stays here.  The rest is the clock's business: of what lay in a cache at every tick of a round, half was not needed.
+// A class of which the cache is as it was a tick ago is idle, or its blocks are being freed for good: nothing of it stays
+// here.  The rest is the clock's business: of what lay in a cache at every tick of a round, half was not needed.
 void ThreadHeap::act_on_tick() noexcept {
   operations_to_tick = kOperationsPerTick;
   ++ticks_in_round;
@@ -255,13 +242,14 @@ void ThreadHeap::act_on_tick() noexcept {
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
     auto used = static_cast<uint16_t>(caches[c].used());
-    if (state.watched) {
+    bool same = used == state.used_at_tick && caches[c].newest() == state.newest_at_tick;
+    if (same && !state.refilled && state.limit != 0) {
       release_idle(ClassIndex(c));
       shrinking = true;
-    } else if (state.limit != 0) {
-      watch(ClassIndex(c));
     }
-    state.looked = false;
+    state.refilled = state.looked = false;
+    state.used_at_tick = used;
+    state.newest_at_tick = caches[c].newest();
     state.least_used = std::min(state.least_used, used);
     retired_count += static_cast<uint32_t>(state.retired.count());
   }
@@ -291,7 +279,6 @@ void ThreadHeap::shrink(ClassIndex c) noexcept {
 void ThreadHeap::release_idle(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   flush(c, SIZE_MAX);
-  classes[raw(c)].watched = false;
   set_limit(c, 0);
   if (state.current != nullptr) state.retired.push(*state.current);
   state.current = nullptr;

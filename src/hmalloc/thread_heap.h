@@ -35,11 +35,13 @@ struct ThreadHeap {
     SuperblockQueue retired;    // exhausted superblocks, oldest first
     uint16_t limit = 0;         // entries after which a push is refused; 0: not in use
     uint16_t swing = 0;         // blocks refilled since the last overflow
-    uint16_t least_used = UINT16_MAX;  // entries in the cache, at the ticks of this round
+    uint16_t used_at_tick = 0;  // entries in the cache
+    uint16_t least_used = UINT16_MAX;  // of these, in this round
+    void* newest_at_tick = nullptr;
     uint8_t batches = 0;        // overflows in a row that spoke of batches
     uint8_t looks = SuperblockPool::kLooks;  // into the pool before a fresh superblock is opened
     uint8_t cycles = 0;         // overflows after refills since the limit was set
-    bool watched = false;       // nothing has come into the cache since the last tick
+    bool refilled = false;      // since the last tick
     bool looked = false;        // through the retired ones, in vain, since the last overflow or tick
   };
   std::array<ClassState, kClasses> classes;
@@ -101,8 +103,6 @@ struct ThreadHeap {
   void adapt(ClassIndex c) noexcept;
   void act_on_tick() noexcept;
   void set_limit(ClassIndex c, size_t entries) noexcept;
-  void watch(ClassIndex c) noexcept;
-  void unwatch(ClassIndex c) noexcept;
   void shrink(ClassIndex c) noexcept;
   void release_idle(ClassIndex c) noexcept;
 };

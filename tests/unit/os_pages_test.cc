@@ -65,6 +65,23 @@ TEST(OsPages, CallsAreCounted) {
   EXPECT_EQ(os::calls(), before + 2);
 }
 
+TEST(OsPages, ResidentIsWhatWasTouched) {
+  size_t page = os::page_size(), bytes = 1500 * page;
+  auto* base = static_cast<char*>(os::map(bytes, page));
+  EXPECT_EQ(os::resident(base, bytes), 0u);
+  for (size_t at = 0; at < bytes; at += 3 * page) base[at] = 1;
+  EXPECT_EQ(os::resident(base, bytes), 500 * page);
+  EXPECT_EQ(os::resident(base + 3 * page, 3 * page), page);
+  os::unmap(base, bytes);
+  EXPECT_EQ(os::resident(base, bytes), 0u) << "an error is no memory";
+}
+
+TEST(OsPages, TheThreadsClockGoesOnWithItsWork) {
+  uint64_t start = os::cpu_ns(), spent = 0;
+  for (int i = 0; i < 100'000'000 && spent < 1'000'000; ++i) spent = os::cpu_ns() - start;
+  EXPECT_GE(spent, 1'000'000u);
+}
+
 TEST(OsPages, ClockDoesNotGoBack) {
   uint64_t first = os::now_ms();
   EXPECT_GE(os::now_ms(), first);

@@ -1,7 +1,9 @@
 #include "hmalloc/thread_heap.h"
 
 #include <cstdlib>
+#include <set>
 
+#include "base/os_pages.h"
 #include "hmalloc/options.h"
 #include "hmalloc/allocator.h"
 #include "support.h"
@@ -112,6 +114,85 @@ TEST(ThreadHeap, ACacheThatProvesTooSmallGrows) {
     EXPECT_GT(limit(c), before);
     EXPECT_GE(entries(c), 1000u) << "batches of 1000 are served from the cache in the end";
   });
+}
+
+// Batches a little larger than the limit: each costs one refill, and they do not fit for ever.
+TEST(ThreadHeap, ACacheThatIsTightGrows) {
+  on_thread([] {
+    ClassIndex c = class_of(64);
+    free_all(allocate_many(c, 1));
+    size_t before = limit(c);
+    auto refills = [] { return my_heap()->refills.get(); };
+    for (int round = 0; round < 40; ++round) free_all(allocate_many(c, before + before / 8));
+    EXPECT_GT(limit(c), before);
+    EXPECT_LE(limit(c), 2 * before);
+    uint64_t settled = refills();
+    for (int round = 0; round < 40; ++round) free_all(allocate_many(c, before + before / 8));
+    EXPECT_EQ(refills(), settled);
+    EXPECT_TRUE(my_heap()->is_valid());
+  });
+}
+
+// Blocks that lie in a large cache at every tick of a round are not needed there.
+TEST(ThreadHeap, WhatNobodyNeedsLeavesTheCache) {
+  options.decay_ms = 40;
+  on_thread([] {
+    ClassIndex c = class_of(64), slow = class_of(4096);
+    for (int round = 0; round < 8; ++round) free_all(allocate_many(c, 1000));
+    size_t grown = limit(c), rounds = 0;
+    EXPECT_GE(entries(c), 1000u);
+    uint64_t started = os::now_ms();
+    std::vector<void*> held;
+    for (; limit(c) > grown / 2 && os::now_ms() - started < 10'000; ++rounds) {
+      held.push_back(allocate(64));  // in use, a little
+      if (held.size() == 100) free_all(held), held.clear();
+      free_all(allocate_many(slow, 128 + 350));
+    }
+    EXPECT_LE(limit(c), grown / 2);
+    EXPECT_GT(limit(c), 0u);
+    EXPECT_LE(entries(c), limit(c));
+    EXPECT_TRUE(my_heap()->is_valid());
+    free_all(held);
+  });
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+}
+
+// The slots of caches that have not grown lie together; one that grows moves, with all that is in it.
+TEST(ThreadHeap, ACacheThatGrowsMoves) {
+  on_thread([] {
+    ClassIndex c = class_of(64);
+    free_all(allocate_many(c, 100));
+    void** before = my_heap()->caches[raw(c)].floor();
+    for (int round = 0; round < 8; ++round) free_all(allocate_many(c, 1000));
+    EXPECT_NE(my_heap()->caches[raw(c)].floor(), before);
+    EXPECT_EQ(my_heap()->cached_blocks(raw(c)), entries(c));
+    EXPECT_TRUE(my_heap()->is_valid());
+    EXPECT_LE(address_of(my_heap()->caches[raw(c)].floor()) - address_of(before), 1u << 20);
+  });
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
+}
+
+// Threads that use a handful of a class share a superblock; who needs a second handful keeps one.
+TEST(ThreadHeap, FirstHandfulsShareASuperblock) {
+  ClassIndex c = class_of(64);
+  std::vector<void*> held;
+  std::set<Superblock*> superblocks;
+  for (int i = 0; i < 4; ++i) {
+    void* block = nullptr;
+    on_thread([&] {
+      block = allocate(64);
+      EXPECT_EQ(my_heap()->classes[raw(c)].current, nullptr);
+      auto more = allocate_many(c, 2 * kGroup);  // a handful may be almost two groups
+      EXPECT_NE(my_heap()->classes[raw(c)].current, nullptr);
+      my_heap()->drain();
+      free_all(more);
+    });
+    superblocks.insert(&find_block(block).sb);
+    held.push_back(block);
+  }
+  EXPECT_EQ(superblocks.size(), 1u);
+  free_all(held);
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
 }
 
 TEST(ThreadHeap, OwnBlocksBeyondTheLimitAreFreeAtOnce) {
