@@ -10,7 +10,7 @@ namespace hm {
 class SuperblockPool {
  public:
   void push(Superblock& sb) noexcept { queue(sb.class_index()).push(sb); }
-  void push_front(Superblock& sb) noexcept { queue(sb.class_index()).push_front(sb); }
+  void push_front(Superblock& sb) noexcept { queue(sb.class_index()).push_front(sb); }  // the next to be claimed
   static constexpr size_t kLooks = 16;
   // The first of `looks` that is at least one 32nd empty (Hoard's empty fraction is a quarter: hoard.txt, section 3).
   // Of these, one that `mine` held last is preferred: its lines and its live blocks are more likely this thread's.
