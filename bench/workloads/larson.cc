@@ -3,9 +3,13 @@
 // successor, hands it the blocks and ends.  The successor frees blocks that a thread which is no more allocated.  All
 // memory is shared.  Nanoseconds of wall time per malloc and free, over all threads.
 //
-//   larson [--threads 1] [--min 8] [--max 512] [--slots 10000] [--steps 50000] [--seconds 10] [--latency FILE]
+//   larson [--threads 1] [--min 8] [--max 512] [--slots 10000] [--steps 50000] [--seconds 10]
+//          [--latency FILE [--every SECONDS]]
 //
-// min and max: 8 and 512 in the HMalloc paper, 10 and 100 in Hoard's.  steps: of one thread's life.
+// min and max: 8 and 512 in the HMalloc paper, 10 and 100 in Hoard's.  steps: of one thread's life.  every: does the
+// server slow down or grow?  The 99.9 percentiles, the longest call and the resident memory of each such stretch of
+// time, and their drift: the median of the last quarter of the stretches over that of the first.  FILE then has the
+// samples of the last.
 // How it misleads: a thread lives for milliseconds, so starting and ending threads, which hardly any server does at
 // this rate, is part of the figure; the time is fixed and the work is not, so peak memory grows with speed in
 // allocators that lose something with each thread.
@@ -25,9 +29,16 @@ struct Setting {
   std::uint32_t spread;
   unsigned steps;
   double seconds;
+  double every;  // 0: the whole run is one stretch
 };
 
 std::atomic<unsigned> running;
+
+struct Row {
+  double at;  // seconds since the start
+  Stretch stretch;
+  double resident_kb;
+};
 
 // A line of threads, each the heir of the one before.
 template <class Sampler>
@@ -48,6 +59,7 @@ class alignas(128) Chain {
   Stamp stamp;
   double steps = 0;
   double generations = 0;
+  std::vector<Row> rows;
 
  private:
   void fill(Slot& slot) {
@@ -64,6 +76,11 @@ class alignas(128) Chain {
     steps += setting_.steps;
     ++generations;
     stamp.finish();  // for the whole line so far: a new thread's own time starts at nought
+    if constexpr (!std::is_same_v<Sampler, Unsampled>) {
+      double lived = stamp.end - stamp.start;
+      if (setting_.every > 0 && lived >= static_cast<double>(rows.size() + 1) * setting_.every)
+        rows.push_back({lived, sampler_.take_stretch(), static_cast<double>(resident_kb())});
+    }
     if (stamp.end - stamp.start < setting_.seconds) {
       std::thread(&Chain::live, this).detach();
     } else {
@@ -80,7 +97,37 @@ class alignas(128) Chain {
 struct Total {
   double steps = 0;
   double generations = 0;
+  std::vector<Row> rows;  // of all lines
 };
+
+double median(std::vector<double> values) {
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// A series over the stretches, and its drift where there are enough of them for quarters.
+template <class Value>
+std::string fields_of(std::vector<Row> rows, const std::string& name, Value value) {
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.at < b.at; });
+  Series series;
+  std::vector<double> first, last;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    series.emplace_back(rows[i].at, value(rows[i]));
+    if (i < rows.size() / 4) first.push_back(value(rows[i]));
+    if (i >= rows.size() - rows.size() / 4) last.push_back(value(rows[i]));
+  }
+  std::string text = field(("every_" + name).c_str(), series);
+  return first.empty() ? text : text + field(("drift_" + name).c_str(), median(last) / median(first));
+}
+
+std::string fields_of(const std::vector<Row>& rows) {
+  if (rows.empty()) return {};
+  return fields_of(rows, "malloc_p999_ns", [](const Row& row) { return row.stretch.allocation_p999; }) +
+         fields_of(rows, "free_p999_ns", [](const Row& row) { return row.stretch.free_p999; }) +
+         fields_of(rows, "longest_ns", [](const Row& row) { return row.stretch.longest; }) +
+         fields_of(rows, "rss_kb", [](const Row& row) { return row.resident_kb; });
+}
 
 template <class Sampler>
 Span run(const Setting& setting, std::uint32_t slots, std::vector<Sampler>& samplers, Total& total) {
@@ -97,6 +144,7 @@ Span run(const Setting& setting, std::uint32_t slots, std::vector<Sampler>& samp
     stamps.push_back(chain.stamp);
     total.steps += chain.steps;
     total.generations += chain.generations;
+    total.rows.insert(total.rows.end(), chain.rows.begin(), chain.rows.end());
   }
   return span_of(stamps);
 }
@@ -109,11 +157,14 @@ int main(int count, char** values) {
   std::uint32_t smallest = arguments.count("min", 8);
   std::uint32_t largest = arguments.count("max", 512, smallest);
   std::uint32_t slots = arguments.count("slots", 10'000);
-  Setting setting{smallest, largest - smallest + 1, arguments.count("steps", 50'000), arguments.seconds("seconds", 10)};
+  Setting setting{smallest, largest - smallest + 1, arguments.count("steps", 50'000), arguments.seconds("seconds", 10),
+                  arguments.seconds("every", 0)};
   std::string latency = arguments.text("latency", "");
+  if (setting.every > 0 && latency.empty()) arguments.refuse("--every needs --latency FILE");
   arguments.finish();
 
   Total total;
   Sampled sampled = run_sampled(latency, threads, [&](auto& samplers) { return run(setting, slots, samplers, total); });
-  report("larson", threads, total.steps, sampled.span, field("generations", total.generations) + sampled.fields);
+  report("larson", threads, total.steps, sampled.span, 
+         field("generations", total.generations) + sampled.fields + fields_of(total.rows));
 }

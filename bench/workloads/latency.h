@@ -36,6 +36,13 @@ struct Unsampled {
   void freeing(Call call) { call(); }
 };
 
+// What the samples of a stretch of time say, in nanoseconds.
+struct Stretch {
+  double allocation_p999;
+  double free_p999;
+  double longest;
+};
+
 // One thread's.  Its memory is mapped and touched beforehand, and is none of the allocator's.
 class alignas(128) LatencySampler {
  public:
@@ -64,6 +71,13 @@ class alignas(128) LatencySampler {
     add(frees_, clock_ns() - start);
   }
 
+  // What was sampled since the last call of this; forgets it.
+  Stretch take_stretch() {
+    Stretch taken{p999(allocations_), p999(frees_), std::max(longest(allocations_), longest(frees_))};
+    allocations_.seen = frees_.seen = 0;
+    return taken;
+  }
+
   // Appends little-endian words: nanoseconds, and bit 31 for a free.
   bool write(std::FILE* file) const {
     return write(file, allocations_, 0) && write(file, frees_, 1u << 31);
@@ -87,8 +101,19 @@ class alignas(128) LatencySampler {
     until_next_ = 1 + random_.below(2 * kMeanDistance - 1);
   }
 
+  static std::uint32_t kept(const Kind& kind) { return std::min(kind.seen, kMost); }
+  static double p999(Kind& kind) {
+    if (kept(kind) == 0) return 0;
+    std::uint32_t* at = kind.samples + kept(kind) * std::uint64_t{999} / 1000;
+    std::nth_element(kind.samples, at, kind.samples + kept(kind));
+    return *at;
+  }
+  static double longest(const Kind& kind) {
+    return kept(kind) == 0 ? 0 : *std::max_element(kind.samples, kind.samples + kept(kind));
+  }
+
   static bool write(std::FILE* file, const Kind& kind, std::uint32_t bit) {
-    for (std::uint32_t i = 0; i < std::min(kind.seen, kMost); ++i) {
+    for (std::uint32_t i = 0; i < kept(kind); ++i) {
       std::uint32_t word = kind.samples[i] | bit;
       if (std::fwrite(&word, sizeof word, 1, file) != 1) return false;
     }

@@ -157,16 +157,27 @@ need_trace() {
   [ -x "$natives/hmalloc-trace" ] || die 2 "trace: hmalloc was installed without its libraries (zstd, CLI11)"
 }
 
-# Somebody to compare with besides glibc, as long as `bench peers` has built nobody: what the distribution has of them.
-wish_peers() {
-  [ ! -f "$state/peers/peers.json" ] && have apt-cache || return 0
+# What is nice to have: those of the packages that the distribution has, if we may install them.
+wish() { # PACKAGE...
+  have apt-cache || return 0
   [ "$(id -u)" = 0 ] || have sudo || return 0
   wanted=
-  for package in libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4 libtcmalloc-minimal4t64; do
+  for package; do
     ! apt-cache show "$package" >/dev/null 2>&1 || wanted="$wanted $package"
   done
   # shellcheck disable=SC2086
   install_missing $wanted
+}
+
+# Somebody to compare with besides glibc, as long as `bench peers` has built nobody: what the distribution has of them.
+wish_peers() {
+  [ -f "$state/peers/peers.json" ] || wish libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4 libtcmalloc-minimal4t64
+}
+
+# Servers to put under load, and what samples where their time goes.
+wish_servers() {
+  if have redis-server && have db_bench && have perf; then return; fi
+  wish redis-server redis-tools rocksdb-tools linux-perf
 }
 
 need_workloads() {

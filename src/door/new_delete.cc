@@ -86,8 +86,8 @@ inline void* make_nothrow(size_t size, std::align_val_t alignment) noexcept {
   void* block = allocate_aligned(static_cast<size_t>(alignment), size);
   return HM_LIKELY(block != nullptr) ? block : retry_nothrow(size, static_cast<size_t>(alignment));
 }
-inline void drop(void* block) noexcept { deallocate(block, "operator delete"); }
-inline void drop(void* block, size_t size, size_t alignment = kGranule) noexcept {
+[[gnu::always_inline]] inline void drop(void* block) noexcept { deallocate(block, "operator delete"); }
+[[gnu::always_inline]] inline void drop(void* block, size_t size, size_t alignment = kGranule) noexcept {
   if constexpr (kChecked) check_size(block, size, alignment, "operator delete");
   deallocate(block, "operator delete");
 }

@@ -139,11 +139,8 @@ void* allocate_slow(size_t size) noexcept {
   return got.block != nullptr ? got.block : out_of_memory();
 }
 
-// The cache refused: it is full, or this block was freed last, or the thread has no heap.  Batches end up here block by
-// block, so the usual case is a leaf.
-void free_full(void* block, Superblock& sb, BlockState& state, BlockCache& cache, const char* function) noexcept {
-  if (HM_UNLIKELY(cache.newest() == block)) misuse(function, block, "double free");
-  if (HM_LIKELY(ThreadHeap::give_back_own(sb, state, cache))) return;
+// The cache is full, or the thread has no heap.
+void free_full(void* block, Superblock& sb, BlockState& state) noexcept {
   // A thread that only frees gets no heap: its blocks become FREE one by one.
   if (HM_UNLIKELY(!have_heap())) return state.give_back();
   my_heap()->overflow(block, sb, state);

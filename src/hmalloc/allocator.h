@@ -1,7 +1,8 @@
 // The allocator: what every entry point is made of.  The two fast paths, and the guards that leave them.
 //
 // allocate:   class of the size -> pop the block cache.
-// deallocate: is it ours -> descriptor -> which block, and is it its start -> is it taken -> push the block cache.
+// deallocate: is it ours -> descriptor -> which block, and is it its start -> is it taken -> push the block cache; or,
+//             where a batch has filled that and the block is the heap's own, the block becomes FREE.
 // No lock, no atomic read-modify-write, whoever owns the block.
 #pragma once
 #include "hmalloc/thread_heap.h"
@@ -10,8 +11,7 @@ namespace hm {
 
 HM_NOINLINE void* allocate_slow(size_t size) noexcept;
 HM_NOINLINE void free_slow(void* block, const char* function) noexcept;
-HM_NOINLINE void free_full(void* block, Superblock& sb, BlockState& state, BlockCache& cache,
-                           const char* function) noexcept;
+HM_NOINLINE void free_full(void* block, Superblock& sb, BlockState& state) noexcept;
 
 inline void* allocate(size_t size) noexcept {
   size_t index = opaque((size - 1) / kGranule);  // size 0 wraps, and leaves
@@ -23,7 +23,7 @@ inline void* allocate(size_t size) noexcept {
 }
 
 // function: the entry point, for the message that ends a program with a bad pointer.
-inline void deallocate(void* block, const char* function) noexcept {
+[[gnu::always_inline]] inline void deallocate(void* block, const char* function) noexcept {
   uintptr_t address = address_of(block);
   if (HM_UNLIKELY(AddressMap::kind(address) != ChunkKind::kSlices)) return free_slow(block, function);
   Superblock& sb = Superblock::of(address);
@@ -33,7 +33,10 @@ inline void deallocate(void* block, const char* function) noexcept {
   if (HM_UNLIKELY(state.is_free() || (kChecked && state.is_cached()))) return free_slow(block, function);
   if constexpr (kChecked) state.mark_cached();
   BlockCache& cache = my_heap()->cache(sb.cache_offset);
-  if (HM_UNLIKELY(!cache.push(block))) free_full(block, sb, state, cache, function);
+  void** top = cache.top();
+  if (HM_UNLIKELY(*top == block)) return free_slow(block, function);
+  if (HM_LIKELY(cache.push(top, block))) return;
+  if (HM_UNLIKELY(!ThreadHeap::give_back_own(sb, state, cache))) free_full(block, sb, state);
 }
 
 // Null and ENOMEM: no memory.

@@ -21,7 +21,7 @@ void hm_free(void* block) noexcept { deallocate(block, "hm_free"); }
 void hm_free_sized(void* block, size_t size) noexcept {
   size_t index = opaque((size - 1) / kGranule);
   if (kChecked || HM_UNLIKELY(index >= no_heap.cache_offset.size() || block == nullptr) ||
-      HM_UNLIKELY(!my_heap()->cache(no_heap.cache_offset[index]).push(block))) {
+      HM_UNLIKELY(!my_heap()->cache(no_heap.cache_offset[index]).push_once(block))) {
     if (kChecked && size > 0) check_size(block, size, kGranule, "hm_free_sized");
     deallocate(block, "hm_free_sized");
   }
@@ -54,7 +54,7 @@ void hm_shared_free(void* block) noexcept { deallocate(block, "hm_shared_free");
 void hm_shared_free_sized(void* block, size_t size) noexcept {
   size_t index = opaque((size - 1) / kLine);
   if (kChecked || HM_UNLIKELY(index >= kSharedCacheOffset.size() || block == nullptr) ||
-      HM_UNLIKELY(!my_heap()->cache(kSharedCacheOffset[index]).push(block))) {
+      HM_UNLIKELY(!my_heap()->cache(kSharedCacheOffset[index]).push_once(block))) {
     if (kChecked && size > 0) check_size(block, size, kLine, "hm_shared_free_sized");
     deallocate(block, "hm_shared_free_sized");
   }

@@ -24,13 +24,18 @@ class BlockCache {
     if (HM_LIKELY(block != nullptr)) set_top(top - 1);
     return block;
   }
-  // False: the cache is full, or the block was freed last already.
-  bool push(void* block) noexcept {
-    void** top = this->top();
-    if (HM_UNLIKELY(top >= limit_ || *top == block)) return false;
+  // False: the cache is full.  top: as just read.
+  bool push(void** top, void* block) noexcept {
+    if (HM_UNLIKELY(top >= limit_)) return false;
     top[1] = block;
     set_top(top + 1);
     return true;
+  }
+  bool push(void* block) noexcept { return push(top(), block); }
+  // False too if the block was freed last already.
+  bool push_once(void* block) noexcept {
+    void** top = this->top();
+    return HM_LIKELY(*top != block) && push(top, block);
   }
   void* newest() const noexcept { return *top(); }
   void** top() const noexcept { return top_.load(std::memory_order_relaxed); }  // statistics read it: relaxed

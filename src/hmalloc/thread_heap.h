@@ -74,8 +74,11 @@ struct ThreadHeap {
   // The cache of the block's class is full.  An own block goes straight to FREE: its state byte is warm here.
   static bool give_back_own(Superblock& sb, BlockState& state, BlockCache& cache) noexcept {
     ThreadHeap* heap = sb.owner();  // with a giver this can only be the thread's own
-    if (HM_UNLIKELY(heap != cache.giver()) || HM_UNLIKELY(heap->operations_to_tick == 1)) return false;
-    --heap->operations_to_tick;  // at 1 overflow() lets it tick
+    if (HM_UNLIKELY(heap != cache.giver())) return false;
+    if (HM_UNLIKELY(--heap->operations_to_tick == 0)) {
+      heap->operations_to_tick = 1;  // overflow() lets it tick
+      return false;
+    }
     state.give_back();
     return true;
   }

@@ -27,7 +27,7 @@ def name_of(workload: str, api: str) -> str:
 
 
 CELLS = {cell.name: cell for profile in PROFILES for cell in cells(profile)
-         if cell.family not in ("replay", "simulation")}
+         if cell.family not in ("replay", "servers", "share", "simulation")}
 # HMalloc as published has the same interfaces, under other names.
 PAPER = {EXPLICIT: "paper", ALL_SHARED: "paper-all-shared"}
 
@@ -56,7 +56,8 @@ def measure(name: str, *arguments, **environment) -> dict:
 def tiny_arguments(cell: Cell, latency: Path) -> list[str]:
     words = []
     repeat = {key: min(value, TINY.get(key, value)) for key, value in cell.repeat.items()}
-    for key, value in {**cell.point, **repeat}.items():
+    point = {key: repeat["seconds"] / 4 if key == "every" else value for key, value in cell.point.items()}
+    for key, value in {**point, **repeat}.items():
         if key != "arenas":
             words += [f"--{key}", str(latency if key == "latency" else value)]
     return words
@@ -219,6 +220,22 @@ def test_latency_samples_of_both_kinds(workload, api, tmp_path):
         expected = min(result["ops"] / 16, 2 * 65536)
         assert 0.7 * expected < len(kind) < 1.3 * expected + 250
     assert 1 <= result["clock_ns"] < 10_000
+
+
+def test_a_long_run_says_how_it_drifts(tmp_path):
+    result = measure("larson", *"--slots 100 --steps 1000 --threads 2 --seconds 0.5 --every 0.05 --latency".split(),
+                     tmp_path / "latency")
+    for name in ("malloc_p999_ns", "free_p999_ns", "longest_ns", "rss_kb"):
+        times, values = zip(*result[f"every_{name}"])
+        assert len(values) >= 12 and list(times) == sorted(times) and times[-1] < 2 and min(values) > 0
+        quarter = len(values) // 4
+        drift = sorted(values[-quarter:])[quarter // 2] / sorted(values[:quarter])[quarter // 2]
+        assert result[f"drift_{name}"] == pytest.approx(drift)
+
+
+def test_stretches_need_samples():
+    done = run("larson", "--every", "1")
+    assert (done.returncode, done.stderr.strip()) == (2, "larson: --every needs --latency FILE")
 
 
 def test_latency_tells_allocations_from_frees(watch, tmp_path):

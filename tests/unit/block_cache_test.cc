@@ -38,8 +38,8 @@ TEST(BlockCache, RefusesBeyondTheLimit) {
 
 TEST(BlockCache, RefusesAnImmediateRepeat) {
   Room room;
-  EXPECT_TRUE(room.cache.push(block(1)));
-  EXPECT_FALSE(room.cache.push(block(1)));
+  EXPECT_TRUE(room.cache.push_once(block(1)));
+  EXPECT_FALSE(room.cache.push_once(block(1)));
   EXPECT_EQ(room.cache.used(), 1u);
 }
 

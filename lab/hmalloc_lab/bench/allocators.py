@@ -172,6 +172,8 @@ def serves(row: AllocatorRow, cell: Cell) -> bool:
         return catalogue.FLOOR in cell.apis
     if row.kind == "variant":
         return row.name in cell.variants
+    if "share" in cell.point and row.kind == "system":
+        return False  # its code is not told from the rest of its library
     return "arenas" not in cell.point or row.name in _ARENAS
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..built import Built
 from ..errors import Failure
-from . import allocators, counters, gaps, latency, process, simulations, store
+from . import allocators, counters, gaps, latency, process, servers, simulations, store
 from .catalogue import Cell
 from .gaps import Gaps
 from .process import Outcome
@@ -198,6 +198,8 @@ class Runner:
             return [str(self._built.natives / "hmalloc-trace"), "replay", str(trace), "--json"]
         if simulations.is_simulation(cell):
             return simulations.command(self._built, who, cell)
+        if servers.is_server(cell):
+            return servers.command(who, cell)
         words = cell.arguments
         if "latency" in cell.point:
             words[words.index("--latency") + 1] = str(self._latencies)

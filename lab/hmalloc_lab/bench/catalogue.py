@@ -27,7 +27,7 @@ FLOOR = "floor"            # no allocator at all; of simulations: the engine's o
 class Cell:
     workload: str
     family: str                             # local | shared | false sharing | mixed | large | memory | latency | replay |
-                                            # simulation
+                                            # servers | share | simulation
     point: Point = field(hash=False)        # arguments that say what it is
     repeat: Point = field(default_factory=dict, hash=False, compare=False)  # arguments that say how much of it
     metric: str = "ns_per_op"               # what the tables compare; smaller is better
@@ -65,6 +65,7 @@ class Cell:
 UNITS = {
     "ns_per_op": "ns", "seconds": "s", "wall_s": "s", "cpu_s": "s",
     "minor_faults": "faults", "footprint": "resident/live", "kb_per_thread": "KB/thread", "end_ratio": "end/start",
+    "allocator_share": "% of user time", "drift_rss_kb": "end/start",
     "rss_kb": "KB", "vm_hwm_kb": "KB", "vm_peak_kb": "KB",
     "latency_p50_ns": "ns", "latency_p99_ns": "ns", "latency_p999_ns": "ns", "latency_p9999_ns": "ns",
 }
@@ -72,7 +73,7 @@ UNITS = {
 PATTERNS = ("once", "fifo", "lifo", "random", "replace")
 
 # A run that takes longer counts as hung, whatever the cell allows.
-_LONGEST_RUN_S = {"quick": 10.0, "paper": 120.0, "full": 3600.0}
+_LONGEST_RUN_S = {"quick": 10.0, "paper": 120.0, "full": 7200.0}
 
 
 def cells(profile: str) -> list[Cell]:
@@ -114,6 +115,7 @@ def _cells(of: _Scale) -> Iterator[Cell]:
     yield from _latency(of)
     yield from _memory(of)
     yield from _replay(of)
+    yield from _servers(of)
     yield from _simulation(of)
 
 
@@ -227,11 +229,25 @@ def _memory(of: _Scale) -> Iterator[Cell]:
     yield Cell("nothing", "memory", {"size": 64}, metric="rss_kb", most_rounds=5, counts_peak=False)
     if of(False, True, True):
         yield Cell("drain", "memory", {"megabytes": 250}, {"wait": of(1, 2, 3)}, metric="end_ratio", most_rounds=5)
+    if of(False, False, True):  # a server for an hour: does it grow, do its calls slow down?
+        yield Cell("larson", "memory", {"min": 8, "max": 512, "threads": 2, "latency": 1, "every": 60}, {"seconds": 3600},
+                   metric="drift_rss_kb", only=("hmalloc", "mimalloc2", "glibc"), most_rounds=1, counts_peak=False,
+                   limit_s=4000)
 
 
 def _replay(of: _Scale) -> Iterator[Cell]:
     for trace in of(("larson",), tuple(TRACES), tuple(TRACES)):
         yield Cell("replay", "replay", {"trace": trace}, metric="ns_per_op", counts_peak=False)
+
+
+def _servers(of: _Scale) -> Iterator[Cell]:
+    """Real ones; and how much of their time is the allocator's to save."""
+    for workload, point, repeat in (("redis", {"io-threads": 2}, {"requests": of(0, 100_000, 1_000_000)}),
+                                    ("db_bench", {"threads": 4}, {"reads": of(0, 40_000, 400_000)})):
+        if of(False, True, True):
+            yield Cell(workload, "servers", point, repeat, limit_s=900)
+            yield Cell(workload, "share", {**point, "share": 1}, repeat, metric="allocator_share", most_rounds=5,
+                       counts_peak=False, limit_s=900)
 
 
 def _simulation(of: _Scale) -> Iterator[Cell]:

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from ..built import Built
 from ..errors import Failure
-from . import simulations, traces
+from . import servers, simulations, traces
 from .catalogue import Cell
 
 
@@ -39,7 +39,7 @@ def possible(built: Built, cells: list[Cell], console: Console) -> tuple[list[Ce
     """The cells whose programs and traces are there, and the traces; a line for each that is not."""
     files, missing = traces.provide(built, cells)
     unable = {cell.name: why for cell in cells
-              if cell.workload != "replay" and (why := simulations.unable(built, cell))}
+              if cell.workload != "replay" and (why := _unable(built, cell))}
     lines = [f"{cell.workload}: {unable[cell.name]}" for cell in cells if cell.name in unable]
     for line in [*dict.fromkeys(lines), *(f"replay trace={name}: {why}" for name, why in missing.items())]:
         console.print(f"left out: {line}", markup=False, soft_wrap=True)
@@ -47,3 +47,7 @@ def possible(built: Built, cells: list[Cell], console: Console) -> tuple[list[Ce
     if not able:
         raise Failure("nothing is left to measure", 1)
     return able, files
+
+
+def _unable(built: Built, cell: Cell) -> str:
+    return servers.unable(cell) if servers.is_server(cell) else simulations.unable(built, cell)
