@@ -259,6 +259,7 @@ void ThreadHeap::act_on_tick() noexcept {
   if (now - round_ms < options.decay_ms / 4) return;
   round_ms = now;
   for (size_t c = 0; c < kClasses; ++c) {
+    classes[c].cycles = classes[c].batches = 0;  // so rarely they cost nothing
     if (ticks_in_round >= kTicksToJudge) shrink(ClassIndex(c));
     release_free(classes[c].retired, SIZE_MAX);
   }

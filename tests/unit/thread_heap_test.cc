@@ -1,7 +1,9 @@
 #include "hmalloc/thread_heap.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <set>
+#include <thread>
 
 #include "base/os_pages.h"
 #include "hmalloc/options.h"
@@ -131,6 +133,23 @@ TEST(ThreadHeap, ACacheThatIsTightGrows) {
     EXPECT_EQ(refills(), settled);
     EXPECT_TRUE(my_heap()->is_valid());
   });
+}
+
+// A cache that is too small now and then costs nothing: a server of many hours keeps small caches.
+TEST(ThreadHeap, ACacheThatIsSeldomTightStaysAsItIs) {
+  options.decay_ms = 4;
+  on_thread([] {
+    ClassIndex c = class_of(64), slow = class_of(4096);
+    free_all(allocate_many(c, 1));
+    size_t before = limit(c);
+    for (int round = 0; round < 40; ++round) {
+      free_all(allocate_many(c, before + before / 8));
+      EXPECT_LE(limit(c), before);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      free_all(allocate_many(slow, 128 + 350));  // most of a tick, which begins another round
+    }
+  });
+  EXPECT_EQ(test::allocated_after_collect(), 0u);
 }
 
 // Blocks that lie in a large cache at every tick of a round are not needed there.
