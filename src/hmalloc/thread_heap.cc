@@ -241,9 +241,10 @@ void ThreadHeap::act_on_tick() noexcept {
   bool shrinking = false;
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
+    if (state.limit == 0) continue;  // not in use: nothing is there
     auto used = static_cast<uint16_t>(caches[c].used());
     bool same = used == state.used_at_tick && caches[c].newest() == state.newest_at_tick;
-    if (same && !state.refilled && state.limit != 0) {
+    if (same && !state.refilled) {
       release_idle(ClassIndex(c));
       shrinking = true;
     }
