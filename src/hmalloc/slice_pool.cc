@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "hmalloc/options.h"
 #include "base/os_pages.h"
@@ -109,13 +110,12 @@ bool SlicePool::wants_huge_pages() noexcept {
   return HugePages::is_dense(os::resident(slice_at(*sample_, static_cast<size_t>(std::countr_zero(slices))), bytes), bytes);
 }
 
-// For the closed chunks of a region from one on.  One call for all of them, for it keeps the other threads from their page
-// faults; the open ones among them stay as they are.
+// For the chunks of a region from one on: one call for all of them, for it keeps the other threads from their page faults.
+// Those that are open keep the pages that they have.
 void SlicePool::set_huge(Region& region, size_t from, bool huge) noexcept {
   if (from == kChunksInRegion) return;
   Chunk* chunks = Chunk::of_region(region.start());
-  for (size_t i = from; i < kChunksInRegion; ++i)
-    if ((region.closed >> i & 1) != 0) chunks[i].huge = huge;
+  for (size_t i = from; i < kChunksInRegion; ++i) chunks[i].huge = huge;
   os::prefer_huge_pages(slice_at(chunks[from], 0), (kChunksInRegion - from) * kChunk, huge);
 }
 
@@ -206,6 +206,7 @@ void SlicePool::unmap(Region& region) noexcept {
 // What is due in one chunk goes back with the lock released: meanwhile these slices are neither free nor used.
 size_t SlicePool::purge_chunk(Chunk& chunk, bool all) noexcept {
   uint64_t due, claimed;
+  bool huge;
   {
     LockGuard guard(lock_);
     due = chunk.dirty_before | (all ? chunk.dirty : 0);
@@ -217,7 +218,10 @@ size_t SlicePool::purge_chunk(Chunk& chunk, bool all) noexcept {
     claimed = whole_groups(due) & chunk.free;
     chunk.free &= ~claimed;
     if (chunk.free == 0) unlink_free(chunk);
+    huge = std::exchange(chunk.huge, false);
   }
+  // Or the system would make one huge page of what is left, and fill the holes.
+  if (huge) os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);
   uint64_t refused = 0;
   for (uint64_t left = due; left != 0;) {
     auto slice = static_cast<size_t>(std::countr_zero(left));
