@@ -21,7 +21,8 @@ constinit ForkLocks<kClasses + 16> held_for_fork;
 // Every global lock in the one order in which fork may take them: those held while another is taken come first.
 template <class Visit>
 void for_each_global_lock(Visit visit) noexcept {
-  for (size_t c = 0; c < kClasses; ++c) visit(superblock_pool.queue(ClassIndex(c)).lock());
+  for (size_t shard = 0; shard < SuperblockPool::kShards; ++shard)
+    for (size_t c = 0; c < kClasses; ++c) visit(superblock_pool.queue(shard, ClassIndex(c)).lock());
   visit(huge_lock());
   visit(thread_exit.lock());
   slice_pool.for_each_lock(visit);

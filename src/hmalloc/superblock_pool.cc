@@ -4,6 +4,7 @@
 
 #include "hmalloc/registry.h"
 #include "hmalloc/slice_pool.h"
+#include "hmalloc/thread_heap.h"
 
 namespace hm {
 
@@ -74,22 +75,30 @@ Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, co
 }
 
 Superblock* SuperblockPool::claim(ClassIndex c, const ThreadHeap* mine, size_t looks) noexcept {
-  Superblock* sb = pop_with_room(queue(c), looks, least_free(c), mine);
+  size_t own = shard_of(mine);
+  Superblock* sb = pop_with_room(queue(own, c), looks, least_free(c), mine);
+  size_t others = looks == kLooks ? kShards - 1 : 1, turn = turn_.fetch_add(1, std::memory_order_relaxed);
+  for (size_t i = 0; i < others && sb == nullptr; ++i)
+    sb = pop_with_room(queue((own + 1 + (turn + i) % (kShards - 1)) % kShards, c), looks, least_free(c), mine);
   if (sb != nullptr) slice_pool.count_reuse();
   return sb;
 }
 
+size_t SuperblockPool::shard_of(const ThreadHeap* heap) noexcept { return heap == nullptr ? 0 : heap->id % kShards; }
+
 size_t SuperblockPool::release_free(size_t looks) noexcept {
   size_t released = 0;
-  for (SuperblockQueue& queue : queues_) released += hm::release_free(queue, looks);
+  for (auto& shard : queues_)
+    for (SuperblockQueue& queue : shard) released += hm::release_free(queue, looks);
   return released;
 }
 
 // Every superblock once.
 bool SuperblockPool::search(ClassIndex wanted) noexcept {
   size_t found = registry.release_retired();
+  for (auto& shard : queues_)
   for (size_t c = 0; c < kClasses; ++c)
-    found += sift(queues_[c], SIZE_MAX, c == raw(wanted) ? least_free(wanted) : kNever);
+    found += sift(shard[c], SIZE_MAX, c == raw(wanted) ? least_free(wanted) : kNever);
   return found * 16 >= slice_pool.chunks() * kSlicesInChunk;
 }
 

@@ -9,9 +9,10 @@ namespace hm {
 
 class SuperblockPool {
  public:
-  void push(Superblock& sb) noexcept { queue(sb.class_index()).push(sb); }
-  void push_front(Superblock& sb) noexcept { queue(sb.class_index()).push_front(sb); }  // the next to be claimed
+  static constexpr size_t kShards = 8;
   static constexpr size_t kLooks = 16;
+  void push(Superblock& sb) noexcept { queue_of(sb).push(sb); }
+  void push_front(Superblock& sb) noexcept { queue_of(sb).push_front(sb); }  // the next to be claimed
   // The first of `looks` that is at least one 32nd empty (Hoard's empty fraction is a quarter: hoard.txt, section 3).
   // Of these, one that `mine` held last is preferred: its lines and its live blocks are more likely this thread's.
   Superblock* claim(ClassIndex c, const ThreadHeap* mine, size_t looks = kLooks) noexcept;
@@ -20,12 +21,15 @@ class SuperblockPool {
   Superblock* fresh(ClassIndex c, const ThreadHeap* mine) noexcept;
   // Gives wholly free superblocks back to their chunks; at most `looks` of each class.  Returns how many.
   size_t release_free(size_t looks) noexcept;
-  SuperblockQueue& queue(ClassIndex c) noexcept { return queues_[raw(c)]; }
+  SuperblockQueue& queue(size_t shard, ClassIndex c) noexcept { return queues_[shard][raw(c)]; }
 
  private:
+  SuperblockQueue& queue_of(Superblock& sb) noexcept { return queue(shard_of(sb.owner()), sb.class_index()); }
+  static size_t shard_of(const ThreadHeap* heap) noexcept;
   void search_if_due(ClassIndex wanted) noexcept;
   bool search(ClassIndex wanted) noexcept;  // true: a sixteenth of the footprint was found
-  std::array<SuperblockQueue, kClasses> queues_;
+  std::array<std::array<SuperblockQueue, kClasses>, kShards> queues_;
+  std::atomic<uint32_t> turn_{0};
   std::atomic<size_t> search_at_chunks_{2};  // raised by a search in vain; relaxed, a race costs a search
 };
 extern SuperblockPool superblock_pool;
