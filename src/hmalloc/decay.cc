@@ -12,7 +12,8 @@
 namespace hm {
 namespace {
 
-constexpr size_t kLooksPerRound = 1024;  // of each class's pool: bounds the pause to about a millisecond
+// Of each class's pool, in each shard: bounds the pause to about a millisecond.
+constexpr size_t kLooksPerRound = 1024 / SuperblockPool::kShards;
 
 std::atomic<uint64_t> last_round_ms{0};
 std::atomic<uint64_t> purged{0};

@@ -16,7 +16,7 @@ namespace {
 
 constinit thread_local bool ended = false;
 constinit ThreadExit thread_exit(detach);
-constinit ForkLocks<kClasses + 16> held_for_fork;
+constinit ForkLocks<SuperblockPool::kShards * kClasses + 16> held_for_fork;
 
 // Every global lock in the one order in which fork may take them: those held while another is taken come first.
 template <class Visit>

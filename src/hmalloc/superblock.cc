@@ -105,12 +105,9 @@ size_t Superblock::harvest(void** to, size_t want) noexcept {
         taken += StateGroup::kBlocks;
         continue;
       }
-      if (mask == 0) continue;
-#pragma GCC unroll 8
-      for (size_t k = 0; k < StateGroup::kBlocks; ++k) {  // nor here, where it would be guessed wrong
-        to[taken] = block -= size;
-        taken += mask >> 56;
-        mask <<= 8;
+      for (; mask != 0; mask <<= 8) {
+        block -= size;
+        if (mask >> 56 != 0) to[taken++] = block;
       }
     }
     cursor = static_cast<uint32_t>(low + kHarvestGroup);

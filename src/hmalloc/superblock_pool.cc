@@ -75,10 +75,9 @@ Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, co
 }
 
 Superblock* SuperblockPool::claim(ClassIndex c, const ThreadHeap* mine, size_t looks) noexcept {
-  size_t own = shard_of(mine);
+  size_t shards = looks < kLooks ? 2 : kShards, own = shard_of(mine), turn = turn_.fetch_add(1, std::memory_order_relaxed);
   Superblock* sb = pop_with_room(queue(own, c), looks, least_free(c), mine);
-  size_t others = looks == kLooks ? kShards - 1 : 1, turn = turn_.fetch_add(1, std::memory_order_relaxed);
-  for (size_t i = 0; i < others && sb == nullptr; ++i)
+  for (size_t i = 1; i < shards && sb == nullptr; ++i)
     sb = pop_with_room(queue((own + 1 + (turn + i) % (kShards - 1)) % kShards, c), looks, least_free(c), mine);
   if (sb != nullptr) slice_pool.count_reuse();
   return sb;
@@ -97,8 +96,8 @@ size_t SuperblockPool::release_free(size_t looks) noexcept {
 bool SuperblockPool::search(ClassIndex wanted) noexcept {
   size_t found = registry.release_retired();
   for (auto& shard : queues_)
-  for (size_t c = 0; c < kClasses; ++c)
-    found += sift(shard[c], SIZE_MAX, c == raw(wanted) ? least_free(wanted) : kNever);
+    for (size_t c = 0; c < kClasses; ++c)
+      found += sift(shard[c], SIZE_MAX, c == raw(wanted) ? least_free(wanted) : kNever);
   return found * 16 >= slice_pool.chunks() * kSlicesInChunk;
 }
 

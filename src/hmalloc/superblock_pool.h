@@ -1,5 +1,8 @@
 // The global pool: superblocks that no heap keeps, by class.  Memory freed by anyone, anywhere, is found here by whoever
 // needs it next.  Any thread.
+//
+// It is in shards, by the heap that held a superblock last: threads that allocate and free in turns find their own again,
+// whose lines are in their caches, and wait for nobody's lock.
 #pragma once
 #include <array>
 
@@ -13,13 +16,14 @@ class SuperblockPool {
   static constexpr size_t kLooks = 16;
   void push(Superblock& sb) noexcept { queue_of(sb).push(sb); }
   void push_front(Superblock& sb) noexcept { queue_of(sb).push_front(sb); }  // the next to be claimed
-  // The first of `looks` that is at least one 32nd empty (Hoard's empty fraction is a quarter: hoard.txt, section 3).
-  // Of these, one that `mine` held last is preferred: its lines and its live blocks are more likely this thread's.
+  // The first of `looks` in a shard that is at least one 32nd empty (Hoard's empty fraction is a quarter: hoard.txt,
+  // section 3).  Of these, one that `mine` held last is preferred: its lines and its live blocks are more likely this
+  // thread's.  Looks into the shard of `mine`, then into all others; into one of them, in turn, with less than kLooks.
   Superblock* claim(ClassIndex c, const ThreadHeap* mine, size_t looks = kLooks) noexcept;
   // A superblock of class c from slices, from new memory in the end.  Before the footprint grows by another eighth,
   // the whole pool is searched once: so it stays within a stated factor of what is in use (docs/design.md).
   Superblock* fresh(ClassIndex c, const ThreadHeap* mine) noexcept;
-  // Gives wholly free superblocks back to their chunks; at most `looks` of each class.  Returns how many.
+  // Gives wholly free superblocks back to their chunks; at most `looks` of each class and shard.  Returns how many.
   size_t release_free(size_t looks) noexcept;
   SuperblockQueue& queue(size_t shard, ClassIndex c) noexcept { return queues_[shard][raw(c)]; }
 
@@ -29,7 +33,7 @@ class SuperblockPool {
   void search_if_due(ClassIndex wanted) noexcept;
   bool search(ClassIndex wanted) noexcept;  // true: a sixteenth of the footprint was found
   std::array<std::array<SuperblockQueue, kClasses>, kShards> queues_;
-  std::atomic<uint32_t> turn_{0};
+  std::atomic<uint32_t> turn_{0};  // relaxed: which other shard is looked into first does not matter
   std::atomic<size_t> search_at_chunks_{2};  // raised by a search in vain; relaxed, a race costs a search
 };
 extern SuperblockPool superblock_pool;

@@ -1,5 +1,7 @@
 #include "hmalloc/superblock_pool.h"
 
+#include "hmalloc/thread_heap.h"
+
 #include "support.h"
 
 using namespace hm;
@@ -14,6 +16,16 @@ Superblock& with_free(size_t free) {
   for (size_t i = free; i < sb.blocks; ++i) sb.states[i].mark_taken();
   return sb;
 }
+Superblock& owned_by(const ThreadHeap* heap) {
+  Superblock& sb = with_free(blocks_of(kClass));
+  sb.set_owner(const_cast<ThreadHeap*>(heap));
+  return sb;
+}
+const ThreadHeap* heap_of_shard(uint32_t shard) {
+  ThreadHeap* heap = ThreadHeap::create();
+  heap->id = shard + SuperblockPool::kShards;
+  return heap;
+}
 void drop(Superblock& sb) {
   for (size_t i = 0; i < sb.blocks; ++i) sb.states[i].give_back();
   release(sb);
@@ -26,20 +38,42 @@ TEST(SuperblockPool, ClaimsTheFirstThatIsWorthIt) {
   for (Superblock* sb : {&full, &nearly, &half}) superblock_pool.push(*sb);
   EXPECT_EQ(superblock_pool.claim(kClass, nullptr), &half);
   EXPECT_EQ(superblock_pool.claim(kClass, nullptr), nullptr);
-  EXPECT_EQ(superblock_pool.queue(kClass).count(), 2u) << "the others stay, for when they have room";
-  while (Superblock* sb = superblock_pool.queue(kClass).pop()) drop(*sb);
+  EXPECT_EQ(superblock_pool.queue(0, kClass).count(), 2u) << "the others stay, for when they have room";
+  while (Superblock* sb = superblock_pool.queue(0, kClass).pop()) drop(*sb);
   drop(half);
 }
 
 TEST(SuperblockPool, AClaimPrefersItsOwn) {
-  auto* mine = reinterpret_cast<ThreadHeap*>(0x1000);
-  Superblock &other = with_free(blocks_of(kClass)), &own = with_free(blocks_of(kClass));
-  own.set_owner(mine);
+  const ThreadHeap* mine = heap_of_shard(0);
+  Superblock &other = with_free(blocks_of(kClass)), &own = owned_by(mine);
   for (Superblock* sb : {&other, &own}) superblock_pool.push(*sb);
   EXPECT_EQ(superblock_pool.claim(kClass, mine), &own);
   EXPECT_EQ(superblock_pool.claim(kClass, mine), &other) << "better another's than none";
   drop(own);
   drop(other);
+}
+
+TEST(SuperblockPool, AClaimLooksIntoItsOwnShardFirst) {
+  const ThreadHeap *mine = heap_of_shard(3), *neighbour = heap_of_shard(3), *stranger = heap_of_shard(4);
+  Superblock &far = owned_by(stranger), &near = owned_by(neighbour);
+  for (Superblock* sb : {&far, &near}) superblock_pool.push(*sb);
+  EXPECT_EQ(superblock_pool.queue(3, kClass).count(), 1u);
+  EXPECT_EQ(superblock_pool.claim(kClass, mine), &near);
+  EXPECT_EQ(superblock_pool.claim(kClass, mine), &far) << "all shards";
+  drop(near);
+  drop(far);
+}
+
+TEST(SuperblockPool, OtherShardsHaveTheirTurn) {
+  const ThreadHeap* mine = heap_of_shard(2);
+  for (uint32_t shard = 0; shard < SuperblockPool::kShards; ++shard) {
+    Superblock& sb = owned_by(heap_of_shard(shard));
+    superblock_pool.push(sb);
+    size_t claims = 1;
+    while (superblock_pool.claim(kClass, mine, 1) != &sb && claims < 20) ++claims;
+    EXPECT_LE(claims, SuperblockPool::kShards - 1) << shard;
+    drop(sb);
+  }
 }
 
 TEST(SuperblockPool, AClaimLooksAtAFewOnly) {
@@ -51,7 +85,7 @@ TEST(SuperblockPool, AClaimLooksAtAFewOnly) {
   for (int i = 0; i < 20 && found == nullptr; ++i) found = superblock_pool.claim(kClass, nullptr);
   ASSERT_NE(found, nullptr) << "each claim goes on where the last one stopped";
   drop(*found);
-  while (Superblock* sb = superblock_pool.queue(kClass).pop()) drop(*sb);
+  while (Superblock* sb = superblock_pool.queue(0, kClass).pop()) drop(*sb);
 }
 
 TEST(SuperblockPool, WhollyFreeOnesServeOtherClasses) {
@@ -60,19 +94,19 @@ TEST(SuperblockPool, WhollyFreeOnesServeOtherClasses) {
   superblock_pool.push(sb);
   superblock_pool.push(busy);
   EXPECT_EQ(superblock_pool.release_free(SIZE_MAX), 1u);
-  EXPECT_EQ(superblock_pool.queue(kClass).count(), 1u);
+  EXPECT_EQ(superblock_pool.queue(0, kClass).count(), 1u);
   EXPECT_EQ(sb.kind(), SliceKind::kUnused);
   Superblock& other = test::fresh_superblock(class_of(16));
   EXPECT_EQ(&other, &sb) << "the warm slice is taken first";
   EXPECT_TRUE(other.is_valid());
   release(other);
-  drop(*superblock_pool.queue(kClass).pop());
+  drop(*superblock_pool.queue(0, kClass).pop());
 }
 
 TEST(SuperblockPool, LooksAreBounded) {
   for (int i = 0; i < 10; ++i) superblock_pool.push(with_free(blocks_of(kClass)));
   EXPECT_EQ(superblock_pool.release_free(3), 3u);
-  EXPECT_EQ(superblock_pool.queue(kClass).count(), 7u);
+  EXPECT_EQ(superblock_pool.queue(0, kClass).count(), 7u);
   EXPECT_EQ(superblock_pool.release_free(SIZE_MAX), 7u);
 }
 
@@ -93,6 +127,6 @@ TEST(SuperblockPool, SearchesBeforeItGrows) {
     ASSERT_LE(slice_pool.chunks(), before + before / 8 + 1);
   }
   for (Superblock* sb : held) drop(*sb);
-  while (Superblock* sb = superblock_pool.queue(kClass).pop()) drop(*sb);
+  while (Superblock* sb = superblock_pool.queue(0, kClass).pop()) drop(*sb);
   slice_pool.purge(true);
 }
