@@ -46,7 +46,8 @@ def status_kb(pid, field):
 def mapped(pid, library):
     """The library, if the process has it in its address space: what the laboratory checks a result by."""
     wanted = os.path.realpath(library)
-    return wanted if any(line.endswith(" " + wanted) for line in Path(f"/proc/{pid}/maps").read_text().splitlines()) else ""
+    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return wanted if any(line.endswith(" " + wanted) for line in lines) else ""
 
 
 def recorded(where):

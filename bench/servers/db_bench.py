@@ -17,15 +17,16 @@ import common
 def main():
     given = common.arguments(threads=4, num=60_000, reads=40_000)
     with common.folder() as where:
-        command = ["db_bench", "--benchmarks=fillrandom,readwhilewriting", f"--num={given.num}", f"--reads={given.reads}",
-                   f"--threads={given.threads}", f"--db={where / 'db'}", "--value_size=1000", "--cache_size=4000000",
-                   "--compression_type=none"]
+        command = ["db_bench", "--benchmarks=fillrandom,readwhilewriting", f"--num={given.num}",
+                   f"--reads={given.reads}", f"--threads={given.threads}", f"--db={where / 'db'}",
+                   "--value_size=1000", "--cache_size=4000000", "--compression_type=none"]
         environment = common.server_environment(given.library)
         if given.share:
             command = [*common.recorded(where), "env", f"LD_PRELOAD={given.library}", *command]
             environment = common.client_environment()
         # Its progress goes to the descriptor of errors.
-        with subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as bench:
+        with subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as bench:
             served_by = ""
             said = []
             for line in bench.stdout:  # the first lines come before it works
@@ -35,7 +36,8 @@ def main():
             bench.returncode = os.waitstatus_to_exitcode(status)
         if bench.returncode != 0:
             raise SystemExit(f"db_bench ended with {bench.returncode}")
-        found = re.findall(r"^(?:fillrandom|readwhilewriting) .* ([\d.]+) seconds (\d+) operations;", "".join(said), re.MULTILINE)
+        found = re.findall(r"^(?:fillrandom|readwhilewriting) .* ([\d.]+) seconds (\d+) operations;", "".join(said),
+                           re.MULTILINE)
         if len(found) != 2:
             raise SystemExit("db_bench gave no result")
         seconds = sum(float(took) for took, _ in found)

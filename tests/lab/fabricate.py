@@ -113,6 +113,8 @@ def _environment() -> dict:
 
 
 def _can_run(name: str, cell: Cell) -> bool:
+    if cell.only or "share" in cell.point and name == "glibc":
+        return name in cell.only
     if name in _CLASSICS and _CLASSICS[name][0] == "variant":
         return name in cell.variants
     if name in _ONLY_WITH_API:
@@ -175,6 +177,8 @@ class _Made:
 
     def _special(self, ns: float, kb: float) -> dict:
         threads, leanness = self._cell.threads, kb / self._base_kb
+        if self._cell.metric in ("allocator_share", "drift_rss_kb"):
+            return {self._cell.metric: 3 * self._time if "share" in self._cell.point else leanness}
         match self._cell.workload:
             case "linux-false-sharing":
                 # Objects below a cache line share one; aligned ones do not.

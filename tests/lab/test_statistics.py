@@ -112,15 +112,17 @@ def test_ratios_to_the_best_leave_out_who_serves_not_every_program():
 
 def test_family_means():
     cells = [Cell("a", "local", {}), Cell("b", "local", {}), Cell("c", "shared", {}), Cell("d", "local", {"arenas": 1}),
-             Cell("m", "memory", {}, metric="vm_hwm_kb"), Cell("l", "latency", {})]
+             Cell("m", "memory", {}, metric="vm_hwm_kb"), Cell("l", "latency", {}),
+             Cell("s", "local", {"share": 1})]
     results = campaign(cells, [GLIBC, HMALLOC], {
+        ("s share=1", "glibc"): [5, 5], ("s share=1", "hmalloc"): [1, 1],
         ("l", "glibc"): [7, 7], ("l", "hmalloc"): [1, 1],
         ("a", "glibc"): [2, 2], ("a", "hmalloc"): [1, 1], ("b", "glibc"): [8, 8], ("b", "hmalloc"): [1, 1],
         ("c", "glibc"): [1, 1], ("c", "hmalloc"): [2, 2], ("d arenas=1", "glibc"): [1, 1],
         ("m", "glibc"): [1, 1], ("m", "hmalloc"): [9, 9]})
     means = statistics.family_means(results)
     assert list(means) == ["local", "shared", "memory", "latency", "all"]
-    # The arena study is no part of it, and neither memory nor latency is a part of "all".
+    # Studies are no part of it, and neither memory nor latency is a part of "all".
     assert means["local"]["glibc"].value == pytest.approx(4) and means["local"]["glibc"].cells == 2
     assert means["all"]["hmalloc"].value == pytest.approx(2 ** (1 / 3)) and means["all"]["hmalloc"].cells == 3
     assert means["memory"]["hmalloc"].value == pytest.approx(9)

@@ -45,7 +45,7 @@ def test_lost_cells_are_named_worst_first(results):
     assert behind[1].startswith(worst.cell.name) and worst.peer in behind[1]
     won, even, lost, few = tables.counted(summary.statistics.duels(results, "hmalloc"))
     assert few == 0 and f"won {won}, even {even}, lost {lost}\n" in text
-    assert won + even + lost + few == sum("arenas" not in cell.point for cell in results.cells.values())
+    assert won + even + lost + few == sum(not cell.is_study for cell in results.cells.values())
     assert f"and {lost - 12} more cells" in text
 
 
@@ -60,7 +60,7 @@ def test_baseline_shows_every_cell_with_its_verdict(results):
     text = shown(results, 100, baseline="glibc")
     part = text[text.index("hmalloc / glibc"):text.index("hmalloc-explicit / glibc")]
     assert sum(line.endswith(("faster", "slower", "distinguishable", "rounds", "leaner", "fatter"))
-               for line in part.splitlines()) == sum("arenas" not in cell.point for cell in results.cells.values())
+               for line in part.splitlines()) == sum(not cell.is_study for cell in results.cells.values())
     with pytest.raises(Failure, match="nobody: not in this campaign"):
         shown(results, baseline="nobody")
 

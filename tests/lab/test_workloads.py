@@ -27,7 +27,7 @@ def name_of(workload: str, api: str) -> str:
 
 
 CELLS = {cell.name: cell for profile in PROFILES for cell in cells(profile)
-         if cell.family not in ("replay", "servers", "share", "simulation")}
+         if cell.family not in ("replay", "servers", "simulation")}
 # HMalloc as published has the same interfaces, under other names.
 PAPER = {EXPLICIT: "paper", ALL_SHARED: "paper-all-shared"}
 

@@ -27,7 +27,7 @@ FLOOR = "floor"            # no allocator at all; of simulations: the engine's o
 class Cell:
     workload: str
     family: str                             # local | shared | false sharing | mixed | large | memory | latency | replay |
-                                            # servers | share | simulation
+                                            # servers | simulation
     point: Point = field(hash=False)        # arguments that say what it is
     repeat: Point = field(default_factory=dict, hash=False, compare=False)  # arguments that say how much of it
     metric: str = "ns_per_op"               # what the tables compare; smaller is better
@@ -45,6 +45,12 @@ class Cell:
     @property
     def threads(self) -> int:
         return int(self.point.get("threads", 1))
+
+    @property
+    def is_study(self) -> bool:
+        """It explains others and is no part of means and verdicts: who is better with so many arenas, though two
+        allocators alone can be told; and whose share of a server's time is smaller."""
+        return "arenas" in self.point or "share" in self.point
 
     @property
     def group(self) -> str:
@@ -242,11 +248,11 @@ def _replay(of: _Scale) -> Iterator[Cell]:
 
 def _servers(of: _Scale) -> Iterator[Cell]:
     """Real ones; and how much of their time is the allocator's to save."""
-    for workload, point, repeat in (("redis", {"io-threads": 2}, {"requests": of(0, 100_000, 1_000_000)}),
+    for workload, point, repeat in (("redis", {"io-threads": 2}, {"requests": of(0, 50_000, 1_000_000)}),
                                     ("db_bench", {"threads": 4}, {"reads": of(0, 40_000, 400_000)})):
         if of(False, True, True):
             yield Cell(workload, "servers", point, repeat, limit_s=900)
-            yield Cell(workload, "share", {**point, "share": 1}, repeat, metric="allocator_share", most_rounds=5,
+            yield Cell(workload, "servers", {**point, "share": 1}, repeat, metric="allocator_share", most_rounds=5,
                        counts_peak=False, limit_s=900)
 
 

@@ -36,7 +36,7 @@ EVEN, TOO_FEW = "not distinguishable", "too few rounds"
 BETTER, WORSE = (FASTER, LEANER), (SLOWER, FATTER)
 
 _MEMORY = frozenset({"vm_hwm_kb", "vm_peak_kb", "peak_kb", "rss_kb", "kb_per_thread", "footprint", "end_ratio",
-                     "minor_faults", "faults_since_start", "a_over_u", "max_allocated"})
+                     "drift_rss_kb", "minor_faults", "faults_since_start", "a_over_u", "max_allocated"})
 
 
 def is_memory(metric: str) -> bool:
@@ -168,7 +168,8 @@ def duels(results: Results, allocator: str, metric: str | None = None) -> list[D
     peers = [who for who in results.drop_ins if who.name != allocator]
     found = []
     for cell in results.cells.values():
-        if (metric is None or cell.counts_peak) and (best := results.best(cell, peers, metric)):
+        counts = not cell.is_study and (metric is None or cell.counts_peak)
+        if counts and (best := results.best(cell, peers, metric)):
             against = ratio(results, cell, allocator, best[0], metric)
             if against:
                 found.append(Duel(cell, best[0], against))
@@ -176,11 +177,10 @@ def duels(results: Results, allocator: str, metric: str | None = None) -> list[D
 
 
 def means_over(results: Results, cells: Iterable[Cell], metric: str | None = None) -> dict[str, Mean]:
-    """Drop-in allocator -> mean of its ratios to the best over these cells, but for the arena study: two allocators
-    alone run it, and being the better of two is no merit."""
+    """Drop-in allocator -> mean of its ratios to the best over these cells, but for studies."""
     ratios: dict[str, list[float]] = {}
     for cell in cells:
-        if "arenas" not in cell.point:
+        if not cell.is_study:
             for name, value in to_best(results, cell, metric).items():
                 ratios.setdefault(name, []).append(value)
     return {name: found for name, values in ratios.items() if (found := mean(values))}

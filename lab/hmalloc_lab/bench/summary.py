@@ -48,7 +48,7 @@ def _head(console: Console, results: Results) -> None:
 
 
 # All families fit a terminal of 80 columns.
-_HEADS = {"false sharing": "false\nsharing", "simulation": "sim."}
+_HEADS = {"false sharing": "false\nshar.", "simulation": "sim.", "latency": "lat.", "memory": "mem.", "servers": "srv."}
 
 
 def _families(console: Console, results: Results) -> None:
