@@ -75,10 +75,13 @@ Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, co
 }
 
 Superblock* SuperblockPool::claim(ClassIndex c, const ThreadHeap* mine, size_t looks) noexcept {
-  size_t shards = looks < kLooks ? 2 : kShards, own = shard_of(mine), turn = turn_.fetch_add(1, std::memory_order_relaxed);
+  size_t own = shard_of(mine);
   Superblock* sb = pop_with_room(queue(own, c), looks, least_free(c), mine);
-  for (size_t i = 1; i < shards && sb == nullptr; ++i)
-    sb = pop_with_room(queue((own + 1 + (turn + i) % (kShards - 1)) % kShards, c), looks, least_free(c), mine);
+  if (sb == nullptr) {
+    size_t others = looks < kLooks ? 1 : kShards - 1, turn = turn_.fetch_add(1, std::memory_order_relaxed);
+    for (; others > 0 && sb == nullptr; --others, ++turn)
+      sb = pop_with_room(queue((own + 1 + turn % (kShards - 1)) % kShards, c), looks, least_free(c), mine);
+  }
   if (sb != nullptr) slice_pool.count_reuse();
   return sb;
 }
