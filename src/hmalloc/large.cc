@@ -120,11 +120,7 @@ LargeBlock allocate_run(size_t size) noexcept {
   if (run.first == nullptr) return {nullptr, false};
   size_t slices = divide_up(size, kSlice);
   run.first->block_size = static_cast<uint32_t>(slices * kSlice);
-  run.first->tail = 0;
-  for (size_t i = 1; i < slices; ++i) {
-    run.first[i].tail = static_cast<uint8_t>(i);
-    run.first[i].set_kind(SliceKind::kLargeTail);
-  }
+  for (size_t i = 1; i < slices; ++i) run.first[i].set_kind(SliceKind::kLargeTail);
   run.first->set_kind(SliceKind::kLarge);
   return {run.first->base(), run.zeroed};
 }
@@ -154,10 +150,7 @@ bool resize_large(Superblock& sb, size_t size) noexcept {
   size_t old_slices = slices_in(sb), new_slices = divide_up(size, kSlice);
   if (size <= kSmallMax || new_slices > SlicePool::kMaxRun) return false;
   if (new_slices > old_slices && !slice_pool.extend(sb, old_slices, new_slices)) return false;
-  for (size_t i = old_slices; i < new_slices; ++i) {
-    (&sb)[i].tail = static_cast<uint8_t>(i);
-    (&sb)[i].set_kind(SliceKind::kLargeTail);
-  }
+  for (size_t i = old_slices; i < new_slices; ++i) (&sb)[i].set_kind(SliceKind::kLargeTail);
   for (size_t i = new_slices; i < old_slices; ++i) (&sb)[i].set_kind(SliceKind::kUnused);
   if (new_slices < old_slices) slice_pool.release((&sb)[new_slices], old_slices - new_slices);
   std::atomic_ref(sb.block_size).store(static_cast<uint32_t>(new_slices * kSlice), std::memory_order_relaxed);

@@ -26,21 +26,19 @@ void Superblock::format(ClassIndex c) noexcept {
   start = base();
   states = place_states(*this, c);
   states->give_back();  // it is FREE; but a page that is read before it is written costs a second fault
-  tail = 0;
   cursor = 0;
   next = nullptr;
-  for (size_t i = 1; i < slices; ++i) this[i].format_tail(*this, i);
+  for (size_t i = 1; i < slices; ++i) this[i].format_tail(*this);
   set_kind(SliceKind::kBlocks);
 }
 
-void Superblock::format_tail(const Superblock& first, size_t slice) noexcept {
+void Superblock::format_tail(const Superblock& first) noexcept {
   inverse = first.inverse;
   cache_offset = first.cache_offset;
   start = first.start;
   states = first.states;
   block_size = first.block_size;
   blocks = first.blocks;
-  tail = static_cast<uint8_t>(slice);
   set_kind(SliceKind::kBlocksTail);
 }
 

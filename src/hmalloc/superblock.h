@@ -51,11 +51,10 @@ inline constexpr size_t kHarvestGroup = 64;      // states of one line are taken
 inline constexpr size_t kGranuleStatesArea = kSlice / kGranule;   // one for 16
 
 struct alignas(2 * kLine) Superblock {
-  // ---- read by every thread that frees a block (S5); the same in all slices of a superblock, but for kind and tail
+  // ---- read by every thread that frees a block (S5); the same in all slices of a superblock, but for the kind
   uint32_t inverse = 0;       // ceil(2^32 / block size); 0 where there are no blocks, so that these leave the fast path
   uint16_t cache_offset = 0;  // of the class, in a heap's array of block caches
   std::atomic<SliceKind> kind_{SliceKind::kUnused};
-  uint8_t tail = 0;           // slices back to the first one
   char* start = nullptr;      // of the first block
   BlockState* states = nullptr;
   std::atomic<ThreadHeap*> owner_{nullptr};
@@ -96,7 +95,7 @@ struct alignas(2 * kLine) Superblock {
   size_t harvest(void** to, size_t want) noexcept;
 
  private:
-  void format_tail(const Superblock& first, size_t slice) noexcept;
+  void format_tail(const Superblock& first) noexcept;
 };
 static_assert(sizeof(Superblock) == 2 * kLine);
 
