@@ -20,10 +20,6 @@ def arguments(**options):
     return parser.parse_args()
 
 
-def server_environment(library):
-    return os.environ | {"LD_PRELOAD": library}
-
-
 def client_environment():
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
@@ -50,9 +46,11 @@ def mapped(pid, library):
     return wanted if any(line.endswith(" " + wanted) for line in lines) else ""
 
 
-def recorded(where):
-    """What to put before a command so that its time is sampled, all threads and children."""
-    return ["perf", "record", "-q", "-e", "cpu-clock", "-F", "997", "-o", str(where / "perf.data"), "--"]
+def served(command, given, where):
+    """The command with the allocator in front, to be started in the client's environment; where its share is asked for,
+    under a sampler that has none of it."""
+    sampled = ["perf", "record", "-q", "-e", "cpu-clock", "-F", "997", "-o", str(where / "perf.data"), "--"]
+    return [*(sampled if given.share else []), "env", f"LD_PRELOAD={given.library}", *command]
 
 
 def share(where, library):

@@ -20,13 +20,9 @@ def main():
         command = ["db_bench", "--benchmarks=fillrandom,readwhilewriting", f"--num={given.num}",
                    f"--reads={given.reads}", f"--threads={given.threads}", f"--db={where / 'db'}",
                    "--value_size=1000", "--cache_size=4000000", "--compression_type=none"]
-        environment = common.server_environment(given.library)
-        if given.share:
-            command = [*common.recorded(where), "env", f"LD_PRELOAD={given.library}", *command]
-            environment = common.client_environment()
         # Its progress goes to the descriptor of errors.
-        with subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL) as bench:
+        with subprocess.Popen(common.served(command, given, where), env=common.client_environment(), text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as bench:
             served_by = ""
             said = []
             for line in bench.stdout:  # the first lines come before it works

@@ -45,16 +45,13 @@ def main():
     with common.folder() as where:
         socket = str(where / "socket")
         command = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no",
-                   "--io-threads", str(given.io_threads), "--io-threads-do-reads", "yes", "--dir", str(where)]
-        pid_file = where / "pid"
-        command += ["--pidfile", str(pid_file)]
-        if given.share:
-            command = [*common.recorded(where), "env", f"LD_PRELOAD={given.library}", *command]
-        environment = common.client_environment() if given.share else common.server_environment(given.library)
-        with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as server:
+                   "--io-threads", str(given.io_threads), "--io-threads-do-reads", "yes", "--dir", str(where),
+                   "--pidfile", str(where / "pid")]
+        with subprocess.Popen(common.served(command, given, where), env=common.client_environment(),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as server:
             try:
                 wait_until_up(socket, server)
-                pid = int(pid_file.read_text())
+                pid = int((where / "pid").read_text())
                 ns_per_op, p99 = load(socket, given.requests)
                 fields = {"malloc_library": common.mapped(pid, given.library), "ns_per_op": ns_per_op,
                           "request_p99_ns": p99, "vm_hwm_kb": common.status_kb(pid, "VmHWM"),

@@ -165,6 +165,6 @@ int main(int count, char** values) {
 
   Total total;
   Sampled sampled = run_sampled(latency, threads, [&](auto& samplers) { return run(setting, slots, samplers, total); });
-  report("larson", threads, total.steps, sampled.span, 
+  report("larson", threads, total.steps, sampled.span,
          field("generations", total.generations) + sampled.fields + fields_of(total.rows));
 }

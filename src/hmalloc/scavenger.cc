@@ -34,6 +34,7 @@ void sleep_ms(size_t ms) noexcept {
 
 }  // namespace
 
+// Relaxed here and below: the words hand over no memory, and the futex looks at `awake_` again before it sleeps.
 void Scavenger::start_or_wake() noexcept {
   if (options.background == 0 || awake_.exchange(1, std::memory_order_relaxed) != 0) return;
   int saved = errno;  // the caller may be free

@@ -48,8 +48,8 @@ class Cell:
 
     @property
     def is_study(self) -> bool:
-        """It explains others and is no part of means and verdicts: who is better with so many arenas, though two
-        allocators alone can be told; and whose share of a server's time is smaller."""
+        """It explains others and is no part of means and verdicts: the arenas, for two allocators alone have them and
+        the better of two has no merit; and an allocator's share of a server's time."""
         return "arenas" in self.point or "share" in self.point
 
     @property
