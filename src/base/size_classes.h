@@ -1,5 +1,7 @@
-// The size classes: multiples of 16 bytes to 128, then four to each doubling, to 32 KB.  Larger requests are runs of
-// slices or mappings of their own (hmalloc/large.h).  Everything here is computed and proved by the compiler.
+// The size classes: multiples of 16 bytes to 128, then four to each doubling, to 32 KB.  From 4 KB on a fifth one lies an
+// eighth above each power of two: that is a page with a header, which databases ask for by the thousand (SQLite: 4368
+// bytes).  Larger requests are runs of slices or mappings of their own (hmalloc/large.h).  Everything here is computed and
+// proved by the compiler.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -10,7 +12,7 @@ namespace hm {
 
 enum class ClassIndex : uint8_t {};
 
-inline constexpr size_t kClasses = 40;
+inline constexpr size_t kClasses = 43;
 inline constexpr size_t kSmallMax = 32 * kKiB;
 inline constexpr size_t kOneSliceMax = 4 * kKiB;  // classes up to here live in superblocks of one slice, others of four
 
@@ -21,8 +23,10 @@ consteval std::array<uint32_t, kClasses> class_sizes() {
   std::array<uint32_t, kClasses> sizes{};
   size_t n = 0;
   for (uint32_t size = 16; size <= 128; size += 16) sizes[n++] = size;
-  for (uint32_t base = 128; n < kClasses; base *= 2)
+  for (uint32_t base = 128; n < kClasses; base *= 2) {
+    if (base >= kOneSliceMax) sizes[n++] = base + base / 8;
     for (uint32_t quarter = 1; quarter <= 4; ++quarter) sizes[n++] = base + base / 4 * quarter;
+  }
   return sizes;
 }
 }  // namespace detail

@@ -161,5 +161,5 @@ TEST(Options, CacheBlocksStayWithinWhatAHeapHasRoomFor) {
 
 TEST(Options, VerboseNamesEveryOption) {
   EXPECT_EXIT((print_options(2), _exit(0)), succeeded,
-              "^hmalloc: options VERBOSE=0 .*DECAY_MS=500 .*CACHE_BYTES=4194304 .*CACHE_BLOCKS=1023 .*\n$");
+              "^hmalloc: options VERBOSE=0 .*DECAY_MS=500 .*CACHE_BYTES=5242880 .*CACHE_BLOCKS=1023 .*\n$");
 }

@@ -30,6 +30,11 @@ TEST(SizeClasses, WasteIsBounded) {
   }
 }
 
+TEST(SizeClasses, APageWithAHeaderHasAClassOfItsOwn) {
+  for (size_t page = 4 * kKiB; page < kSmallMax; page *= 2)
+    for (size_t header : {size_t{1}, size_t{272}, page / 8}) EXPECT_EQ(size_of(class_of(page + header)), page + page / 8);
+}
+
 TEST(SizeClasses, BlocksFitTheirSuperblock) {
   for (ClassIndex c : test::all_classes()) {
     EXPECT_LE(blocks_of(c) * size_of(c), slices_of(c) * kSlice);
