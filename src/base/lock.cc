@@ -34,6 +34,7 @@ uint32_t rename_thread() noexcept {
   return before;
 }
 
+// Relaxed, here and in the next: in a child just forked there is no other thread.
 void Lock::rename_holder(uint32_t before) noexcept {
   if (before != 0 && (word_.load(std::memory_order_relaxed) & ~kWaiters) == before)
     word_.store(my_id(), std::memory_order_relaxed);

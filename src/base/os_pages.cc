@@ -13,7 +13,7 @@
 namespace hm::os {
 namespace {
 
-std::atomic<uint64_t> call_count{0};
+std::atomic<uint64_t> call_count{0};  // relaxed: a number for statistics and for fault injection
 
 // True when the fault-injection build wants this call to fail.
 bool counted_failure() noexcept {
@@ -58,7 +58,7 @@ uint64_t nanoseconds(clockid_t clock) noexcept {
 }  // namespace
 
 size_t page_size() noexcept {
-  static std::atomic<size_t> known{0};
+  static std::atomic<size_t> known{0};  // relaxed: all threads find the same
   size_t bytes = known.load(std::memory_order_relaxed);
   if (bytes == 0) {
     bytes = getauxval(AT_PAGESZ);
@@ -69,7 +69,7 @@ size_t page_size() noexcept {
 
 // Maps grow downwards, so the place just below the last aligned mapping is usually free: one call instead of three.
 void* map(size_t bytes, size_t alignment) noexcept {
-  static std::atomic<uintptr_t> last{0};
+  static std::atomic<uintptr_t> last{0};  // relaxed: a hint
   bytes = align_up(bytes, page_size());
   if (alignment <= page_size()) return map_at(nullptr, bytes);
   uintptr_t below = last.load(std::memory_order_relaxed);

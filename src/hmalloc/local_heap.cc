@@ -191,7 +191,7 @@ void LocalHeap::flush_cache() noexcept {
 bool LocalHeap::map_chunk() noexcept {
   auto* chunk = static_cast<LocalChunk*>(os::map(kChunk, kChunk));
   if (chunk == nullptr) return false;
-  chunk->owner.store(heap_, std::memory_order_relaxed);
+  chunk->owner.store(heap_, std::memory_order_relaxed);  // the release below publishes it
   chunk->empty = ~uint64_t{0} >> (64 - kUnitsInChunk) & ~uint64_t{0} << kFirstUnit;
   chunk->next = chunks();
   chunks_.store(chunk, std::memory_order_release);
@@ -254,6 +254,7 @@ void free_local(void* block, const char* function) noexcept {
         misuse(function, block, "points into a block, not to its start");
     misuse(function, block, "double free, or never a block");
   }
+  // Relaxed: whoever holds a block of the chunk was handed it after the chunk had its owner.
   if (chunk.owner.load(std::memory_order_relaxed) != my_heap()) {
     // Release: our accesses to the block come before the owner's reuse of it.
     chunk.sizes[granule].store(kRemoteFreed, std::memory_order_release);
