@@ -1,5 +1,7 @@
 #include "hmalloc/large.h"
 
+#include <algorithm>
+#include <array>
 #include <new>
 
 #include "hmalloc/options.h"
@@ -15,6 +17,7 @@ struct HugeHeader {
   uint64_t freed_ms;  // when kept
   char* block;
   HugeHeader* next;   // kept mappings; under the lock
+  bool recurs;        // the program asks for this size again and again: worth keeping
 };
 
 namespace {
@@ -22,12 +25,25 @@ namespace {
 constexpr uint64_t kLive = 0x6c69766520626c6b, kKept = 0x6b65707420626c6b;
 constexpr size_t kHeaderAt = kDescriptors;
 
+// A quarter of a kept mapping may be wasted.
+bool serves(size_t mapped, size_t bytes) { return bytes <= mapped && mapped <= bytes + bytes / 4; }
+
 struct HugeStore {
   Lock lock;
   HugeHeader* kept = nullptr;
   size_t kept_bytes = 0;
   std::atomic<size_t> bytes{0};  // read without the lock, as a hint
   size_t mappings = 0, active_bytes = 0, most_active_bytes = 0;
+  std::array<size_t, 8> returned{};  // bytes of mappings that went back to the system last, not asked for since
+  size_t returns = 0;
+  void note_return(size_t mapped) noexcept { returned[returns++ % returned.size()] = mapped; }
+  // Was one of these given back too early?
+  bool recall(size_t wanted) noexcept {
+    auto found = std::find_if(returned.begin(), returned.end(), [=](size_t mapped) { return serves(mapped, wanted); });
+    if (found == returned.end()) return false;
+    *found = 0;
+    return true;
+  }
   void add(size_t more) noexcept { bytes.store(bytes.load(std::memory_order_relaxed) + more, std::memory_order_relaxed); }
   void activate(size_t added) noexcept {
     active_bytes += added;
@@ -52,8 +68,8 @@ HugeHeader* take_kept(size_t bytes) noexcept {
   LockGuard guard(store.lock);
   for (HugeHeader** link = &store.kept; *link != nullptr; link = &(*link)->next) {
     HugeHeader* header = *link;
-    // A quarter may be wasted; more only if the system refuses to take mappings back.
-    if (header->mapped < bytes || (header->mapped > bytes + bytes / 4 && store.kept_bytes <= kKeepMost)) continue;
+    // More is wasted only if the system refuses to take mappings back.
+    if (!serves(header->mapped, bytes) && (header->mapped < bytes || store.kept_bytes <= kKeepMost)) continue;
     *link = header->next;
     store.kept_bytes -= header->mapped;
     store.activate(header->mapped);
@@ -81,9 +97,10 @@ HugeHeader* map_huge(size_t size, size_t alignment) noexcept {
   }
   if (base == nullptr) return nullptr;
   if (bytes / 4 > options.huge_pages_after) os::prefer_huge_pages(base, bytes);
-  auto* header = new (base + kHeaderAt) HugeHeader{kLive, size, bytes, 0, base + lead, nullptr};
+  auto* header = new (base + kHeaderAt) HugeHeader{kLive, size, bytes, 0, base + lead, nullptr, false};
   set_kinds(*header, true);
   LockGuard guard(store.lock);
+  header->recurs = store.recall(bytes);
   ++store.mappings;
   store.add(bytes);
   store.activate(bytes);
@@ -212,13 +229,17 @@ size_t huge_capacity(const HugeHeader& header) noexcept {
 
 bool huge_is_live(const HugeHeader& header) noexcept { return header.live == kLive; }
 
+// A size is kept from its second time on.  What grows by doubling never asks for a size again, and what it leaves behind
+// would be as much as it holds.
 void free_huge(HugeHeader& header) noexcept {
   header.live = kKept;
   bool keep = false;
   {
     LockGuard guard(store.lock);
     store.active_bytes -= header.mapped;
-    if (header.block == base_of(header) + kSlice && store.kept_bytes + header.mapped <= kKeepMost) {
+    if (!header.recurs) {
+      store.note_return(header.mapped);
+    } else if (header.block == base_of(header) + kSlice && store.kept_bytes + header.mapped <= kKeepMost) {
       header.freed_ms = os::now_ms();
       header.next = store.kept;
       store.kept = &header;

@@ -60,6 +60,6 @@ struct HugeGauges {
 };
 HugeGauges huge_gauges() noexcept;
 
-inline constexpr size_t kKeepMost = 64 * kMiB;  // bytes of freed mappings that are kept for the decay time
+inline constexpr size_t kKeepMost = 64 * kMiB;  // bytes of freed mappings of recurring sizes that are kept for the decay time
 
 }  // namespace hm

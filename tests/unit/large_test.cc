@@ -115,8 +115,17 @@ TEST(Large, AFarBlockIsTheOnlyStartInItsGap) {
   EXPECT_EQ(kind_of(gap), ChunkKind::kForeign);
 }
 
-TEST(Large, FreedMappingsAreKeptForTheNextRequest) {
+// A block of a size that the program asks for again and again.
+void* allocate_recurring(size_t size) {
+  hm_free(hm_malloc(size));
+  return hm_malloc(size);
+}
+
+TEST(Large, AMappingIsKeptOnceItsSizeRecurs) {
   hm_collect();
+  void* first = hm_malloc(3 * kMiB + 100000);
+  hm_free(first);
+  EXPECT_EQ(kind_of(first), ChunkKind::kForeign);
   void* block = hm_malloc(3 * kMiB);
   memset(block, 1, 3 * kMiB);
   hm_free(block);
@@ -130,8 +139,21 @@ TEST(Large, FreedMappingsAreKeptForTheNextRequest) {
   EXPECT_EQ(huge_gauges().bytes, 0u);
 }
 
+// As a vector does.
+TEST(Large, WhatGrowsByDoublingLeavesNothingBehind) {
+  hm_collect();
+  void* block = hm_malloc(2 * kMiB);
+  for (size_t size = 4 * kMiB; size <= 64 * kMiB; size *= 2) {
+    void* larger = hm_malloc(size);
+    hm_free(block);
+    block = larger;
+    EXPECT_EQ(huge_gauges().mappings, 1u);
+  }
+  hm_free(block);
+}
+
 TEST(Large, AKeptMappingIsNoZeroedBlock) {
-  void* block = hm_malloc(3 * kMiB);
+  void* block = allocate_recurring(3 * kMiB);
   memset(block, 1, 3 * kMiB);
   hm_free(block);
   void* again = hm_calloc(3, kMiB);
@@ -142,8 +164,7 @@ TEST(Large, AKeptMappingIsNoZeroedBlock) {
 
 TEST(Large, AMuchSmallerRequestDoesNotTakeAKeptMapping) {
   hm_collect();
-  void* block = hm_malloc(40 * kMiB);
-  hm_free(block);
+  hm_free(allocate_recurring(40 * kMiB));
   void* small = hm_malloc(2 * kMiB);
   EXPECT_LT(hm_usable_size(small), 3 * kMiB);
   hm_free(small);
