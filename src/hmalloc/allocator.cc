@@ -94,9 +94,9 @@ void* allocate_class(ClassIndex c) noexcept {
   return allocate_from(*my_heap(), c);
 }
 
-LargeBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
+FreshBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
   tick();
-  LargeBlock got = have_heap() && alignment <= kSlice ? my_heap()->large.take(size) : LargeBlock{};
+  FreshBlock got = have_heap() && alignment <= kSlice ? my_heap()->large.take(size) : FreshBlock{};
   if (got.block == nullptr) got = allocate_large(size, alignment);
   if (got.block == nullptr && size < kMaxRequest / 2) {
     collect();
@@ -135,7 +135,7 @@ void* out_of_memory() noexcept {
 
 void* allocate_slow(size_t size) noexcept {
   if (size <= kSmallMax) return allocate_small(class_of(size == 0 ? 1 : size));
-  LargeBlock got = allocate_large_or_collect(size, kGranule);
+  FreshBlock got = allocate_large_or_collect(size, kGranule);
   return got.block != nullptr ? got.block : out_of_memory();
 }
 
@@ -169,16 +169,16 @@ void* allocate_zeroed(size_t count, size_t size) noexcept {
     void* block = allocate(bytes);
     return block == nullptr ? nullptr : memset(block, 0, bytes);
   }
-  LargeBlock got = allocate_large_or_collect(bytes, kGranule);
+  FreshBlock got = allocate_large_or_collect(bytes, kGranule);
   if (got.block == nullptr) return out_of_memory();
-  return got.zeroed ? got.block : memset(got.block, 0, bytes);
+  return memset(got.block, 0, std::min(got.dirty, bytes));
 }
 
 void* allocate_aligned(size_t alignment, size_t size) noexcept {
   if (alignment <= kGranule) return allocate(size);
   size_t c = aligned_class(size, alignment);
   if (c < kClasses) return allocate(kClassSize[c]);
-  LargeBlock got = allocate_large_or_collect(std::max(size, size_t{1}), alignment);
+  FreshBlock got = allocate_large_or_collect(std::max(size, size_t{1}), alignment);
   return got.block != nullptr ? got.block : out_of_memory();
 }
 

@@ -4,7 +4,7 @@
 
 #include "hmalloc/options.h"
 #include "base/os_pages.h"
-#include "hmalloc/large.h"
+#include "hmalloc/huge.h"
 #include "hmalloc/registry.h"
 #include "hmalloc/slice_pool.h"
 #include "hmalloc/superblock_pool.h"

@@ -2,7 +2,7 @@
 
 #include "base/fork_locks.h"
 #include "base/thread_exit.h"
-#include "hmalloc/large.h"
+#include "hmalloc/huge.h"
 #include "hmalloc/scavenger.h"
 #include "hmalloc/slice_pool.h"
 #include "hmalloc/superblock_pool.h"

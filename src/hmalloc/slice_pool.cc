@@ -6,7 +6,7 @@
 
 #include "hmalloc/options.h"
 #include "base/os_pages.h"
-#include "hmalloc/large.h"
+#include "hmalloc/huge.h"
 
 namespace hm {
 

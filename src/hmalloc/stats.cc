@@ -90,24 +90,24 @@ Census take_census() noexcept {
   count_heaps(census);
   HugeGauges huge = huge_gauges();
   SlicePool::Gauges slices = slice_pool.gauges();
-  census.huge_blocks = huge.mappings;
+  census.huge_blocks = huge.blocks;
   uint64_t held = 0;
   for (size_t c = 0; c < kClasses; ++c) held += census.classes[c].held_blocks * kClassSize[c];
-  total.active += census.active_in_superblocks + census.large_bytes + huge.active_bytes;
-  total.allocated = (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active_bytes + census.local_bytes;
+  total.active += census.active_in_superblocks + census.large_bytes + huge.active;
+  total.allocated = (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active + census.local_bytes;
   total.cached += census.cached_runs;
-  total.mapped += slices.chunks * kChunk + slices.space + huge.bytes;
+  total.mapped += slices.chunks * kChunk + slices.space + huge.mapped;
   total.metadata += slices.chunks * kSlicesInChunk * sizeof(Superblock);
   for (size_t c = 0; c < kClasses; ++c) total.metadata += census.classes[c].superblocks * blocks_of(ClassIndex(c));
   uint64_t superblocks = 0;
   for (size_t c = 0; c < kClasses; ++c) superblocks += census.classes[c].superblocks * slices_of(ClassIndex(c)) * kSlice;
-  uint64_t local_active = total.active - census.active_in_superblocks - census.large_bytes - huge.active_bytes;
-  total.resident = superblocks + census.large_bytes + census.cached_runs + local_active + total.metadata + slices.dirty_slices * kSlice + huge.bytes;
+  uint64_t local_active = total.active - census.active_in_superblocks - census.large_bytes - huge.active;
+  total.resident = superblocks + census.large_bytes + census.cached_runs + local_active + total.metadata + slices.dirty_slices * kSlice + huge.active + huge.kept;
   total.active += census.cached_runs;
   total.retained = total.mapped > total.active + total.metadata ? total.mapped - total.active - total.metadata : 0;
   total.purged = purged_bytes();
   total.os_calls = os::calls();
-  total.peak_active = std::max(total.active, slices.most_used_slices * kSlice + huge.most_active_bytes);
+  total.peak_active = std::max(total.active, slices.most_used_slices * kSlice + huge.most_active);
   total.bound = bound_beyond(total.peak_active, total.heaps);
   return census;
 }
@@ -125,7 +125,7 @@ constexpr Row kRows[] = {
     {"retained", &hm_stats::retained, "mapped and unused"},
     {"mapped", &hm_stats::mapped, "address space"},
     {"metadata", &hm_stats::metadata, "descriptors, states, heaps"},
-    {"peak_active", &hm_stats::peak_active, "largest active so far, slices and mappings each at their peak"},
+    {"peak_active", &hm_stats::peak_active, "largest active so far, slices and huge blocks each at their peak"},
     {"bound", &hm_stats::bound, "most that is kept beyond the program's peak"},
     {"purged", &hm_stats::purged, "given back so far"},
     {"cross_thread_frees", &hm_stats::cross_thread_frees, "blocks, seen when caches were flushed"},

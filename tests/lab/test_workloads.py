@@ -19,7 +19,7 @@ FIELDS = {"workload", "api", "threads", "ops", "ns_per_op", "seconds", "cpu_shar
 
 # Most repetitions that a test makes.
 TINY = {"seconds": 0.01, "objects": 1000, "rounds": 16, "iterations": 40, "steps": 4000, "bodies": 256, "repeats": 1,
-        "pairs": 100, "writes": 100, "wait": 0.01, "slots": 1000}
+        "pairs": 100, "writes": 100, "wait": 0.01, "slots": 1000, "replacements": 16}
 
 
 def name_of(workload: str, api: str) -> str:
@@ -180,6 +180,14 @@ def test_largetest_allocates_its_large_blocks(watch):
     result, allocations, frees, foreign_frees, _ = watch(65536, "largetest", "--iterations", "50", "--threads", "2")
     assert (allocations, frees, foreign_frees) == (100, 100, 0)
     assert result["ops"] == 101 * 100
+
+
+def test_buffers_are_replaced_and_every_page_is_touched(watch):
+    kilobytes = 2048
+    result, allocations, frees, foreign_frees, _ = watch(
+        kilobytes * 1024, *f"buffers --blocks 4 --min {kilobytes} --max {kilobytes} --replacements 60 --threads 2".split())
+    assert (allocations, frees, foreign_frees, result["ops"]) == (60, 60, 0, 60)
+    assert result["vm_hwm_kb"] > 2 * 4 * kilobytes
 
 
 @pytest.mark.parametrize("size, calls", [(0, 0), (40, 1)])

@@ -47,8 +47,7 @@ MUTANTS = [
            "((chunk.dirty | chunk.dirty_before) & mask) == 0;", "(chunk.dirty & mask) == 0;"),
     Mutant("tails_forgotten", "src/hmalloc/large.cc",
            "for (size_t i = 0; i < slices; ++i) (&sb)[i].set_kind(SliceKind::kUnused);", "sb.set_kind(SliceKind::kUnused);"),
-    Mutant("calloc_trusts_pages", "src/hmalloc/allocator.cc", "return got.zeroed ? got.block : memset(",
-           "return bytes > 0 ? got.block : memset("),
+    Mutant("calloc_trusts_pages", "src/hmalloc/allocator.cc", "std::min(got.dirty, bytes));", "0);"),
     Mutant("realloc_copies_too_little", "src/hmalloc/allocator.cc", "memcpy(fresh, block, std::min(size, found.capacity));",
            "memcpy(fresh, block, std::min(size, found.capacity) / 2);"),
     # Threads and local memory

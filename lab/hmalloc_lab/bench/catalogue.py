@@ -157,6 +157,10 @@ def _large_and_mixed(of: _Scale) -> Iterator[Cell]:
     for threads in of.threads:
         yield Cell("largetest", "large", {"threads": threads}, {"iterations": of(3_000, 20_000, 1_000_000)},
                    apis=(EXPLICIT, ALL_SHARED), limit_s=900)
+    for largest, weight in of(((3072, 5),), ((3072, 5), (16_384, 1)), ((3072, 5), (16_384, 1))):  # KB
+        for threads in of.threads:
+            yield Cell("buffers", "large", {"max": largest, "threads": threads},
+                       {"replacements": weight * of(200, 1000, 20_000)}, limit_s=900)
     for workload, weight in ((1, 4), (2, 1), (3, 2)):  # small calls are faster
         for threads in of.threads:
             yield Cell("vvmalloc", "local" if workload == 1 else "large" if workload == 2 else "mixed",
@@ -190,7 +194,7 @@ def _false_sharing(of: _Scale) -> Iterator[Cell]:
                    {"pairs": of(500, 2_000, 200_000), "writes": 20_000}, apis=(EXPLICIT, ALL_SHARED), limit_s=900)
     for threads in of.threads:
         yield Cell("passive-false", "false sharing", {"size": 8, "threads": threads},
-                   {"rounds": of(2_000, 10_000, 10_000_000), "writes": of(200, 200, 8)},
+                   {"rounds": of(200, 2_000, 10_000_000), "writes": of(20_000, 20_000, 8)},
                    apis=(EXPLICIT, ALL_SHARED), limit_s=900)
     for threads in of((2,), (2, 3, 4), (2, 3, 4)):
         for aligned in (0, 1):

@@ -1,0 +1,35 @@
+// How many bytes of freed memory are worth keeping: what was asked for again after it had gone back to the system, less
+// what was kept in vain.  A program that grows by doubling never asks again, and what it leaves behind would be as much as
+// it holds; a program that replaces its buffers asks at once.  Under its user's lock.
+#pragma once
+#include <algorithm>
+#include <array>
+
+#include "base/sizes.h"
+
+namespace hm {
+
+class Regret {
+ public:
+  size_t allowance() const noexcept { return allowance_; }
+  void gave_back(size_t bytes) noexcept { returned_[returns_++ % returned_.size()] = bytes; }
+  // Would some of what went back have done?
+  void mapped(size_t bytes, size_t most) noexcept {
+    auto found = std::find_if(returned_.begin(), returned_.end(), [=](size_t had) { return had >= bytes; });
+    if (found == returned_.end()) return;
+    *found -= bytes;
+    allowance_ = std::min(allowance_ + bytes, most);
+  }
+  // After every round of decay: what went back before it is forgotten.
+  void kept_in_vain(size_t bytes) noexcept {
+    allowance_ -= std::min(allowance_, bytes);
+    returned_.fill(0);
+  }
+
+ private:
+  size_t allowance_ = 0;
+  std::array<size_t, 8> returned_{};  // the last that went back
+  size_t returns_ = 0;
+};
+
+}  // namespace hm
