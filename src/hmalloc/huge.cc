@@ -90,33 +90,46 @@ void drop(HugeHeader& header) noexcept {
   store.gauges.kept -= header.extent;
 }
 
-// The smallest that is long enough, without what is not wanted of it; or the largest.
+// Takes so much of it out of the list; the rest stays.
+HugeHeader* cut(HugeHeader& header, size_t extent) noexcept {
+  HugeHeader* before = header.previous;
+  drop(header);
+  if (header.extent > extent) {
+    size_t dirty = header.dirty > extent ? header.dirty - extent : 0;
+    HugeHeader* rest = new_header(base_of(header) + extent, header.extent - extent, dirty, header.mapping);
+    rest->since_ms = header.since_ms;
+    insert(store.kept, before, *rest);
+    store.gauges.kept += rest->extent;
+    header.extent = extent;
+    header.dirty = std::min(header.dirty, extent);
+  }
+  return &header;
+}
+
+// The smallest that is long enough; or else the longest.
 HugeHeader* take_kept(size_t extent) noexcept {
   HugeHeader* best = store.kept;
   for (HugeHeader* each = best; each != nullptr; each = each->next)
     if (best->extent < extent ? each->extent > best->extent : extent <= each->extent && each->extent < best->extent) best = each;
-  if (best == nullptr) return nullptr;
-  HugeHeader* before = best->previous;
-  drop(*best);
-  if (best->extent > extent) {
-    size_t dirty = best->dirty > extent ? best->dirty - extent : 0;
-    HugeHeader* rest = new_header(base_of(*best) + extent, best->extent - extent, dirty, best->mapping);
-    rest->since_ms = best->since_ms;
-    insert(store.kept, before, *rest);
-    store.gauges.kept += rest->extent;
-    best->extent = extent;
-    best->dirty = std::min(best->dirty, extent);
-  }
-  return best;
+  return best == nullptr ? nullptr : cut(*best, std::min(extent, best->extent));
+}
+
+bool are_neighbours(const HugeHeader& header, const HugeHeader* next) noexcept {
+  return next != nullptr && base_of(header) + header.extent == base_of(*next) && header.mapping == next->mapping;
+}
+
+// next is in no list.
+void join(HugeHeader& header, HugeHeader& next) noexcept {
+  set_kinds(next, false);
+  header.dirty = header.extent + std::max(next.dirty, kSlice);  // its header too
+  header.extent += next.extent;
 }
 
 void join_with_next(HugeHeader& header) noexcept {
   HugeHeader* next = header.next;
-  if (next == nullptr || base_of(header) + header.extent != base_of(*next) || header.mapping != next->mapping) return;
+  if (!are_neighbours(header, next)) return;
   remove(store.kept, *next);
-  set_kinds(*next, false);
-  header.dirty = header.extent + std::max(next->dirty, kSlice);  // its header too
-  header.extent += next->extent;
+  join(header, *next);
   header.since_ms = std::min(header.since_ms, next->since_ms);
 }
 
@@ -210,6 +223,16 @@ HugeHeader* resize_extent(HugeHeader& header, size_t extent) noexcept {
   LockGuard guard(store.lock);
   store.gauges.mapped += extent - before;
   return result;
+}
+
+// Into the kept extent behind it.
+bool grow_extent(HugeHeader& header, size_t extent) noexcept {
+  LockGuard guard(store.lock);
+  HugeHeader* next = store.kept;
+  while (next != nullptr && !are_neighbours(header, next)) next = next->next;
+  if (next == nullptr || extent <= header.extent || header.extent + next->extent < extent) return false;
+  join(header, *cut(*next, extent - header.extent));
+  return true;
 }
 
 // What the system does not take (vm.max_map_count) is kept, at least without its pages.
@@ -323,7 +346,8 @@ void* resize_huge(HugeHeader& header, size_t size) noexcept {
     forget_slack(header);  // or others would purge what is going to be the block's
   }
   header.dirty = std::max(header.dirty, used);
-  HugeHeader* result = extent == header.extent ? &header : resize_extent(header, extent);
+  bool in_place = extent == header.extent || grow_extent(header, extent);
+  HugeHeader* result = in_place ? &header : resize_extent(header, extent);
   if (result != nullptr) result->size = size;
   settle(result != nullptr ? *result : header, used);
   return result != nullptr ? result->block : nullptr;

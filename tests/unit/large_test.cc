@@ -250,6 +250,24 @@ TEST(Large, ABlockThatShrinksGivesBackWhatIsBehindIt) {
   hm_free(block);
 }
 
+TEST(Large, ABlockGrowsIntoTheKeptExtentBehindIt) {
+  char* block = allocate_recurring(16 * kMiB - kSlice);
+  memset(block, 1, 16 * kMiB - kSlice);
+  hm_free(block);
+  uint64_t calls = os::calls();
+  char* smaller = static_cast<char*>(hm_malloc(4 * kMiB - kSlice));
+  test::fill(smaller, 4 * kMiB - kSlice, 3);
+  char* grown = static_cast<char*>(hm_realloc(smaller, 10 * kMiB));
+  EXPECT_EQ(grown, block);
+  EXPECT_TRUE(test::matches(grown, 4 * kMiB - kSlice, 3));
+  EXPECT_EQ(huge_gauges().kept, 4 * kMiB + 2 * kMiB - kSlice) << "the rest, and slack";
+  EXPECT_EQ(kind_of(block + 12 * kMiB), ChunkKind::kHuge);
+  EXPECT_EQ(kind_of(block + 4 * kMiB), ChunkKind::kForeign);
+  EXPECT_EQ(os::calls(), calls);
+  hm_free(grown);
+  EXPECT_EQ(huge_gauges().kept, 16 * kMiB);
+}
+
 TEST(Large, SlackIsCountedWithinTheExtent) {
   char* block = allocate_recurring(9 * kMiB);
   memset(block, 1, 9 * kMiB);
