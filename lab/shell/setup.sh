@@ -169,9 +169,13 @@ wish() { # PACKAGE...
   install_missing $wanted
 }
 
-# Somebody to compare with besides glibc, as long as `bench peers` has built nobody: what the distribution has of them.
+# gperftools is taken from the distribution in any case.
+wish_gperftools() { wish libtcmalloc-minimal4 libtcmalloc-minimal4t64; }
+
+# Somebody to compare with besides glibc; as long as `bench peers` has built nobody, what the distribution has of them.
 wish_peers() {
-  [ -f "$state/peers/peers.json" ] || wish libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4 libtcmalloc-minimal4t64
+  wish_gperftools
+  [ -f "$state/peers/peers.json" ] || wish libmimalloc2.0 libjemalloc2
 }
 
 # Servers to put under load, and what samples where their time goes.

@@ -16,7 +16,7 @@ struct Found {
   enum Kind : uint8_t { kNothing, kSmall, kLarge, kHuge, kLocal } kind;
   Superblock* sb;        // small, large
   BlockState* state;     // small
-  HugeHeader* huge;
+  Extent* huge;
   size_t capacity;
 };
 
@@ -70,10 +70,10 @@ Found find(const void* block, const char* function) noexcept {
     case ChunkKind::kHuge:
     case ChunkKind::kHugeAligned: break;
   }
-  HugeHeader* header = huge_header(block);
-  if (header == nullptr) interior(function, block);
-  if (!huge_is_live(*header)) misuse(function, block, "double free, or never a block");
-  return {Found::kHuge, nullptr, nullptr, header, huge_capacity(*header)};
+  Extent* extent = huge_extent(block);
+  if (extent == nullptr) interior(function, block);
+  if (!huge_is_live(*extent)) misuse(function, block, "double free, or never a block");
+  return {Found::kHuge, nullptr, nullptr, extent, huge_capacity(*extent)};
 }
 
 // Large requests move the clock too: a program may make no others.

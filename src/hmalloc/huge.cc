@@ -1,391 +1,238 @@
 #include "hmalloc/huge.h"
 
-#include <algorithm>
-#include <new>
-#include <utility>
-
-#include "base/address_map.h"
-#include "base/os_pages.h"
+#include "hmalloc/kept_extents.h"
 #include "hmalloc/large.h"
 #include "hmalloc/options.h"
 #include "hmalloc/regret.h"
 
 namespace hm {
-
-// In the extent's second page.  While the block lives, its thread alone uses it; what the lists need is under the lock.
-struct HugeHeader {
-  uint64_t live;      // kLive while the program holds the block
-  char* block;
-  size_t size;        // asked for
-  size_t extent;      // whole chunks
-  size_t dirty;       // from the start of the extent; nobody has written behind
-  uint64_t mapping;   // extents are joined within one, for the system moves pages of one only
-  size_t slack;       // kept behind the block: in that list
-  uint64_t since_ms;  // in a list since
-  HugeHeader* next;
-  HugeHeader* previous;
-};
-
 namespace {
-
-constexpr uint64_t kLive = 0x6c69766520626c6b, kKept = 0x6b65707420626c6b;
-constexpr size_t kHeaderAt = kDescriptors;
-
-char* base_of(const HugeHeader& header) noexcept {
-  return reinterpret_cast<char*>(align_down(address_of(&header), kChunk));
-}
-size_t lead_of(const HugeHeader& header) noexcept { return static_cast<size_t>(header.block - base_of(header)); }
-// What the block takes of its extent.
-size_t taken(const HugeHeader& header) noexcept { return align_up(lead_of(header) + header.size, os::page_size()); }
-
-void insert(HugeHeader*& first, HugeHeader* before, HugeHeader& header) noexcept {
-  HugeHeader*& link = before != nullptr ? before->next : first;
-  header.previous = before;
-  header.next = std::exchange(link, &header);
-  if (header.next != nullptr) header.next->previous = &header;
-}
-void remove(HugeHeader*& first, HugeHeader& header) noexcept {
-  (header.previous != nullptr ? header.previous->next : first) = header.next;
-  if (header.next != nullptr) header.next->previous = header.previous;
-}
 
 struct HugeStore {
   Lock lock;
-  HugeHeader* kept = nullptr;   // extents without a block, by address
-  HugeHeader* slack = nullptr;  // extents that were written to behind their block, before it was there
+  KeptExtents kept;
   Regret regret;
-  HugeGauges gauges{};
-  std::atomic<size_t> bytes{0};     // these two without the lock: a hint
-  std::atomic<uint64_t> mappings{0};  // and a name for each
+  size_t blocks = 0, mapped = 0, active = 0, most_active = 0;
+  std::atomic<size_t> bytes{0};       // active and kept; relaxed, for it is read without the lock, as a hint
+  std::atomic<uint64_t> mappings{0};  // so far, to name each; relaxed: no two get the same
 
-  // For kept extents and slack: so that all is at most a quarter more than blocks took at any time.
-  size_t room() const noexcept { return std::max(kKeepMost, gauges.most_active + gauges.most_active / 4 - gauges.active); }
-  bool may_keep(size_t more) const noexcept { return gauges.kept + more <= std::min(regret.allowance(), room()); }
+  size_t room() const noexcept { return std::max(kKeepMost, most_active + most_active / 4 - active); }
+  bool may_keep(size_t more) const noexcept { return kept.bytes() + more <= std::min(regret.allowance(), room()); }
   void activate(size_t added) noexcept {
-    gauges.active += added;
-    gauges.most_active = std::max(gauges.most_active, gauges.active);
+    active += added;
+    most_active = std::max(most_active, active);
   }
-  void publish() noexcept { bytes.store(gauges.active + gauges.kept, std::memory_order_relaxed); }
+  // Takes out the oldest until there is room for that much, if there can be; the caller unmaps them.
+  ExtentList make_room(size_t more) noexcept {
+    ExtentList dropped;
+    while (more <= regret.allowance() && !may_keep(more)) {
+      Extent* oldest = kept.take_oldest();
+      if (oldest == nullptr) break;
+      regret.gave_back(oldest->bytes);
+      dropped.push(*oldest);
+    }
+    return dropped;
+  }
+  // False: it is too much to be kept.
+  bool note_slack(Extent& extent) noexcept {
+    if (extent.dirty <= extent.taken()) return true;
+    size_t slack = extent.dirty - extent.taken();
+    if (!may_keep(slack)) return false;
+    kept.note_slack(extent, slack);
+    return true;
+  }
+  void publish() noexcept { bytes.store(active + kept.bytes(), std::memory_order_relaxed); }
 };
 constinit HugeStore store;
 
-void set_kinds(const HugeHeader& header, bool ours) noexcept {
-  // An address in the gap before a far block is ours too, though no block starts there.
-  AddressMap::set(base_of(header), ours ? ChunkKind::kHuge : ChunkKind::kForeign);
-  if (lead_of(header) >= kChunk) AddressMap::set(header.block, ours ? ChunkKind::kHugeAligned : ChunkKind::kForeign);
-}
-
-HugeHeader* new_header(char* base, size_t extent, size_t dirty, uint64_t mapping) noexcept {
-  auto* header = new (base + kHeaderAt) HugeHeader{kKept, base + kSlice, 0, extent, dirty, mapping, 0, 0, nullptr, nullptr};
-  set_kinds(*header, true);
-  return header;
-}
-
 uint64_t name_mapping() noexcept { return store.mappings.fetch_add(1, std::memory_order_relaxed); }
 
-// ---- kept extents and slack: under the lock
+// ---- the system, of extents in the hands of this thread
 
-void drop(HugeHeader& header) noexcept {
-  remove(store.kept, header);
-  store.gauges.kept -= header.extent;
-}
-
-// Takes so much of it out of the list; the rest stays.
-HugeHeader* cut(HugeHeader& header, size_t extent) noexcept {
-  HugeHeader* before = header.previous;
-  drop(header);
-  if (header.extent > extent) {
-    size_t dirty = header.dirty > extent ? header.dirty - extent : 0;
-    HugeHeader* rest = new_header(base_of(header) + extent, header.extent - extent, dirty, header.mapping);
-    rest->since_ms = header.since_ms;
-    insert(store.kept, before, *rest);
-    store.gauges.kept += rest->extent;
-    header.extent = extent;
-    header.dirty = std::min(header.dirty, extent);
+Extent* map_extent(size_t bytes, size_t alignment) noexcept {
+  size_t wide = alignment <= kChunk ? bytes : bytes + alignment;
+  auto* mapped = static_cast<char*>(os::map(wide, kChunk));
+  if (mapped == nullptr) return nullptr;
+  char* start = mapped;
+  if (wide != bytes) {  // the block at a multiple of its alignment, its extent 2 MB before it
+    start = reinterpret_cast<char*>(align_up(address_of(mapped) + kChunk, alignment) - kChunk);
+    if (start > mapped) os::unmap(mapped, static_cast<size_t>(start - mapped));
+    if (mapped + wide > start + bytes) os::unmap(start + bytes, static_cast<size_t>(mapped + wide - (start + bytes)));
   }
-  return &header;
-}
-
-// The smallest that is long enough; or else the longest.
-HugeHeader* take_kept(size_t extent) noexcept {
-  HugeHeader* best = store.kept;
-  for (HugeHeader* each = best; each != nullptr; each = each->next)
-    if (best->extent < extent ? each->extent > best->extent : extent <= each->extent && each->extent < best->extent) best = each;
-  return best == nullptr ? nullptr : cut(*best, std::min(extent, best->extent));
-}
-
-bool are_neighbours(const HugeHeader& header, const HugeHeader* next) noexcept {
-  return next != nullptr && base_of(header) + header.extent == base_of(*next) && header.mapping == next->mapping;
-}
-
-// next is in no list.
-void join(HugeHeader& header, HugeHeader& next) noexcept {
-  set_kinds(next, false);
-  header.dirty = header.extent + std::max(next.dirty, kSlice);  // its header too
-  header.extent += next.extent;
-}
-
-void join_with_next(HugeHeader& header) noexcept {
-  HugeHeader* next = header.next;
-  if (!are_neighbours(header, next)) return;
-  remove(store.kept, *next);
-  join(header, *next);
-  header.since_ms = std::min(header.since_ms, next->since_ms);
-}
-
-void keep(HugeHeader& header) noexcept {
-  if (lead_of(header) >= kChunk) AddressMap::set(std::exchange(header.block, base_of(header) + kSlice), ChunkKind::kForeign);
-  header.since_ms = os::now_ms();
-  HugeHeader* before = nullptr;
-  for (HugeHeader* each = store.kept; each != nullptr && each < &header; each = each->next) before = each;
-  insert(store.kept, before, header);
-  store.gauges.kept += header.extent;
-  join_with_next(header);
-  if (before != nullptr) join_with_next(*before);
-}
-
-// Takes out the oldest ones until there is room for that much, if there can be.
-HugeHeader* make_room(size_t bytes) noexcept {
-  HugeHeader* dropped = nullptr;
-  while (store.kept != nullptr && bytes <= store.regret.allowance() && !store.may_keep(bytes)) {
-    HugeHeader* oldest = store.kept;
-    for (HugeHeader* each = oldest; each != nullptr; each = each->next)
-      if (each->since_ms < oldest->since_ms) oldest = each;
-    drop(*oldest);
-    store.regret.gave_back(oldest->extent);
-    insert(dropped, nullptr, *oldest);
-  }
-  return dropped;
-}
-
-void purge_behind(HugeHeader& header) noexcept {
-  size_t used = taken(header);
-  if (os::purge(base_of(header) + used, header.extent - used)) header.dirty = used;
-}
-
-// False: there is too much of it to be kept.
-bool note_slack(HugeHeader& header) noexcept {
-  size_t used = taken(header);
-  if (header.dirty <= used) return true;
-  size_t slack = header.dirty - used;
-  if (!store.may_keep(slack)) return false;
-  store.gauges.kept += header.slack = slack;
-  header.since_ms = os::now_ms();
-  insert(store.slack, nullptr, header);
-  return true;
-}
-
-void forget_slack(HugeHeader& header) noexcept {
-  if (header.slack == 0) return;
-  remove(store.slack, header);
-  store.gauges.kept -= std::exchange(header.slack, 0);
-}
-
-// ---- the system: of an extent that is in no list, without the lock
-
-HugeHeader* map_extent(size_t extent, size_t alignment) noexcept {
-  size_t wide = alignment <= kChunk ? extent : extent + alignment;
-  auto* start = static_cast<char*>(os::map(wide, kChunk));
-  if (start == nullptr) return nullptr;
-  char* base = start;
-  if (wide != extent) {  // the block at a multiple of its alignment, its extent 2 MB before it
-    base = reinterpret_cast<char*>(align_up(address_of(start) + kChunk, alignment) - kChunk);
-    if (base > start) os::unmap(start, static_cast<size_t>(base - start));
-    if (start + wide > base + extent) os::unmap(base + extent, static_cast<size_t>(start + wide - (base + extent)));
-  }
-  if (extent / 4 > options.huge_pages_after) os::prefer_huge_pages(base, extent);
-  HugeHeader* header = new_header(base, extent, 0, name_mapping());
+  if (bytes / 4 > options.huge_pages_after) os::prefer_huge_pages(start, bytes);
+  Extent* extent = Extent::create(start, bytes, 0, name_mapping());
   LockGuard guard(store.lock);
-  store.gauges.mapped += extent;
-  return header;
+  store.mapped += bytes;
+  return extent;
 }
 
 // In place, or by moving its pages, block and all.  Null: unchanged.
-HugeHeader* resize_extent(HugeHeader& header, size_t extent) noexcept {
-  char* base = base_of(header);
-  size_t before = header.extent, lead = lead_of(header);
-  HugeHeader* result = &header;
-  if (!os::resize(base, before, extent)) {
-    char* target = static_cast<char*>(os::map(extent, kChunk));
+Extent* resize_extent(Extent& extent, size_t bytes) noexcept {
+  size_t before = extent.bytes, lead = extent.lead();
+  Extent* result = &extent;
+  if (!os::resize(extent.start(), before, bytes)) {
+    char* target = static_cast<char*>(os::map(bytes, kChunk));
     if (target == nullptr) return nullptr;
-    set_kinds(header, false);
-    if (!os::move(base, before, target, extent)) {
-      set_kinds(header, true);
+    extent.set_kinds(false);
+    if (!os::move(extent.start(), before, target, bytes)) {
+      extent.set_kinds(true);
       return nullptr;  // target may be unmapped already, and somebody else's by now: its address space is let go
     }
-    result = reinterpret_cast<HugeHeader*>(target + kHeaderAt);
+    result = Extent::at(target);
     result->block = target + lead;
     result->mapping = name_mapping();
-    set_kinds(*result, true);
+    result->set_kinds(true);
   }
-  result->extent = extent;
-  result->dirty = std::min(result->dirty, extent);
+  result->bytes = bytes;
+  result->dirty = std::min(result->dirty, bytes);
   LockGuard guard(store.lock);
-  store.gauges.mapped += extent - before;
+  store.mapped += bytes - before;
   return result;
 }
 
-// Into the kept extent behind it.
-bool grow_extent(HugeHeader& header, size_t extent) noexcept {
-  LockGuard guard(store.lock);
-  HugeHeader* next = store.kept;
-  while (next != nullptr && !are_neighbours(header, next)) next = next->next;
-  if (next == nullptr || extent <= header.extent || header.extent + next->extent < extent) return false;
-  join(header, *cut(*next, extent - header.extent));
-  return true;
-}
-
 // What the system does not take (vm.max_map_count) is kept, at least without its pages.
-size_t unmap_extent(HugeHeader& header) noexcept {
-  size_t extent = header.extent;
-  set_kinds(header, false);
-  bool gone = os::unmap(base_of(header), extent);
+size_t unmap_extent(Extent& extent) noexcept {
+  size_t bytes = extent.bytes;
+  extent.set_kinds(false);
+  bool gone = os::unmap(extent.start(), bytes);
   if (!gone) {
-    set_kinds(header, true);
-    os::purge(base_of(header) + kSlice, extent - kSlice);
+    extent.set_kinds(true);
+    os::purge(extent.start() + kSlice, bytes - kSlice);
   }
   LockGuard guard(store.lock);
-  if (gone) store.gauges.mapped -= extent;
-  else keep(header);
+  if (gone) store.mapped -= bytes;
+  else store.kept.keep(extent);
   store.publish();
-  return gone ? extent : 0;
+  return gone ? bytes : 0;
 }
 
-size_t unmap_all(HugeHeader* list) noexcept {
+size_t unmap_all(ExtentList list) noexcept {
   size_t bytes = 0;
-  while (list != nullptr) bytes += unmap_extent(*std::exchange(list, list->next));
+  while (Extent* extent = list.pop()) bytes += unmap_extent(*extent);
   return bytes;
 }
 
 // A kept extent, stretched if it is too short; or null.
-HugeHeader* reuse_extent(size_t extent) noexcept {
-  HugeHeader* header;
+Extent* reuse_extent(size_t bytes) noexcept {
+  Extent* extent;
   {
     LockGuard guard(store.lock);
-    header = take_kept(extent);
-    if (header == nullptr || header->extent < extent) store.regret.mapped(extent, store.room());
+    extent = store.kept.take(bytes);
+    if (extent == nullptr || extent->bytes < bytes) store.regret.mapped(bytes, store.room());
   }
-  if (header == nullptr || header->extent == extent) return header;
-  if (HugeHeader* longer = resize_extent(*header, extent)) return longer;
+  if (extent == nullptr || extent->bytes == bytes) return extent;
+  if (Extent* longer = resize_extent(*extent, bytes)) return longer;
   LockGuard guard(store.lock);
-  keep(*header);
+  store.kept.keep(*extent);
   return nullptr;
 }
 
-// A block has begun here, or was of another size before.
-void settle(HugeHeader& header, size_t before) noexcept {
+// ---- blocks
+
+// One has begun here, or took this much before.
+void settle(Extent& extent, size_t before) noexcept {
   bool fits;
-  HugeHeader* dropped;
+  ExtentList dropped;
   {
     LockGuard guard(store.lock);
-    store.gauges.blocks += before == 0;
-    store.activate(taken(header) - before);
-    fits = note_slack(header);
-    dropped = make_room(0);
+    store.blocks += before == 0;
+    store.activate(extent.taken() - before);
+    fits = store.note_slack(extent);
+    dropped = store.make_room(0);
     store.publish();
   }
-  if (!fits) purge_behind(header);
+  if (!fits) extent.purge_behind();
   unmap_all(dropped);
+}
+
+// One at a time, for its pages go back with the lock held.
+size_t purge_slack(uint64_t before_ms) noexcept {
+  for (size_t bytes = 0;;) {
+    LockGuard guard(store.lock);
+    Extent* due = store.kept.slack_until(before_ms);
+    if (due == nullptr) return bytes;
+    bytes += due->slack;
+    store.regret.kept_in_vain(due->slack);
+    store.kept.forget_slack(*due);
+    due->purge_behind();
+    store.publish();
+  }
 }
 
 }  // namespace
 
 FreshBlock allocate_huge(size_t size, size_t alignment) noexcept {
   size_t lead = alignment <= kSlice ? kSlice : std::min(alignment, kChunk);  // from the start of the extent to the block
-  size_t extent = align_up(lead + size, kChunk);
-  HugeHeader* header = alignment <= kChunk ? reuse_extent(extent) : nullptr;
-  if (header == nullptr) header = map_extent(extent, alignment);
-  if (header == nullptr) return {nullptr, 0};
-  header->live = kLive;
-  header->block = base_of(*header) + lead;
-  header->size = size;
-  set_kinds(*header, true);
-  FreshBlock result{header->block, header->dirty > lead ? std::min(header->dirty - lead, size) : 0};
-  settle(*header, 0);
+  size_t bytes = align_up(lead + size, kChunk);
+  Extent* extent = alignment <= kChunk ? reuse_extent(bytes) : nullptr;
+  if (extent == nullptr) extent = map_extent(bytes, alignment);
+  if (extent == nullptr) return {nullptr, 0};
+  extent->live = Extent::kLive;
+  extent->block = extent->start() + lead;
+  extent->size = size;
+  extent->set_kinds(true);
+  FreshBlock result{extent->block, extent->dirty > lead ? std::min(extent->dirty - lead, size) : 0};
+  settle(*extent, 0);
   return result;
 }
 
-HugeHeader* huge_header(const void* block) noexcept {
-  uintptr_t base = align_down(address_of(block), kChunk);
-  if (AddressMap::kind(address_of(block)) == ChunkKind::kHugeAligned) base -= kChunk;
-  auto* header = reinterpret_cast<HugeHeader*>(base + kHeaderAt);
-  return header->block == block ? header : nullptr;
+Extent* huge_extent(const void* block) noexcept {
+  uintptr_t start = align_down(address_of(block), kChunk);
+  if (AddressMap::kind(address_of(block)) == ChunkKind::kHugeAligned) start -= kChunk;
+  Extent* extent = Extent::at(reinterpret_cast<char*>(start));
+  return extent->block == block ? extent : nullptr;
 }
 
-size_t huge_size(const HugeHeader& header) noexcept { return header.size; }
-size_t huge_capacity(const HugeHeader& header) noexcept { return taken(header) - lead_of(header); }
-bool huge_is_live(const HugeHeader& header) noexcept { return header.live == kLive; }
+size_t huge_size(const Extent& extent) noexcept { return extent.size; }
+size_t huge_capacity(const Extent& extent) noexcept { return extent.taken() - extent.lead(); }
+bool huge_is_live(const Extent& extent) noexcept { return extent.live == Extent::kLive; }
 
-void free_huge(HugeHeader& header) noexcept {
-  header.live = kKept;
-  size_t used = taken(header);
-  HugeHeader* dropped;
+void free_huge(Extent& extent) noexcept {
+  extent.live = Extent::kKept;
+  ExtentList dropped;
   {
     LockGuard guard(store.lock);
-    forget_slack(header);
-    header.dirty = std::max(header.dirty, used);
-    --store.gauges.blocks;
-    store.gauges.active -= used;
-    dropped = make_room(header.extent);
-    if (store.may_keep(header.extent)) {
-      keep(header);
+    store.kept.forget_slack(extent);
+    extent.dirty = std::max(extent.dirty, extent.taken());
+    --store.blocks;
+    store.active -= extent.taken();
+    dropped = store.make_room(extent.bytes);
+    if (store.may_keep(extent.bytes)) {
+      store.kept.keep(extent);
     } else {
-      store.regret.gave_back(header.extent);
-      insert(dropped, nullptr, header);
+      store.regret.gave_back(extent.bytes);
+      dropped.push(extent);
     }
     store.publish();
   }
   unmap_all(dropped);
 }
 
-void* resize_huge(HugeHeader& header, size_t size) noexcept {
-  if (size > kMaxRequest / 2 || size <= kLargeMax || lead_of(header) != kSlice) return nullptr;
-  size_t used = taken(header), extent = align_up(kSlice + size, kChunk);
+void* resize_huge(Extent& extent, size_t size) noexcept {
+  if (size > kMaxRequest / 2 || size <= kLargeMax || extent.lead() != kSlice) return nullptr;
+  size_t before = extent.taken(), bytes = align_up(kSlice + size, kChunk);
+  bool in_place;
   {
     LockGuard guard(store.lock);
-    forget_slack(header);  // or others would purge what is going to be the block's
+    store.kept.forget_slack(extent);  // or others would purge what is going to be the block's
+    extent.dirty = std::max(extent.dirty, before);
+    in_place = bytes == extent.bytes || store.kept.grow(extent, bytes);
   }
-  header.dirty = std::max(header.dirty, used);
-  bool in_place = extent == header.extent || grow_extent(header, extent);
-  HugeHeader* result = in_place ? &header : resize_extent(header, extent);
+  Extent* result = in_place ? &extent : resize_extent(extent, bytes);
   if (result != nullptr) result->size = size;
-  settle(result != nullptr ? *result : header, used);
+  settle(result != nullptr ? *result : extent, before);
   return result != nullptr ? result->block : nullptr;
 }
-
-namespace {
-
-// One at a time, for its pages go back with the lock held.
-size_t purge_slack(uint64_t before_ms) noexcept {
-  for (size_t bytes = 0;;) {
-    LockGuard guard(store.lock);
-    HugeHeader* due = store.slack;
-    while (due != nullptr && due->since_ms > before_ms) due = due->next;
-    if (due == nullptr) return bytes;
-    bytes += due->slack;
-    store.regret.kept_in_vain(due->slack);
-    forget_slack(*due);
-    purge_behind(*due);
-    store.publish();
-  }
-}
-
-}  // namespace
 
 size_t purge_huge_blocks(bool all) noexcept {
   uint64_t before_ms = all ? UINT64_MAX : os::now_ms() - options.decay_ms / 2;
   size_t bytes = purge_slack(before_ms);
-  HugeHeader* due = nullptr;
+  ExtentList due;
   {
     LockGuard guard(store.lock);
-    size_t kept = store.gauges.kept;
-    for (HugeHeader *each = store.kept, *next; each != nullptr; each = next) {
-      next = each->next;
-      if (each->since_ms > before_ms) continue;
-      drop(*each);
-      insert(due, nullptr, *each);
-    }
-    store.regret.kept_in_vain(kept - store.gauges.kept);
+    size_t kept = store.kept.bytes();
+    due = store.kept.take_until(before_ms);
+    store.regret.kept_in_vain(kept - store.kept.bytes());
     store.publish();
   }
   return bytes + unmap_all(due);
@@ -394,9 +241,14 @@ size_t purge_huge_blocks(bool all) noexcept {
 Lock& huge_lock() noexcept { return store.lock; }
 size_t huge_bytes() noexcept { return store.bytes.load(std::memory_order_relaxed); }
 
+bool huge_is_valid() noexcept {
+  LockGuard guard(store.lock);
+  return store.kept.is_valid() && store.active <= store.most_active && store.active + store.kept.bytes() <= store.mapped;
+}
+
 HugeGauges huge_gauges() noexcept {
   LockGuard guard(store.lock);
-  return store.gauges;
+  return {store.blocks, store.mapped, store.kept.bytes(), store.active, store.most_active};
 }
 
 }  // namespace hm

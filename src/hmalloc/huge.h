@@ -1,8 +1,8 @@
-// Blocks above 1 MB.  Any thread.
+// Blocks above 1 MB: each in an extent (extent.h).  Any thread.
 //
-// A huge block has an extent to itself: whole chunks of 2 MB with a page of metadata in the first; the block begins one
-// slice further, or at the next multiple of a larger alignment.  A freed extent may be kept for a while, joined with its
-// kept neighbours; the next block gets the part of it that it needs.
+// A freed extent is kept for a while if the program has lately asked the system for what it had just given back.  The next
+// block gets what it needs of one; if all are too short, the longest is stretched, by moving its pages.  All that is kept is
+// at most kKeepMost or what makes all huge memory 5/4 of its peak, and what the system refuses to take.
 #pragma once
 #include "base/lock.h"
 #include "base/sizes.h"
@@ -16,18 +16,19 @@ struct FreshBlock {
 
 FreshBlock allocate_huge(size_t size, size_t alignment) noexcept;
 
-struct HugeHeader;
-HugeHeader* huge_header(const void* block) noexcept;  // null if block does not start one
-size_t huge_capacity(const HugeHeader& header) noexcept;
-size_t huge_size(const HugeHeader& header) noexcept;  // as asked for
-bool huge_is_live(const HugeHeader& header) noexcept;
-void free_huge(HugeHeader& header) noexcept;
+struct Extent;
+Extent* huge_extent(const void* block) noexcept;  // null if block does not start one
+size_t huge_capacity(const Extent& extent) noexcept;
+size_t huge_size(const Extent& extent) noexcept;  // as asked for
+bool huge_is_live(const Extent& extent) noexcept;
+void free_huge(Extent& extent) noexcept;
 // In place, or by moving the pages; the block's new address, or null: unchanged.
-void* resize_huge(HugeHeader& header, size_t size) noexcept;
+void* resize_huge(Extent& extent, size_t size) noexcept;
 
-size_t purge_huge_blocks(bool all) noexcept;  // kept extents; returns bytes
+size_t purge_huge_blocks(bool all) noexcept;  // what is kept; returns bytes
 Lock& huge_lock() noexcept;
-size_t huge_bytes() noexcept;  // of blocks and kept extents; a hint
+bool huge_is_valid() noexcept;  // while no other thread is in here
+size_t huge_bytes() noexcept;   // of blocks and what is kept; a hint
 
 struct HugeGauges {  // bytes
   size_t blocks;  // their number
@@ -35,6 +36,6 @@ struct HugeGauges {  // bytes
 };
 HugeGauges huge_gauges() noexcept;
 
-inline constexpr size_t kKeepMost = 64 * kMiB;  // bytes of kept extents
+inline constexpr size_t kKeepMost = 64 * kMiB;
 
 }  // namespace hm

@@ -1,6 +1,7 @@
 """What can be seen from the sources alone."""
 import pathlib
 import re
+import sys
 
 # A room may include itself and the rooms before it; of hmalloc and the classics each only itself and base.
 ROOMS = ["base", "hmalloc", "classics", "door"]
@@ -158,5 +159,13 @@ def lengths(options):
     return complaints
 
 
+def mutants_apply(options):
+    """tests/mutation takes hours; that its faults still fit the sources is seen here."""
+    sys.path.insert(0, str(pathlib.Path(options.root, "tests/mutation")))
+    from mutants import MUTANTS
+    counts = [(mutant, pathlib.Path(options.root, mutant.file).read_text().count(mutant.old)) for mutant in MUTANTS]
+    return [f"{mutant.name}: its text is {count} times in {mutant.file}" for mutant, count in counts if count != 1]
+
+
 CHECKS = {f.__name__: f for f in (include_order, public_headers_only, atomics_in_roles, nothing_dead,
-                                  no_runtime_in_sources, lengths)}
+                                  no_runtime_in_sources, lengths, mutants_apply)}

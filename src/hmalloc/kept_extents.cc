@@ -1,0 +1,114 @@
+#include "hmalloc/kept_extents.h"
+
+namespace hm {
+
+void KeptExtents::remove(Extent& extent) noexcept {
+  kept_.remove(extent);
+  bytes_ -= extent.bytes;
+}
+
+// Takes so much of it out of the list; the rest stays.
+Extent* KeptExtents::cut(Extent& extent, size_t bytes) noexcept {
+  Extent* before = extent.previous;
+  remove(extent);
+  if (extent.bytes > bytes) {
+    size_t dirty = extent.dirty > bytes ? extent.dirty - bytes : 0;
+    Extent* rest = Extent::create(extent.start() + bytes, extent.bytes - bytes, dirty, extent.mapping);
+    rest->since_ms = extent.since_ms;
+    kept_.insert(before, *rest);
+    bytes_ += rest->bytes;
+    extent.bytes = bytes;
+    extent.dirty = std::min(extent.dirty, bytes);
+  }
+  return &extent;
+}
+
+Extent* KeptExtents::take(size_t bytes) noexcept {
+  Extent* best = kept_.first();
+  for (Extent* each = best; each != nullptr; each = each->next)
+    if (best->bytes < bytes ? each->bytes > best->bytes : bytes <= each->bytes && each->bytes < best->bytes) best = each;
+  return best == nullptr ? nullptr : cut(*best, std::min(bytes, best->bytes));
+}
+
+Extent* KeptExtents::take_oldest() noexcept {
+  Extent* oldest = kept_.first();
+  for (Extent* each = oldest; each != nullptr; each = each->next)
+    if (each->since_ms < oldest->since_ms) oldest = each;
+  if (oldest != nullptr) remove(*oldest);
+  return oldest;
+}
+
+ExtentList KeptExtents::take_until(uint64_t before_ms) noexcept {
+  ExtentList due;
+  for (Extent *each = kept_.first(), *next; each != nullptr; each = next) {
+    next = each->next;
+    if (each->since_ms > before_ms) continue;
+    remove(*each);
+    due.push(*each);
+  }
+  return due;
+}
+
+bool KeptExtents::grow(Extent& extent, size_t bytes) noexcept {
+  Extent* next = kept_.first();
+  while (next != nullptr && !extent.is_followed_by(next)) next = next->next;
+  if (next == nullptr || bytes <= extent.bytes || extent.bytes + next->bytes < bytes) return false;
+  extent.absorb(*cut(*next, bytes - extent.bytes));
+  return true;
+}
+
+// As old as its older half, lest what is used all the time keep what is not.
+void KeptExtents::join_with_next(Extent& extent) noexcept {
+  Extent* next = extent.next;
+  if (!extent.is_followed_by(next)) return;
+  kept_.remove(*next);
+  extent.absorb(*next);
+  extent.since_ms = std::min(extent.since_ms, next->since_ms);
+}
+
+void KeptExtents::keep(Extent& extent) noexcept {
+  extent.leave_block();
+  extent.since_ms = os::now_ms();
+  Extent* before = nullptr;
+  for (Extent* each = kept_.first(); each != nullptr && each < &extent; each = each->next) before = each;
+  kept_.insert(before, extent);
+  bytes_ += extent.bytes;
+  join_with_next(extent);
+  if (before != nullptr) join_with_next(*before);
+}
+
+void KeptExtents::note_slack(Extent& extent, size_t slack) noexcept {
+  extent.slack = slack;
+  extent.since_ms = os::now_ms();
+  slack_.push(extent);
+  bytes_ += slack;
+}
+
+void KeptExtents::forget_slack(Extent& extent) noexcept {
+  if (extent.slack == 0) return;
+  slack_.remove(extent);
+  bytes_ -= std::exchange(extent.slack, 0);
+}
+
+Extent* KeptExtents::slack_until(uint64_t before_ms) const noexcept {
+  Extent* due = slack_.first();
+  while (due != nullptr && due->since_ms > before_ms) due = due->next;
+  return due;
+}
+
+bool KeptExtents::is_valid() const noexcept {
+  size_t bytes = 0;
+  for (Extent* each = kept_.first(); each != nullptr; each = each->next) {
+    bytes += each->bytes;
+    if (each->live == Extent::kLive || each->bytes % kChunk != 0 || each->dirty > each->bytes) return false;
+    if (each->next != nullptr && (each->next <= each || each->next->previous != each)) return false;
+    if (each->is_followed_by(each->next)) return false;
+  }
+  for (Extent* each = slack_.first(); each != nullptr; each = each->next) {
+    bytes += each->slack;
+    if (each->live != Extent::kLive || each->taken() + each->slack != each->dirty || each->dirty > each->bytes) return false;
+  }
+  return bytes == bytes_;
+}
+
+}  // namespace hm
