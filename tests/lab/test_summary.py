@@ -67,7 +67,7 @@ def test_baseline_shows_every_cell_with_its_verdict(results):
 
 def test_few_rounds_give_no_verdict(tmp_path):
     text = shown(Results.read(fabricate(tmp_path / "few.db", "quick", rounds=2)))
-    assert "won 0, even 0, lost 0, too few rounds 44" in text and "rounds prove nothing" in text
+    assert "won 0, even 0, lost 0, too few rounds 46" in text and "rounds prove nothing" in text
     assert "[" not in text[text.index("behind, worst first"):text.index("Failures")]
 
 
