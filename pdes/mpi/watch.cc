@@ -25,8 +25,8 @@ Watch::Watch(MPI_Comm world, Seconds limit, bool crowded) : limit_(limit), spins
   MPI_Comm_dup(world, &comm_);
   MPI_Comm_rank(comm_, &rank_);
   MPI_Comm_size(comm_, &count_);
-  heard_.resize(static_cast<std::size_t>(count_));
-  left_.resize(heard_.size());
+  silent_.resize(static_cast<std::size_t>(count_));
+  left_.resize(silent_.size());
   signs_ = std::jthread([this](const std::stop_token& stop) { give_signs(stop); });
 }
 
@@ -57,12 +57,14 @@ void Watch::abort(const char* why) const {
 bool Watch::Wait::yield() {
   sched_yield();
   const auto now = Clock::now();
-  if (since_ == Clock::time_point{}) {
-    since_ = now;
-    next_check_ = now + kCheck;
+  if (checked_ == Clock::time_point{}) {
+    checked_ = now;
+    std::fill(watch_.silent_.begin(), watch_.silent_.end(), Seconds{});
   }
-  if (now < next_check_) return false;
-  next_check_ = now + kCheck;
+  if (now - checked_ < kCheck) return false;
+  // While a machine or a job stands still as a whole nobody can give a sign: a late check counts as two.
+  step_ = std::min<Seconds>(now - checked_, 2 * kCheck);
+  checked_ = now;
   return true;
 }
 
@@ -99,18 +101,18 @@ void Watch::hear() {
     Sign sign;
     MPI_Recv(&sign, 1, MPI_CHAR, status.MPI_SOURCE, 0, comm_, MPI_STATUS_IGNORE);
     const auto r = static_cast<std::size_t>(status.MPI_SOURCE);
-    heard_[r] = Clock::now();
+    silent_[r] = Seconds{};
     if (sign == Sign::leaving) left_[r] = 1;
   }
 }
 
-void Watch::check(const std::vector<int>& missing, Clock::time_point since) {
+void Watch::check(const std::vector<int>& missing, Seconds step) {
   hear();
   if (Clock::now() - given_ > limit_ / 4) give_sign(false);
   std::vector<int> silent, left;
   for (int r : missing) {
     const auto at = static_cast<std::size_t>(r);
-    if (Clock::now() - std::max(since, heard_[at]) > limit_) silent.push_back(r);
+    if ((silent_[at] += step) > limit_) silent.push_back(r);
     // What it sent before it left may still be under way: another check decides.
     if (left_[at] > 0 && left_[at]++ > 1) left.push_back(r);
   }

@@ -38,14 +38,15 @@ class Watch {
     // After a poll in vain; missing() names the ranks waited for.
     template <class Missing>
     void pause(Missing missing) {
-      if (++polls_ > watch_.spins_ && yield()) watch_.check(missing(), since_);
+      if (++polls_ > watch_.spins_ && yield()) watch_.check(missing(), step_);
     }
 
    private:
     bool yield();  // true: time for a check
     Watch& watch_;
     unsigned polls_ = 0;
-    Clock::time_point since_{}, next_check_{};
+    Clock::time_point checked_{};  // last, or when it began to yield
+    Seconds step_{};               // of waiting since the check before
   };
 
  private:
@@ -56,14 +57,14 @@ class Watch {
   void give_signs(const std::stop_token& stop);
   void give_sign(bool leaving);
   void hear();
-  void check(const std::vector<int>& missing, Clock::time_point since);
+  void check(const std::vector<int>& missing, Seconds step);
 
   const Seconds limit_;
   const unsigned spins_;
   MPI_Comm comm_;  // of its own
   int rank_, count_;
-  std::vector<Clock::time_point> heard_;  // by rank, last sign of life
-  std::vector<unsigned> left_;            // by rank, checks since it said that it leaves
+  std::vector<Seconds> silent_;  // by rank, since its last sign or since this wait began
+  std::vector<unsigned> left_;   // by rank, checks since it said that it leaves
   Clock::time_point given_{};
   std::mutex mutex_;
   std::jthread signs_;
