@@ -16,7 +16,7 @@ struct HugeStore {
   std::atomic<size_t> bytes{0};       // active and kept; relaxed, for it is read without the lock, as a hint
   std::atomic<uint64_t> mappings{0};  // so far, to name each; relaxed: no two get the same
 
-  size_t room() const noexcept { return std::max(kKeepMost, most_active + most_active / 4 - active); }
+  size_t room() const noexcept { return std::max(kKeepMost, most_active + most_active / 2 - active); }
   bool may_keep(size_t more) const noexcept { return kept.bytes() + more <= std::min(regret.allowance(), room()); }
   void activate(size_t added) noexcept {
     active += added;
@@ -118,7 +118,7 @@ Extent* reuse_extent(size_t bytes) noexcept {
   {
     LockGuard guard(store.lock);
     extent = store.kept.take(bytes);
-    if (extent == nullptr || extent->bytes < bytes) store.regret.mapped(bytes, store.room());
+    if (extent == nullptr || extent->bytes < bytes) store.regret.mapped(bytes, store.most_active + kKeepMost);
   }
   if (extent == nullptr || extent->bytes == bytes) return extent;
   if (Extent* longer = resize_extent(*extent, bytes)) return longer;

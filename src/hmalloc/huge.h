@@ -2,7 +2,7 @@
 //
 // A freed extent is kept for a while if the program has lately asked the system for what it had just given back.  The next
 // block gets what it needs of one; if all are too short, the longest is stretched, by moving its pages.  All that is kept is
-// at most kKeepMost or what makes all huge memory 5/4 of its peak, and what the system refuses to take.
+// at most kKeepMost or what makes all huge memory 3/2 of its peak, and what the system refuses to take.
 #pragma once
 #include "base/lock.h"
 #include "base/sizes.h"

@@ -1,6 +1,7 @@
 // How many bytes of freed memory are worth keeping: what was asked for again after it had gone back to the system, less
-// what was kept in vain.  A program that grows by doubling never asks again, and what it leaves behind would be as much as
-// it holds; a program that replaces its buffers asks at once.  Under its user's lock.
+// what was kept in vain.  A program that grows by doubling seldom asks again, and what it leaves behind would be as much
+// as it holds; a program that replaces its buffers asks all the time, so the second time in a row counts twice, the third
+// three times.  Under its user's lock.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -18,18 +19,21 @@ class Regret {
     auto found = std::find_if(returned_.begin(), returned_.end(), [=](size_t had) { return had >= bytes; });
     if (found == returned_.end()) return;
     *found -= bytes;
-    allowance_ = std::min(allowance_ + bytes, most);
+    streak_ = std::min(streak_ + 1, kLongestStreak);
+    allowance_ = std::min(allowance_ + streak_ * bytes, most);
   }
   // After every round of decay: what went back before it is forgotten.
   void kept_in_vain(size_t bytes) noexcept {
     allowance_ -= std::min(allowance_, bytes);
     returned_.fill(0);
+    streak_ = 0;
   }
 
  private:
+  static constexpr size_t kLongestStreak = 16;
   size_t allowance_ = 0;
   std::array<size_t, 8> returned_{};  // the last that went back
-  size_t returns_ = 0;
+  size_t returns_ = 0, streak_ = 0;
 };
 
 }  // namespace hm
