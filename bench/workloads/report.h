@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -67,7 +68,9 @@ inline void report(const char* workload, unsigned threads, double ops, const Spa
               "\"malloc_library\":\"%s\"%s}\n",
               workload, kApi, threads, ops, span.elapsed / ops * 1e9, span.elapsed, span.cpu_share, vm_peak, vm_hwm,
               usage.ru_minflt, malloc_library(), more.c_str());
-  std::fflush(stdout);
+  if (std::fflush(stdout) == 0) return;
+  std::fprintf(stderr, "%s: the result cannot be written: %s\n", workload, std::strerror(errno));
+  std::_Exit(1);
 }
 
 }  // namespace bench

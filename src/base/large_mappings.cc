@@ -1,4 +1,5 @@
 // Large blocks with a mapping of their own.
+#include <algorithm>
 #include <new>
 
 #include "base/large_blocks.h"
@@ -57,15 +58,9 @@ LargeBlocks::Mapping* LargeBlocks::take_kept(size_t bytes) noexcept {
 }
 
 LargeBlocks::Mapping* LargeBlocks::map(size_t bytes, size_t lead, size_t alignment) noexcept {
-  size_t wide = alignment <= kChunk ? bytes : bytes + alignment;
-  auto* start = static_cast<char*>(os::map(wide, kChunk));
-  if (start == nullptr) return nullptr;
-  char* base = start;
-  if (wide != bytes) {  // the block at a multiple of its alignment, the header 2 MB before it
-    base = reinterpret_cast<char*>(align_up(address_of(start) + kChunk, alignment) - kChunk);
-    if (base > start) os::unmap(start, static_cast<size_t>(base - start));
-    if (start + wide > base + bytes) os::unmap(base + bytes, static_cast<size_t>(start + wide - (base + bytes)));
-  }
+  // A block of larger alignment lies 2 MB behind the header.
+  auto* base = static_cast<char*>(os::map(bytes, std::max(alignment, kChunk), alignment > kChunk ? kChunk : 0));
+  if (base == nullptr) return nullptr;
   LockGuard guard(lock_);
   mapped_ += bytes;
   allocated_ += bytes;

@@ -68,18 +68,18 @@ size_t page_size() noexcept {
 }
 
 // Maps grow downwards, so the place just below the last aligned mapping is usually free: one call instead of three.
-void* map(size_t bytes, size_t alignment) noexcept {
+void* map(size_t bytes, size_t alignment, size_t lead) noexcept {
   static std::atomic<uintptr_t> last{0};  // relaxed: a hint
   bytes = align_up(bytes, page_size());
   if (alignment <= page_size()) return map_at(nullptr, bytes);
   uintptr_t below = last.load(std::memory_order_relaxed);
-  uintptr_t hint = below > bytes + alignment ? align_down(below - bytes, alignment) : 0;
+  uintptr_t hint = below > bytes + lead + alignment ? align_down(below - bytes + lead, alignment) - lead : 0;
   void* base = map_at(reinterpret_cast<void*>(hint), bytes);
-  if (base != nullptr && address_of(base) % alignment != 0) {
+  if (base != nullptr && (address_of(base) + lead) % alignment != 0) {
     unmap(base, bytes);
     void* wide = map_at(nullptr, bytes + alignment);
     if (wide == nullptr) return nullptr;
-    uintptr_t start = align_up(address_of(wide), alignment);
+    uintptr_t start = align_up(address_of(wide) + lead, alignment) - lead;
     size_t head = start - address_of(wide);
     if (head > 0) unmap(wide, head);
     if (alignment > head) unmap(reinterpret_cast<void*>(start + bytes), alignment - head);

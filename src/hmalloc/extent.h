@@ -11,9 +11,9 @@
 #pragma once
 #include <algorithm>
 #include <new>
-#include <utility>
 
 #include "base/address_map.h"
+#include "base/links.h"
 #include "base/os_pages.h"
 #include "hmalloc/superblock.h"
 
@@ -55,7 +55,8 @@ struct Extent {
     if (lead() >= kChunk) AddressMap::set(block, ours ? ChunkKind::kHugeAligned : ChunkKind::kForeign);
   }
   void leave_block() noexcept {
-    if (lead() >= kChunk) AddressMap::set(block, ChunkKind::kForeign);
+    if (lead() < kChunk) return;  // still known as a block's start, should it be freed again
+    AddressMap::set(block, ChunkKind::kForeign);
     block = start() + kSlice;
   }
   // The one that follows, which is in no list.
@@ -73,16 +74,10 @@ class ExtentList {
  public:
   Extent* first() const noexcept { return first_; }
   void insert(Extent* before, Extent& extent) noexcept {  // null: at the front
-    Extent*& link = before != nullptr ? before->next : first_;
-    extent.previous = before;
-    extent.next = std::exchange(link, &extent);
-    if (extent.next != nullptr) extent.next->previous = &extent;
+    link_behind(first_, before, extent, &Extent::next, &Extent::previous);
   }
   void push(Extent& extent) noexcept { insert(nullptr, extent); }
-  void remove(Extent& extent) noexcept {
-    (extent.previous != nullptr ? extent.previous->next : first_) = extent.next;
-    if (extent.next != nullptr) extent.next->previous = extent.previous;
-  }
+  void remove(Extent& extent) noexcept { unlink(first_, extent, &Extent::next, &Extent::previous); }
   Extent* pop() noexcept {
     Extent* extent = first_;
     if (extent != nullptr) remove(*extent);

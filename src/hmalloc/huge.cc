@@ -50,15 +50,9 @@ uint64_t name_mapping() noexcept { return store.mappings.fetch_add(1, std::memor
 // ---- the system, of extents in the hands of this thread
 
 Extent* map_extent(size_t bytes, size_t alignment) noexcept {
-  size_t wide = alignment <= kChunk ? bytes : bytes + alignment;
-  auto* mapped = static_cast<char*>(os::map(wide, kChunk));
-  if (mapped == nullptr) return nullptr;
-  char* start = mapped;
-  if (wide != bytes) {  // the block at a multiple of its alignment, its extent 2 MB before it
-    start = reinterpret_cast<char*>(align_up(address_of(mapped) + kChunk, alignment) - kChunk);
-    if (start > mapped) os::unmap(mapped, static_cast<size_t>(start - mapped));
-    if (mapped + wide > start + bytes) os::unmap(start + bytes, static_cast<size_t>(mapped + wide - (start + bytes)));
-  }
+  // A block of larger alignment lies 2 MB behind the start.
+  auto* start = static_cast<char*>(os::map(bytes, std::max(alignment, kChunk), alignment > kChunk ? kChunk : 0));
+  if (start == nullptr) return nullptr;
   if (bytes / 4 > options.huge_pages_after) os::prefer_huge_pages(start, bytes);
   Extent* extent = Extent::create(start, bytes, 0, name_mapping());
   LockGuard guard(store.lock);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "hmalloc/options.h"
+#include "base/links.h"
 #include "base/os_pages.h"
 #include "hmalloc/huge.h"
 
@@ -19,19 +20,6 @@ constexpr size_t kGrowingSooner = 8;  // times
 constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
 uint64_t all_slices(const Chunk& chunk) { return chunk.index() == 0 ? ~mask_of(0, kMetaSlices) : ~uint64_t{0}; }
 char* slice_at(const Chunk& chunk, size_t slice) { return reinterpret_cast<char*>(chunk.start() + slice * kSlice); }
-
-template <class T>
-void push_front(T*& list, T& item, T* T::*next, T* T::*previous) noexcept {
-  item.*previous = nullptr;
-  item.*next = list;
-  if (list != nullptr) list->*previous = &item;
-  list = &item;
-}
-template <class T>
-void remove(T*& list, T& item, T* T::*next, T* T::*previous) noexcept {
-  (item.*previous != nullptr ? item.*previous->*next : list) = item.*next;
-  if (item.*next != nullptr) item.*next->*previous = item.*previous;
-}
 
 // Bit i of the result: slices i .. i+n-1 are all in `free`.
 uint64_t starts_of_runs(uint64_t free, size_t n) {
@@ -97,7 +85,7 @@ Region* SlicePool::map_region() noexcept {
   for (size_t i = 0; i < kChunksInRegion; ++i) new (base + kDescriptors + i * sizeof(Chunk)) Chunk;
   auto* region = new (base + kRegionHeader) Region;
   ++regions_;
-  push_front(roomy_, *region, &Region::next, &Region::previous);
+  link_first(roomy_, *region, &Region::next, &Region::previous);
   return region;
 }
 
@@ -130,7 +118,7 @@ Chunk* SlicePool::open_chunk() noexcept {
     if (huge != chunk.huge) set_huge(*region, index, huge);
   }
   region->closed &= static_cast<uint8_t>(region->closed - 1);
-  if (region->closed == 0) remove(roomy_, *region, &Region::next, &Region::previous);
+  if (region->closed == 0) unlink(roomy_, *region, &Region::next, &Region::previous);
   if (chunk.huge) {
     uint64_t before = os::cpu_ns();
     *slice_at(chunk, 0) = 0;
@@ -141,15 +129,15 @@ Chunk* SlicePool::open_chunk() noexcept {
   chunk.free = all_slices(chunk);
   chunk.used = chunk.dirty_before = 0;
   chunk.dirty = chunk.huge ? chunk.free : 0;
-  push_front(all_, chunk, &Chunk::next, &Chunk::previous);
+  link_first(all_, chunk, &Chunk::next, &Chunk::previous);
   link_free(chunk);
   chunks_.store(chunks() + 1, std::memory_order_relaxed);
   AddressMap::set(slice_at(chunk, 0), ChunkKind::kSlices);
   return &chunk;
 }
 
-void SlicePool::link_free(Chunk& chunk) noexcept { push_front(free_, chunk, &Chunk::next_free, &Chunk::previous_free); }
-void SlicePool::unlink_free(Chunk& chunk) noexcept { remove(free_, chunk, &Chunk::next_free, &Chunk::previous_free); }
+void SlicePool::link_free(Chunk& chunk) noexcept { link_first(free_, chunk, &Chunk::next_free, &Chunk::previous_free); }
+void SlicePool::unlink_free(Chunk& chunk) noexcept { unlink(free_, chunk, &Chunk::next_free, &Chunk::previous_free); }
 
 namespace {
 
@@ -185,21 +173,21 @@ bool SlicePool::close_if_unused(Chunk& chunk) noexcept {
   AddressMap::set(slice_at(chunk, 0), ChunkKind::kForeign);
   if (sample_ == &chunk) sample_ = nullptr;
   unlink_free(chunk);
-  remove(all_, chunk, &Chunk::next, &Chunk::previous);
+  unlink(all_, chunk, &Chunk::next, &Chunk::previous);
   chunks_.store(chunks() - 1, std::memory_order_relaxed);
   Region& region = Region::of(chunk);
-  if (region.closed == 0) push_front(roomy_, region, &Region::next, &Region::previous);
+  if (region.closed == 0) link_first(roomy_, region, &Region::next, &Region::previous);
   region.closed |= static_cast<uint8_t>(1u << chunk.index());
   if (region.closed == kAllChunks) unmap(region);
   return true;
 }
 
 void SlicePool::unmap(Region& region) noexcept {
-  remove(roomy_, region, &Region::next, &Region::previous);
+  unlink(roomy_, region, &Region::next, &Region::previous);
   if (os::unmap(reinterpret_cast<void*>(region.start()), kRegion)) {
     --regions_;
   } else {  // the system would not take it: it serves again
-    push_front(roomy_, region, &Region::next, &Region::previous);
+    link_first(roomy_, region, &Region::next, &Region::previous);
   }
 }
 

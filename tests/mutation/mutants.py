@@ -53,7 +53,7 @@ MUTANTS = [
            "    store.kept.forget_slack(extent);  // or others would purge what is going to be the block's\n", ""),
     Mutant("joined_and_called_zero", "src/hmalloc/extent.h", "dirty = bytes + std::max(other.dirty, kSlice);", "dirty = bytes;"),
     Mutant("far_kind_left_behind", "src/hmalloc/extent.h",
-           "    if (lead() >= kChunk) AddressMap::set(block, ChunkKind::kForeign);\n", ""),
+           "    AddressMap::set(block, ChunkKind::kForeign);\n", ""),
     Mutant("kept_without_bound", "src/hmalloc/huge.cc", "    dropped = store.make_room(0);\n", ""),
     Mutant("kept_in_vain_for_ever", "src/hmalloc/huge.cc", "    store.regret.kept_in_vain(kept - store.kept.bytes());\n", ""),
     Mutant("realloc_copies_too_little", "src/hmalloc/allocator.cc", "memcpy(fresh, block, std::min(size, found.capacity));",

@@ -82,6 +82,19 @@ TEST(Misuse, InsideALargeBlockAtSliceAndChunkBorders) {
   hm_free(huge);
 }
 
+TEST(Misuse, TwiceAlthoughItsMemoryIsKept) {
+  for (size_t alignment : {size_t{16}, 2 * kSlice, kMiB}) {
+    void* block = nullptr;
+    for (int i = 0; i < 2; ++i) {  // what is asked for again is kept
+      hm_free(block);
+      block = hm_aligned_alloc(alignment, 5 * kMiB);
+    }
+    hm_free(block);
+    EXPECT_EXIT(hm_free(block), aborted, "double free") << alignment;
+    hm_collect();
+  }
+}
+
 TEST(Misuse, NeverAllocatedAndMetadata) {
   void* block = hm_malloc(64);
   uintptr_t region = align_down(address_of(block), kRegion);

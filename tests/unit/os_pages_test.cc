@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
+#include <vector>
 
 #include "support.h"
 
@@ -24,6 +26,19 @@ TEST(OsPages, MapsAreAlignedZeroedAndWritable) {
       base[0] = base[bytes - 1] = 1;
       EXPECT_TRUE(os::unmap(base, bytes));
     }
+}
+
+TEST(OsPages, APlaceBehindTheStartIsAligned) {
+  std::vector<std::pair<void*, size_t>> maps;
+  for (size_t alignment = 2 * kChunk; alignment <= 64 * kMiB; alignment *= 2)
+    for (size_t bytes : {2 * kChunk, 7 * kChunk, 64 * kMiB}) {
+      auto* base = static_cast<char*>(os::map(bytes, alignment, kChunk));
+      ASSERT_NE(base, nullptr);
+      EXPECT_EQ((address_of(base) + kChunk) % alignment, 0u);
+      base[0] = base[bytes - 1] = 1;
+      maps.emplace_back(base, bytes);
+    }
+  for (auto [base, bytes] : maps) EXPECT_TRUE(os::unmap(base, bytes));
 }
 
 TEST(OsPages, PurgedPagesReadAsZero) {
