@@ -106,12 +106,13 @@ size_t unmap_all(ExtentList list) noexcept {
   return bytes;
 }
 
-// A kept extent, stretched if it is too short; or null.
-Extent* reuse_extent(size_t bytes) noexcept {
+// A kept extent, or null.  stretch: if none is long enough, then a longer one of one of them.
+Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
   Extent* extent;
   {
     LockGuard guard(store.lock);
-    extent = store.kept.take(bytes);
+    extent = store.kept.take(bytes, stretch);
+    if (!stretch) return extent;
     if (extent == nullptr || extent->bytes < bytes) store.regret.mapped(bytes, store.most_active + kKeepMost);
   }
   if (extent == nullptr || extent->bytes == bytes) return extent;
@@ -155,11 +156,11 @@ size_t purge_slack(uint64_t before_ms) noexcept {
 
 }  // namespace
 
-FreshBlock allocate_huge(size_t size, size_t alignment) noexcept {
+FreshBlock allocate_huge(size_t size, size_t alignment, bool map) noexcept {
   size_t lead = alignment <= kSlice ? kSlice : std::min(alignment, kChunk);  // from the start of the extent to the block
   size_t bytes = align_up(lead + size, kChunk);
-  Extent* extent = alignment <= kChunk ? reuse_extent(bytes) : nullptr;
-  if (extent == nullptr) extent = map_extent(bytes, alignment);
+  Extent* extent = alignment <= kChunk ? reuse_extent(bytes, map) : nullptr;
+  if (extent == nullptr && map) extent = map_extent(bytes, alignment);
   if (extent == nullptr) return {nullptr, 0};
   extent->live = Extent::kLive;
   extent->block = extent->start() + lead;

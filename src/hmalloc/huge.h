@@ -14,7 +14,7 @@ struct FreshBlock {
   size_t dirty;  // from its start; what follows reads as zero
 };
 
-FreshBlock allocate_huge(size_t size, size_t alignment) noexcept;
+FreshBlock allocate_huge(size_t size, size_t alignment, bool map) noexcept;  // map: from new memory, if need be
 
 struct Extent;
 Extent* huge_extent(const void* block) noexcept;  // null if block does not start one

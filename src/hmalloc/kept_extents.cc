@@ -23,11 +23,12 @@ Extent* KeptExtents::cut(Extent& extent, size_t bytes) noexcept {
   return &extent;
 }
 
-Extent* KeptExtents::take(size_t bytes) noexcept {
+Extent* KeptExtents::take(size_t bytes, bool or_longest) noexcept {
   Extent* best = kept_.first();
   for (Extent* each = best; each != nullptr; each = each->next)
     if (best->bytes < bytes ? each->bytes > best->bytes : bytes <= each->bytes && each->bytes < best->bytes) best = each;
-  return best == nullptr ? nullptr : cut(*best, std::min(bytes, best->bytes));
+  if (best == nullptr || (best->bytes < bytes && !or_longest)) return nullptr;
+  return cut(*best, std::min(bytes, best->bytes));
 }
 
 Extent* KeptExtents::take_oldest() noexcept {

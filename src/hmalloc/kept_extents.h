@@ -7,8 +7,8 @@ namespace hm {
 
 class KeptExtents {
  public:
-  // The smallest that is long enough, without what is not wanted of it; or else the longest.  Null: there is none.
-  Extent* take(size_t bytes) noexcept;
+  // The smallest that is long enough, without what is not wanted of it; or_longest: if there is none, the longest.
+  Extent* take(size_t bytes, bool or_longest) noexcept;
   Extent* take_oldest() noexcept;
   ExtentList take_until(uint64_t before_ms) noexcept;  // those that have been kept since then
   bool grow(Extent& extent, size_t bytes) noexcept;    // into the one behind it

@@ -1,15 +1,15 @@
 #include "hmalloc/large.h"
 
-#include "hmalloc/slice_pool.h"
+#include "hmalloc/superblock_pool.h"
 
 namespace hm {
 
 namespace {
 
 FreshBlock allocate_run(size_t size) noexcept {
-  SlicePool::Run run = slice_pool.allocate(divide_up(size, kSlice), true);
-  if (run.first == nullptr) return {nullptr, 0};
   size_t slices = divide_up(size, kSlice);
+  SlicePool::Run run = superblock_pool.fresh_run(slices);
+  if (run.first == nullptr) return {nullptr, 0};
   run.first->block_size = static_cast<uint32_t>(slices * kSlice);
   for (size_t i = 1; i < slices; ++i) run.first[i].set_kind(SliceKind::kLargeTail);
   run.first->set_kind(SliceKind::kLarge);
@@ -23,7 +23,11 @@ size_t slices_in(const Superblock& sb) { return sb.block_size / kSlice; }
 FreshBlock allocate_large(size_t size, size_t alignment) noexcept {
   if (size > kMaxRequest - 2 * kChunk || alignment > kMaxRequest / 4 || size + alignment > kMaxRequest / 2)
     return {nullptr, 0};
-  return size <= kLargeMax && alignment <= kSlice ? allocate_run(size == 0 ? 1 : size) : allocate_huge(size, alignment);
+  if (size <= kLargeMax && alignment <= kSlice) return allocate_run(size == 0 ? 1 : size);
+  FreshBlock kept = allocate_huge(size, alignment, false);
+  if (kept.block != nullptr) return kept;
+  superblock_pool.make_way(size);  // phases of small and of huge blocks need the memory of one of them
+  return allocate_huge(size, alignment, true);
 }
 
 // Statistics ask too, while the owner may be resizing.

@@ -229,7 +229,7 @@ size_t SlicePool::purge_chunk(Chunk& chunk, bool all) noexcept {
 
 // Only a purge closes chunks and purges exclude each other, so the list can be followed without the pool's lock:
 // new chunks go in at its front.
-size_t SlicePool::purge(bool all) noexcept {
+size_t SlicePool::purge(bool all, size_t most) noexcept {
   LockGuard exclusive(purge_lock_);
   Chunk* chunk;
   {
@@ -237,7 +237,7 @@ size_t SlicePool::purge(bool all) noexcept {
     chunk = all_;
   }
   size_t purged = 0;
-  while (chunk != nullptr) {
+  while (chunk != nullptr && purged < most) {
     Chunk* next = chunk->next;
     purged += purge_chunk(*chunk, all);
     chunk = next;

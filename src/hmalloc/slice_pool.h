@@ -28,9 +28,9 @@ class SlicePool {
   // The pool has found a superblock with room: the program does not only grow.  Relaxed: a hint.
   void count_reuse() noexcept { reuses_.fetch_add(1, std::memory_order_relaxed); }
 
-  // Gives back what was freed a round ago and starts the next round; `all`: what was freed just now too.
-  // Returns the bytes that went back.
-  size_t purge(bool all) noexcept;
+  // Gives back what was freed a round ago and starts the next round; `all`: what was freed just now too; `most`:
+  // only in so many chunks that this much goes back.  Returns the bytes that went back.
+  size_t purge(bool all, size_t most = SIZE_MAX) noexcept;
 
   struct Gauges {
     size_t chunks, free_slices, dirty_slices, most_used_slices;

@@ -77,10 +77,11 @@ void count_heaps(Census& census) noexcept {
 }
 
 // docs/design.md, "Footprint": what may be held beyond the program's own peak.
-uint64_t bound_beyond(uint64_t peak, uint64_t heaps) noexcept {
+uint64_t bound_beyond(uint64_t peak, uint64_t huge_peak, uint64_t heaps) noexcept {
   uint64_t superblocks = ThreadHeap::kMostRetired * slices_of(ClassIndex{kClasses - 1});
   for (size_t c = 0; c < kClasses; ++c) superblocks += slices_of(ClassIndex(c));
-  return peak / 4 + heaps * (options.cache_bytes + LargeCache::kMostBytes + superblocks * kSlice) + 2 * kChunk + kKeepMost;
+  uint64_t of_heap = options.cache_bytes + LargeCache::kMostBytes + superblocks * kSlice;
+  return (peak + huge_peak) / 4 + heaps * of_heap + 2 * kChunk + kKeepMost;
 }
 
 Census take_census() noexcept {
@@ -108,7 +109,7 @@ Census take_census() noexcept {
   total.purged = purged_bytes();
   total.os_calls = os::calls();
   total.peak_active = std::max(total.active, slices.most_used_slices * kSlice + huge.most_active);
-  total.bound = bound_beyond(total.peak_active, total.heaps);
+  total.bound = bound_beyond(total.peak_active, huge.most_active, total.heaps);
   return census;
 }
 

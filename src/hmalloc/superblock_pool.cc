@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "hmalloc/huge.h"
 #include "hmalloc/registry.h"
-#include "hmalloc/slice_pool.h"
 #include "hmalloc/thread_heap.h"
 
 namespace hm {
@@ -96,28 +96,44 @@ size_t SuperblockPool::release_free(size_t looks) noexcept {
 }
 
 // Every superblock once.
-bool SuperblockPool::search(ClassIndex wanted) noexcept {
+bool SuperblockPool::search(size_t wanted) noexcept {
   size_t found = registry.release_retired();
   for (auto& shard : queues_)
     for (size_t c = 0; c < kClasses; ++c)
-      found += sift(shard[c], SIZE_MAX, c == raw(wanted) ? least_free(wanted) : kNever);
+      found += sift(shard[c], SIZE_MAX, c == wanted ? least_free(ClassIndex(c)) : kNever);
   return found * 16 >= slice_pool.chunks() * kSlicesInChunk;
 }
 
 // One thread searches, and a search that found little is not repeated before the footprint has grown by an eighth; one
 // that found much has paid for itself.
-void SuperblockPool::search_if_due(ClassIndex wanted) noexcept {
+void SuperblockPool::search_if_due(size_t wanted) noexcept {
   size_t chunks = slice_pool.chunks(), due_at = search_at_chunks_.load(std::memory_order_relaxed);
   if (chunks < due_at) return;
   if (!search_at_chunks_.compare_exchange_strong(due_at, chunks + chunks / 8 + 1, std::memory_order_relaxed)) return;
   if (search(wanted)) search_at_chunks_.store(due_at, std::memory_order_relaxed);
 }
 
+SlicePool::Run SuperblockPool::fresh_run(size_t slices) noexcept {
+  SlicePool::Run run = slice_pool.allocate(slices, false);
+  if (run.first != nullptr) return run;
+  search_if_due(kClasses);
+  return slice_pool.allocate(slices, true);
+}
+
+void SuperblockPool::make_way(size_t bytes) noexcept {
+  size_t footprint = slice_pool.chunks() * kChunk + huge_bytes() + bytes;
+  if (footprint > make_way_at_.load(std::memory_order_relaxed)) {
+    make_way_at_.store(footprint + footprint / 8, std::memory_order_relaxed);
+    release_free(SIZE_MAX);
+  }
+  slice_pool.purge(true, bytes);
+}
+
 Superblock* SuperblockPool::fresh(ClassIndex c, const ThreadHeap* mine) noexcept {
   size_t slices = slices_of(c);
   SlicePool::Run run = slice_pool.allocate(slices, false);
   if (run.first == nullptr) {
-    search_if_due(c);
+    search_if_due(raw(c));
     if (Superblock* sb = claim(c, mine)) return sb;
     run = slice_pool.allocate(slices, true);
   }

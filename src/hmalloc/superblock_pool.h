@@ -6,6 +6,7 @@
 #pragma once
 #include <array>
 
+#include "hmalloc/slice_pool.h"
 #include "hmalloc/superblock_queue.h"
 
 namespace hm {
@@ -23,6 +24,11 @@ class SuperblockPool {
   // A superblock of class c from slices, from new memory in the end.  Before the footprint grows by another eighth,
   // the whole pool is searched once: so it stays within a stated factor of what is in use (docs/design.md).
   Superblock* fresh(ClassIndex c, const ThreadHeap* mine) noexcept;
+  // Slices for a large block, likewise.
+  SlicePool::Run fresh_run(size_t slices) noexcept;
+  // Gives that much of what is free back to the system.  Free superblocks of the pool count only before the footprint,
+  // huge blocks and all, grows by another eighth.
+  void make_way(size_t bytes) noexcept;
   // Gives wholly free superblocks back to their chunks; at most `looks` of each class and shard.  Returns how many.
   size_t release_free(size_t looks) noexcept;
   SuperblockQueue& queue(size_t shard, ClassIndex c) noexcept { return queues_[shard][raw(c)]; }
@@ -30,10 +36,11 @@ class SuperblockPool {
  private:
   SuperblockQueue& queue_of(Superblock& sb) noexcept { return queue(shard_of(sb.owner()), sb.class_index()); }
   static size_t shard_of(const ThreadHeap* heap) noexcept;
-  void search_if_due(ClassIndex wanted) noexcept;
-  bool search(ClassIndex wanted) noexcept;  // true: a sixteenth of the footprint was found
+  void search_if_due(size_t wanted) noexcept;
+  bool search(size_t wanted) noexcept;  // a class, or kClasses; true: a sixteenth of the footprint was found
   std::array<std::array<SuperblockQueue, kClasses>, kShards> queues_;
   std::atomic<uint32_t> turn_{0};  // relaxed: which other shard is looked into first does not matter
+  std::atomic<size_t> make_way_at_{0};       // bytes; a race costs a look through the pool
   std::atomic<size_t> search_at_chunks_{2};  // raised by a search in vain; relaxed, a race costs a search
 };
 extern SuperblockPool superblock_pool;

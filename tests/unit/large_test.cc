@@ -2,6 +2,7 @@
 
 #include "base/os_pages.h"
 #include "hmalloc/allocator.h"
+#include "hmalloc/slice_pool.h"
 #include "hmalloc/thread_heap.h"
 #include "support.h"
 
@@ -15,6 +16,14 @@ void mark_ends(void* block, size_t size) {
   static_cast<char*>(block)[0] = 'a';
   static_cast<char*>(block)[size - 1] = 'z';
 }
+
+// Many small blocks, all freed: their superblocks stay where they are, in the pool, until somebody looks.
+void pass_small_blocks(size_t bytes) {
+  std::vector<void*> blocks(bytes / 208);
+  for (void*& block : blocks) block = hm_malloc(200);
+  for (void* block : blocks) hm_free(block);
+}
+size_t resident_and_free() { return slice_pool.gauges().dirty_slices * kSlice; }
 
 }  // namespace
 
@@ -150,4 +159,26 @@ TEST(Large, KeptRunsAreNoLeak) {
     my_heap()->drain();
     EXPECT_EQ(my_heap()->large.bytes(), 0u);
   });
+}
+
+TEST(Large, RunsTakeThePlaceOfFreedSuperblocks) {
+  pass_small_blocks(32 * kMiB);
+  size_t chunks = slice_pool.chunks();
+  std::vector<void*> runs(28);
+  for (void*& run : runs) run = hm_malloc(kLargeMax);
+  EXPECT_LE(slice_pool.chunks(), chunks + 4) << "fourteen would be all new";
+  for (void* run : runs) hm_free(run);
+}
+
+TEST(Large, AHugeBlockTakesThePlaceOfFreeSlices) {
+  hm_collect();
+  pass_small_blocks(64 * kMiB);
+  void* first = hm_malloc(8 * kMiB);  // the footprint has grown: the pool is looked through
+  size_t before = resident_and_free();
+  EXPECT_GT(before, 40 * kMiB);
+  void* second = hm_malloc(8 * kMiB);
+  EXPECT_LE(resident_and_free(), before - 8 * kMiB);
+  EXPECT_GE(resident_and_free(), before - 8 * kMiB - kChunk) << "no more than that";
+  hm_free(first);
+  hm_free(second);
 }
