@@ -1,6 +1,7 @@
 #include "hmalloc/slice_pool.h"
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -34,14 +35,40 @@ uint64_t starts_of_runs(uint64_t free, size_t n) {
 }  // namespace
 
 // Dirty slices first: they are resident and warm.
-SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
-  LockGuard guard(lock_);
-  for (Chunk* chunk = free_;; chunk = chunk->next_free) {
-    if (chunk == nullptr && (!map || (chunk = open_chunk()) == nullptr)) return {};
+SlicePool::Run SlicePool::find(size_t n) noexcept {
+  for (Chunk* chunk = free_; chunk != nullptr; chunk = chunk->next_free) {
     uint64_t starts = starts_of_runs(chunk->free, n);
     if (starts == 0) continue;
     uint64_t warm = starts & (chunk->dirty | chunk->dirty_before);
     return take(*chunk, static_cast<size_t>(std::countr_zero(warm != 0 ? warm : starts)), n);
+  }
+  return {};
+}
+
+SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
+  {
+    LockGuard guard(lock_);
+    Run run = find(n);
+    if (run.first != nullptr || !map) return run;
+  }
+  // Threads that run out together open one chunk and not one each, until one more does not weigh.
+  size_t openers = std::min(chunks() / kChunksPerOpener + 1, std::size(opening_));
+  LockGuard turn(opening_[turn_.fetch_add(1, std::memory_order_relaxed) % openers]);
+  for (;;) {
+    Chunk* chunk;
+    bool huge;
+    {
+      LockGuard guard(lock_);
+      Run run = find(n);
+      if (run.first != nullptr) return run;
+      chunk = prepare_chunk();
+      if (chunk == nullptr) return {};
+      huge = chunk->huge;
+    }
+    // Nobody else waits while the system clears it.
+    uint64_t before = os::cpu_ns();
+    if (huge) *slice_at(*chunk, 0) = 0;
+    open(*chunk, huge, os::cpu_ns() - before);
   }
 }
 
@@ -107,8 +134,8 @@ void SlicePool::set_huge(Region& region, size_t from, bool huge) noexcept {
   os::prefer_huge_pages(slice_at(chunks[from], 0), (kChunksInRegion - from) * kChunk, huge);
 }
 
-// Under the lock, so that threads that run out together open one chunk and not one each.
-Chunk* SlicePool::open_chunk() noexcept {
+// A closed chunk that nobody else will open.
+Chunk* SlicePool::prepare_chunk() noexcept {
   Region* region = roomy_ != nullptr ? roomy_ : map_region();
   if (region == nullptr) return nullptr;
   auto index = static_cast<size_t>(std::countr_zero(region->closed));
@@ -119,21 +146,20 @@ Chunk* SlicePool::open_chunk() noexcept {
   }
   region->closed &= static_cast<uint8_t>(region->closed - 1);
   if (region->closed == 0) unlink(roomy_, *region, &Region::next, &Region::previous);
-  if (chunk.huge) {
-    uint64_t before = os::cpu_ns();
-    *slice_at(chunk, 0) = 0;
-    huge_pages_.took(os::cpu_ns() - before);
-  } else {
-    sample_ = &chunk;
-  }
+  return &chunk;
+}
+
+void SlicePool::open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept {
+  LockGuard guard(lock_);
+  if (huge) huge_pages_.took(cleared_ns);
+  else sample_ = &chunk;
   chunk.free = all_slices(chunk);
   chunk.used = chunk.dirty_before = 0;
-  chunk.dirty = chunk.huge ? chunk.free : 0;
+  chunk.dirty = huge ? chunk.free : 0;
   link_first(all_, chunk, &Chunk::next, &Chunk::previous);
   link_free(chunk);
   chunks_.store(chunks() + 1, std::memory_order_relaxed);
   AddressMap::set(slice_at(chunk, 0), ChunkKind::kSlices);
-  return &chunk;
 }
 
 void SlicePool::link_free(Chunk& chunk) noexcept { link_first(free_, chunk, &Chunk::next_free, &Chunk::previous_free); }

@@ -2,7 +2,7 @@
 // go back to the system.  A chunk without a used slice is closed: it has no memory and no address in the map.  A region
 // without an open chunk is unmapped.
 //
-// Any thread; one lock, held for a few instructions except while a chunk is opened or closed.
+// Any thread; one lock, held for a few instructions except while a chunk is prepared or closed.
 #pragma once
 #include "base/lock.h"
 #include "hmalloc/huge_pages.h"
@@ -43,14 +43,21 @@ class SlicePool {
   template <class Visit>
   void for_each(Visit visit) noexcept;
   template <class Visit>
-  void for_each_lock(Visit visit) noexcept { visit(purge_lock_), visit(lock_); }  // in their order
+  void for_each_lock(Visit visit) noexcept {
+    visit(purge_lock_);  // in their order
+    for (Lock& lock : opening_) visit(lock);
+    visit(lock_);
+  }
 
  private:
+  static constexpr size_t kChunksPerOpener = 16;
+  Run find(size_t n) noexcept;
   Run take(Chunk& chunk, size_t slice, size_t n) noexcept;
   Region* map_region() noexcept;
   bool wants_huge_pages() noexcept;
   void set_huge(Region& region, size_t from, bool huge) noexcept;
-  Chunk* open_chunk() noexcept;
+  Chunk* prepare_chunk() noexcept;
+  void open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept;
   bool close_if_unused(Chunk& chunk) noexcept;
   void unmap(Region& region) noexcept;
   void link_free(Chunk& chunk) noexcept;
@@ -58,7 +65,8 @@ class SlicePool {
   size_t purge_chunk(Chunk& chunk, bool all) noexcept;
 
   Lock lock_;
-  Lock purge_lock_;  // before lock_
+  Lock purge_lock_, opening_[4];  // before lock_
+  std::atomic<size_t> turn_{0};   // of those who open; relaxed: it does not matter who comes when
   std::atomic<size_t> chunks_{0};
   std::atomic<size_t> reuses_{0};  // since a chunk was opened
   size_t regions_ = 0;

@@ -1,5 +1,6 @@
 #include "hmalloc/slice_pool.h"
 
+#include <barrier>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -273,6 +274,29 @@ TEST(SlicePool, VisitsStartsOfSuperblocksAndRuns) {
     pool->release(*sb, n);
   }
   pool->release(*unused.first, 2);
+}
+
+TEST(SlicePool, ThreadsThatRunOutTogetherOpenOneChunk) {
+  for (int round = 0; round < 300; ++round) {
+    Pool pool;
+    std::barrier<> start(4);
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&] {
+        start.arrive_and_wait();
+        EXPECT_NE(pool->allocate(1, true).first, nullptr);
+      });
+    threads.clear();
+    ASSERT_EQ(pool->chunks(), 1u);
+  }
+}
+
+TEST(SlicePool, ARunThatFillsAChunkSkipsTheFirstOfARegion) {
+  Pool pool;
+  SlicePool::Run run = pool->allocate(SlicePool::kMaxRun, true);
+  ASSERT_NE(run.first, nullptr);
+  EXPECT_EQ(run.first->slice() % kSlicesInChunk, 0u);
+  EXPECT_EQ(pool->chunks(), 2u);
 }
 
 TEST(SlicePool, ThreadsAllocateReleaseAndPurge) {
