@@ -2,7 +2,8 @@
 // Thread safety: the thread that called start_ranks, alone.
 //
 // A rank that dies, or gives no sign of life for PDES_RANK_TIMEOUT seconds (60; 0: forever) while others wait
-// for it, ends the whole job with a line that names it.  A rank that is busy gives signs of life by itself.
+// for it, ends the whole job with a line that names it.  A rank that is busy gives signs of life by itself, and
+// while all stand still together (Ctrl-Z, a machine that sleeps) nobody is silent.
 #pragma once
 
 #include <cstddef>
