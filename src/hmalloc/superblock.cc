@@ -85,11 +85,33 @@ bool Superblock::is_valid() const noexcept {
   return states == place_states(*this, c);
 }
 
+// Of blocks smaller than a line neighbours in one line may come to be written by two threads.  So those of a group that is
+// wholly free come in an order in which each lies eight blocks behind the one before.
+bool Superblock::take_spread(void** to) noexcept {
+  constexpr size_t kWords = kHarvestGroup / StateGroup::kBlocks;
+  uint64_t mask = StateGroup::kOnes;
+  for (size_t word = 0; word < kWords; ++word) mask &= StateGroup(states + cursor + word * StateGroup::kBlocks).free_mask();
+  if (mask != StateGroup::kOnes) return false;
+  size_t size = block_size;
+  for (size_t word = 0; word < kWords; ++word) {
+    StateGroup(states + cursor + word * StateGroup::kBlocks).take(mask);
+    char* block = start + (cursor + word * StateGroup::kBlocks + StateGroup::kBlocks) * size;
+#pragma GCC unroll 8
+    for (size_t k = 0; k < StateGroup::kBlocks; ++k) to[(k + 1) * kWords - 1 - word] = block -= size;
+  }
+  return true;
+}
+
 size_t Superblock::harvest(void** to, size_t want) noexcept {
   size_t taken = 0, size = block_size;
   while (cursor < blocks && taken < want) {
     size_t end = cursor + kHarvestGroup < blocks ? cursor + kHarvestGroup : blocks;
     size_t low = cursor;
+    if (size < kLine && end - low == kHarvestGroup && take_spread(to + taken)) {
+      taken += kHarvestGroup;
+      cursor = static_cast<uint32_t>(end);
+      continue;
+    }
     for (size_t at = align_up(end, StateGroup::kBlocks); at > low;) {
       at -= StateGroup::kBlocks;
       StateGroup group(states + at);

@@ -96,6 +96,7 @@ struct alignas(2 * kLine) Superblock {
 
  private:
   void format_tail(const Superblock& first) noexcept;
+  bool take_spread(void** to) noexcept;
 };
 static_assert(sizeof(Superblock) == 2 * kLine);
 
