@@ -13,7 +13,6 @@ constinit SuperblockPool superblock_pool;
 namespace {
 constexpr size_t kHandful = 4;  // superblocks taken out of a queue at a time
 constexpr size_t kNever = SIZE_MAX;  // more free blocks than a superblock can have
-constexpr size_t least_free(ClassIndex c) { return blocks_of(c) / 32 + 1; }
 }  // namespace
 
 void release(Superblock& sb) noexcept {
@@ -74,13 +73,13 @@ Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, co
   return best;
 }
 
-Superblock* SuperblockPool::claim(ClassIndex c, const ThreadHeap* mine, size_t looks) noexcept {
+Superblock* SuperblockPool::claim(ClassIndex c, const ThreadHeap* mine, size_t looks, size_t least) noexcept {
   size_t own = shard_of(mine);
-  Superblock* sb = pop_with_room(queue(own, c), looks, least_free(c), mine);
+  Superblock* sb = pop_with_room(queue(own, c), looks, least, mine);
   if (sb == nullptr) {
     size_t others = looks < kLooks ? 1 : kShards - 1, turn = turn_.fetch_add(1, std::memory_order_relaxed);
     for (; others > 0 && sb == nullptr; --others, ++turn)
-      sb = pop_with_room(queue((own + 1 + turn % (kShards - 1)) % kShards, c), looks, least_free(c), mine);
+      sb = pop_with_room(queue((own + 1 + turn % (kShards - 1)) % kShards, c), looks, least, mine);
   }
   if (sb != nullptr) slice_pool.count_reuse();
   return sb;
@@ -100,7 +99,7 @@ bool SuperblockPool::search(size_t wanted) noexcept {
   size_t found = registry.release_retired();
   for (auto& shard : queues_)
     for (size_t c = 0; c < kClasses; ++c)
-      found += sift(shard[c], SIZE_MAX, c == wanted ? least_free(ClassIndex(c)) : kNever);
+      found += sift(shard[c], SIZE_MAX, c == wanted ? least_room(ClassIndex(c)) : kNever);
   return found * 16 >= slice_pool.chunks() * kSlicesInChunk;
 }
 
@@ -117,7 +116,12 @@ SlicePool::Run SuperblockPool::fresh_run(size_t slices) noexcept {
   SlicePool::Run run = slice_pool.allocate(slices, false);
   if (run.first != nullptr) return run;
   search_if_due(kClasses);
-  return slice_pool.allocate(slices, true);
+  return map_run(slices);
+}
+
+SlicePool::Run SuperblockPool::map_run(size_t slices) noexcept {
+  SlicePool::Run run = slice_pool.allocate(slices, true);
+  return run.first != nullptr || release_free(SIZE_MAX) == 0 ? run : slice_pool.allocate(slices, false);
 }
 
 void SuperblockPool::make_way(size_t bytes) noexcept {
@@ -135,13 +139,9 @@ Superblock* SuperblockPool::fresh(ClassIndex c, const ThreadHeap* mine) noexcept
   if (run.first == nullptr) {
     search_if_due(raw(c));
     if (Superblock* sb = claim(c, mine)) return sb;
-    run = slice_pool.allocate(slices, true);
+    run = map_run(slices);
   }
-  if (run.first == nullptr) {
-    if (release_free(SIZE_MAX) == 0) return claim(c, mine);
-    run = slice_pool.allocate(slices, false);
-    if (run.first == nullptr) return claim(c, mine);
-  }
+  if (run.first == nullptr) return claim(c, mine);
   run.first->format(c);
   return run.first;
 }

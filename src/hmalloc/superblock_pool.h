@@ -11,16 +11,20 @@
 
 namespace hm {
 
+// Free blocks that make a superblock worth taking.  Hoard's empty fraction is a quarter: hoard.txt, section 3.
+constexpr size_t least_room(ClassIndex c) { return blocks_of(c) / 32 + 1; }
+
 class SuperblockPool {
  public:
   static constexpr size_t kShards = 8;
   static constexpr size_t kLooks = 16;
   void push(Superblock& sb) noexcept { queue_of(sb).push(sb); }
   void push_front(Superblock& sb) noexcept { queue_of(sb).push_front(sb); }  // the next to be claimed
-  // The first of `looks` in a shard that is at least one 32nd empty (Hoard's empty fraction is a quarter: hoard.txt,
-  // section 3).  Of these, one that `mine` held last is preferred: its lines and its live blocks are more likely this
-  // thread's.  Looks into the shard of `mine`, then into all others; into one of them, in turn, with less than kLooks.
-  Superblock* claim(ClassIndex c, const ThreadHeap* mine, size_t looks = kLooks) noexcept;
+  // The first of `looks` in a shard that has at least `least` free blocks.  Of these, one that `mine` held last is preferred:
+  // its lines and its live blocks are more likely this thread's.  Looks into the shard of `mine`, then into all others;
+  // into one of them, in turn, with less than kLooks.
+  Superblock* claim(ClassIndex c, const ThreadHeap* mine, size_t looks, size_t least) noexcept;
+  Superblock* claim(ClassIndex c, const ThreadHeap* mine) noexcept { return claim(c, mine, kLooks, least_room(c)); }
   // A superblock of class c from slices, from new memory in the end.  Before the footprint grows by another eighth,
   // the whole pool is searched once: so it stays within a stated factor of what is in use (docs/design.md).
   Superblock* fresh(ClassIndex c, const ThreadHeap* mine) noexcept;
@@ -37,6 +41,7 @@ class SuperblockPool {
   SuperblockQueue& queue_of(Superblock& sb) noexcept { return queue(shard_of(sb.owner()), sb.class_index()); }
   static size_t shard_of(const ThreadHeap* heap) noexcept;
   void search_if_due(size_t wanted) noexcept;
+  SlicePool::Run map_run(size_t slices) noexcept;  // or, if the system refuses, of what is wholly free
   bool search(size_t wanted) noexcept;  // a class, or kClasses; true: a sixteenth of the footprint was found
   std::array<std::array<SuperblockQueue, kClasses>, kShards> queues_;
   std::atomic<uint32_t> turn_{0};  // relaxed: which other shard is looked into first does not matter

@@ -24,7 +24,7 @@ constexpr size_t kLongBatch = 4 * kHarvestGroup;  // makes a cache grow at once
 constexpr size_t kOwnLooks = 4;
 constexpr size_t kChunksWorthScavenging = 8;
 constexpr uint16_t kStream = 8192;             // blocks allocated without an overflow: others free them
-constexpr size_t kStreamDistance = 16;         // superblocks between a block's free and its reuse in a stream
+constexpr size_t kStreamDistance = 12;         // superblocks between a block's free and its reuse in a stream
 constexpr uint32_t kOperationsPerTick = 512;
 constexpr uint8_t kCyclesToGrow = 16;          // full, empty and full again
 constexpr uint32_t kTicksToJudge = 4;          // looks at a cache before it is called too large
@@ -174,19 +174,19 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
 
 // Own ones first, for locality; then what nobody keeps; then new memory.  Of a class whose blocks all go to other
 // threads the oldest of several is taken: lines that have left the other core's first cache meanwhile come back faster
-// (docs/results).
+// (docs/results).  Until there are as many, ones that are nearly free will do, and new ones else.
 Superblock* ThreadHeap::next_superblock(ClassIndex c) noexcept {
-  bool early = is_stream(c) && classes[raw(c)].retired.count() < kStreamDistance;
-  if (early) return superblock_pool.fresh(c, this);
   ClassState& state = classes[raw(c)];
-  if (!state.looked) {
-    if (Superblock* sb = pop_with_room(state.retired, kOwnLooks, blocks_of(c) / 32 + 1, this)) {
+  bool early = is_stream(c) && state.retired.count() < kStreamDistance;
+  if (!early && !state.looked) {
+    if (Superblock* sb = pop_with_room(state.retired, kOwnLooks, least_room(c), this)) {
       if (retired_count > 0) --retired_count;
       return sb;
     }
     state.looked = true;
   }
-  if (Superblock* sb = superblock_pool.claim(c, this, state.looks)) {
+  size_t least = early ? blocks_of(c) - blocks_of(c) / 8 : least_room(c);
+  if (Superblock* sb = superblock_pool.claim(c, this, state.looks, least)) {
     state.looks = SuperblockPool::kLooks;
     return sb;
   }
