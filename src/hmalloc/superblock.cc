@@ -85,53 +85,50 @@ bool Superblock::is_valid() const noexcept {
   return states == place_states(*this, c);
 }
 
-// Of blocks smaller than a line neighbours in one line may come to be written by two threads.  So those of a group that is
-// wholly free come in an order in which each lies eight blocks behind the one before.
-bool Superblock::take_spread(void** to) noexcept {
+// Blocks smaller than a line: neighbours may come to be written by two threads.  So each lies eight behind the one before.
+bool Superblock::take_whole_group(void** to) noexcept {
   constexpr size_t kWords = kHarvestGroup / StateGroup::kBlocks;
+  if (cursor + kHarvestGroup > blocks) return false;
   uint64_t mask = StateGroup::kOnes;
   for (size_t word = 0; word < kWords; ++word) mask &= StateGroup(states + cursor + word * StateGroup::kBlocks).free_mask();
   if (mask != StateGroup::kOnes) return false;
   size_t size = block_size;
+  char* block = start + cursor * size;
   for (size_t word = 0; word < kWords; ++word) {
     StateGroup(states + cursor + word * StateGroup::kBlocks).take(mask);
-    char* block = start + (cursor + word * StateGroup::kBlocks + StateGroup::kBlocks) * size;
 #pragma GCC unroll 8
-    for (size_t k = 0; k < StateGroup::kBlocks; ++k) to[(k + 1) * kWords - 1 - word] = block -= size;
+    for (size_t k = StateGroup::kBlocks; k > 0; --k, block += size) to[k * kWords - 1 - word] = block;
   }
   return true;
 }
 
-size_t Superblock::harvest(void** to, size_t want) noexcept {
-  size_t taken = 0, size = block_size;
-  while (cursor < blocks && taken < want) {
-    size_t end = cursor + kHarvestGroup < blocks ? cursor + kHarvestGroup : blocks;
-    size_t low = cursor;
-    if (size < kLine && end - low == kHarvestGroup && take_spread(to + taken)) {
-      taken += kHarvestGroup;
-      cursor = static_cast<uint32_t>(end);
+size_t Superblock::take_group(void** to) noexcept {
+  size_t taken = 0, size = block_size, end = std::min<size_t>(cursor + kHarvestGroup, blocks);
+  for (size_t at = align_up(end, StateGroup::kBlocks); at > cursor;) {
+    at -= StateGroup::kBlocks;
+    StateGroup group(states + at);
+    uint64_t mask = group.free_mask();
+    if (at + StateGroup::kBlocks > blocks) mask &= (uint64_t{1} << (blocks - at) * 8) - 1;
+    group.take(mask);
+    char* block = start + (at + StateGroup::kBlocks) * size;
+    if (mask == StateGroup::kOnes) {  // the common case, without a branch for each block
+#pragma GCC unroll 8
+      for (size_t k = 0; k < StateGroup::kBlocks; ++k) to[taken + k] = block -= size;
+      taken += StateGroup::kBlocks;
       continue;
     }
-    for (size_t at = align_up(end, StateGroup::kBlocks); at > low;) {
-      at -= StateGroup::kBlocks;
-      StateGroup group(states + at);
-      uint64_t mask = group.free_mask();
-      if (at + StateGroup::kBlocks > blocks) mask &= (uint64_t{1} << (blocks - at) * 8) - 1;
-      group.take(mask);
-      char* block = start + (at + StateGroup::kBlocks) * size;
-      if (mask == StateGroup::kOnes) {  // the common case, without a branch for each block
-#pragma GCC unroll 8
-        for (size_t k = 0; k < StateGroup::kBlocks; ++k) to[taken + k] = block -= size;
-        taken += StateGroup::kBlocks;
-        continue;
-      }
-      for (; mask != 0; mask <<= 8) {
-        block -= size;
-        if (mask >> 56 != 0) to[taken++] = block;
-      }
+    for (; mask != 0; mask <<= 8) {
+      block -= size;
+      if (mask >> 56 != 0) to[taken++] = block;
     }
-    cursor = static_cast<uint32_t>(low + kHarvestGroup);
   }
+  return taken;
+}
+
+size_t Superblock::harvest(void** to, size_t want) noexcept {
+  size_t taken = 0;
+  for (; cursor < blocks && taken < want; cursor += kHarvestGroup)
+    taken += block_size < kLine && take_whole_group(to + taken) ? kHarvestGroup : take_group(to + taken);
   return taken;
 }
 

@@ -90,13 +90,15 @@ struct alignas(2 * kLine) Superblock {
   bool wholly_free() const noexcept;   // the holder (S4)
   bool is_valid() const noexcept;      // the holder
   // Moves free blocks from the cursor on to `to`, in groups of 64, until there are `want` or the end is reached; at most
-  // want + 63 of them.  Returns how many.  Of a group the lowest address comes last, so that a stack pops it first.
+  // want + 63 of them.  Returns how many.  Of a group the lowest address comes last, so that a stack pops it first; then
+  // the others by address, or eight blocks apart if they are smaller than a line and all of the group is free.
   // The holder.
   size_t harvest(void** to, size_t want) noexcept;
 
  private:
   void format_tail(const Superblock& first) noexcept;
-  bool take_spread(void** to) noexcept;
+  bool take_whole_group(void** to) noexcept;  // of the group at the cursor; false: it is not wholly free
+  size_t take_group(void** to) noexcept;
 };
 static_assert(sizeof(Superblock) == 2 * kLine);
 

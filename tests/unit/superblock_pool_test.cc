@@ -1,7 +1,8 @@
 #include "hmalloc/superblock_pool.h"
 
-#include "hmalloc/thread_heap.h"
+#include <sys/resource.h>
 
+#include "hmalloc/thread_heap.h"
 #include "support.h"
 
 using namespace hm;
@@ -70,7 +71,7 @@ TEST(SuperblockPool, OtherShardsHaveTheirTurn) {
     Superblock& sb = owned_by(heap_of_shard(shard));
     superblock_pool.push(sb);
     size_t claims = 1;
-    while (superblock_pool.claim(kClass, mine, 1) != &sb && claims < 20) ++claims;
+    while (superblock_pool.claim(kClass, mine, 1, least_room(kClass)) != &sb && claims < 20) ++claims;
     EXPECT_LE(claims, SuperblockPool::kShards - 1) << shard;
     drop(sb);
   }
@@ -101,6 +102,17 @@ TEST(SuperblockPool, WhollyFreeOnesServeOtherClasses) {
   EXPECT_TRUE(other.is_valid());
   release(other);
   drop(*superblock_pool.queue(0, kClass).pop());
+}
+
+// They serve a large run too, when the system has no more.
+TEST(SuperblockPool, WhollyFreeOnesServeWhenNothingCanBeMapped) {
+  Superblock& sb = with_free(blocks_of(kClass));
+  rlimit none{0, RLIM_INFINITY};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+  while (superblock_pool.fresh_run(1).first != nullptr) continue;
+  superblock_pool.push(sb);
+  EXPECT_EQ(superblock_pool.fresh_run(1).first, &sb);
+  EXPECT_EQ(superblock_pool.fresh_run(1).first, nullptr);
 }
 
 TEST(SuperblockPool, LooksAreBounded) {

@@ -96,6 +96,7 @@ TEST(Superblock, HarvestFindsEveryBlockOnce) {
 // A stack that takes a group pops its lowest address first.
 TEST(Superblock, HarvestEndsEachGroupWithItsLowestAddress) {
   for (ClassIndex c : all_classes()) {
+    if (size_of(c) < kLine) continue;
     Superblock& sb = fresh_superblock(c);
     std::vector<void*> group(2 * kHarvestGroup), all;
     for (size_t first = 0; first < blocks_of(c); first += kHarvestGroup) {
@@ -108,6 +109,43 @@ TEST(Superblock, HarvestEndsEachGroupWithItsLowestAddress) {
     give_back(sb, all);
     release(sb);
   }
+}
+
+// Neighbours in time, which two threads may come to write, do not share a line.
+TEST(Superblock, HarvestSpreadsBlocksThatAreSmallerThanALine) {
+  for (ClassIndex c : all_classes()) {
+    if (size_of(c) >= kLine) continue;
+    Superblock& sb = fresh_superblock(c);
+    std::vector<void*> group(2 * kHarvestGroup);
+    ASSERT_EQ(sb.harvest(group.data(), 1), kHarvestGroup);
+    group.resize(kHarvestGroup);
+    EXPECT_EQ(address_of(group.back()), slice_start(sb)) << "the lowest address comes first";
+    for (size_t i = 0; i < kHarvestGroup; ++i)
+      for (size_t later = 1; later < 8 && i + later < kHarvestGroup; ++later) {
+        uintptr_t a = address_of(group[i]), b = address_of(group[i + later]), end = std::min(a, b) + size_of(c) - 1;
+        ASSERT_LT(end / kLine, std::max(a, b) / kLine) << size_of(c) << " bytes, " << i << " and " << i + later;
+      }
+    std::sort(group.begin(), group.end());
+    EXPECT_EQ(std::set<void*>(group.begin(), group.end()).size(), kHarvestGroup);
+    EXPECT_EQ(address_of(group.back()), slice_start(sb) + (kHarvestGroup - 1) * size_of(c)) << "and no other group";
+    give_back(sb, group);
+    release(sb);
+  }
+}
+
+// Where a block of the group is taken the others come by address.
+TEST(Superblock, HarvestDoesNotSpreadWhatIsLeftOfAGroup) {
+  ClassIndex c = class_of(16);
+  Superblock& sb = fresh_superblock(c);
+  sb.states[5].mark_taken();
+  std::vector<void*> group(2 * kHarvestGroup);
+  ASSERT_EQ(sb.harvest(group.data(), 1), kHarvestGroup - 1);
+  group.resize(kHarvestGroup - 1);
+  EXPECT_TRUE(std::is_sorted(group.rbegin(), group.rend()));
+  EXPECT_EQ(std::count(group.begin(), group.end(), reinterpret_cast<void*>(slice_start(sb) + 5 * size_of(c))), 0);
+  sb.states[5].give_back();
+  give_back(sb, group);
+  release(sb);
 }
 
 TEST(Superblock, HarvestTakesFreeBlocksOnly) {

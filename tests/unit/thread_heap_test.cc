@@ -265,6 +265,35 @@ TEST(ThreadHeap, LooksInVainBecomeFewer) {
   });
 }
 
+// A class whose blocks all go to other threads keeps several superblocks: nearly free ones of the pool before new ones.
+TEST(ThreadHeap, AStreamTakesWhatIsNearlyFree) {
+  on_thread([] {
+    ClassIndex c = class_of(512);
+    auto held = allocate_many(c, 1);  // the class is in use
+    auto pooled = [&](size_t taken) -> Superblock& {
+      Superblock& sb = test::fresh_superblock(c);
+      for (size_t i = 0; i < taken; ++i) sb.states[i].mark_taken();
+      superblock_pool.push(sb);
+      return sb;
+    };
+    Superblock &half = pooled(blocks_of(c) / 2), &nearly = pooled(blocks_of(c) / 16);
+    my_heap()->classes[raw(c)].swing = 8192;
+    std::vector<Superblock*> order{&find_block(held[0]).sb};
+    while (order.size() < 3) {
+      held.push_back(allocate(512));
+      Superblock& sb = find_block(held.back()).sb;
+      if (&sb != order.back()) order.push_back(&sb);
+    }
+    EXPECT_EQ(order[1], &nearly);
+    EXPECT_NE(order[2], &half) << "it would soon be used up";
+    free_all(held);
+    for (Superblock* sb : {&half, &nearly})
+      for (size_t i = 0; i < blocks_of(c); ++i) sb->states[i].give_back();
+    my_heap()->drain();
+    EXPECT_EQ(test::allocated_after_collect(), 0u);
+  });
+}
+
 // The slots of a class that a thread has not asked for are no page of memory.
 TEST(ThreadHeap, ACacheOpensWithTheFirstRefill) {
   void* foreign = allocate(100);
