@@ -25,7 +25,7 @@ ATOMICS = {
     "src/hmalloc/block_cache.h": "the top of a cache, which statistics read",
     "src/hmalloc/block_state.h": "the state of a block: give back, take",
     "src/hmalloc/decay.cc": "the clock of the rounds: one thread takes each",
-    "src/hmalloc/huge.cc": "bytes of huge blocks, a hint, and names of mappings",
+    "src/hmalloc/huge.cc": "bytes of huge blocks, a hint",
     "src/hmalloc/large.h": "bytes of a cache of runs, which statistics read",
     "src/hmalloc/large.cc": "the length of a run, which statistics read while its owner changes it",
     "src/hmalloc/local_heap.h": "chunks of a heap, which statistics walk",
@@ -167,5 +167,22 @@ def mutants_apply(options):
     return [f"{mutant.name}: its text is {count} times in {mutant.file}" for mutant, count in counts if count != 1]
 
 
+def options_documented(options):
+    """Every option stands with its default in tuning.md and in the man page."""
+    table = pathlib.Path(options.root, "src/hmalloc/options.h").read_text()
+    rows = re.findall(r'HM_OPTION\(\w+, "(\w+)", \w+, ([^,]+), ', table)
+    texts = {name: re.sub(r"\s+", " ", pathlib.Path(options.root, name).read_text())
+             for name in ("docs/tuning.md", "docs/man/hmalloc.3.scd")}
+    complaints = [] if rows else ["no option was found in src/hmalloc/options.h"]
+    for name, value in rows:
+        default = value.replace(" * kMiB", "M")
+        row, entry = f"`HMALLOC_{name}` | {default} |", rf"\*HMALLOC_{name}\*[^*]*Default: {default}\."
+        if row not in texts["docs/tuning.md"]:
+            complaints.append(f"docs/tuning.md has no row {row}")
+        if not re.search(entry, texts["docs/man/hmalloc.3.scd"]):
+            complaints.append(f"docs/man/hmalloc.3.scd does not say of HMALLOC_{name} that its default is {default}")
+    return complaints
+
+
 CHECKS = {f.__name__: f for f in (include_order, public_headers_only, atomics_in_roles, nothing_dead,
-                                  no_runtime_in_sources, lengths, mutants_apply)}
+                                  no_runtime_in_sources, lengths, mutants_apply, options_documented)}
