@@ -200,10 +200,8 @@ def test_nothing_calls_malloc_only_when_asked(watch, size, calls):
 
 @pytest.mark.parametrize("program", ["active-false --pairs 100", "passive-false --rounds 100"])
 def test_every_byte_is_written_as_often_as_asked(program):
-    few = min(measure(*program.split(), "--size", 8, "--writes", 2000)["seconds"] for _ in range(8))
-    many = min(measure(*program.split(), "--size", 8, "--writes", 20000)["seconds"] for _ in range(3))
-    assert 4 * few < many
-    assert many > 100 * 8 * 20000 * 0.1e-9  # a core stores hardly two bytes a cycle, one by one
+    # A core stores hardly two bytes a cycle, one by one; under load it takes longer, never less.
+    assert measure(*program.split(), "--size", 8, "--writes", 200000)["seconds"] > 100 * 8 * 200000 * 0.1e-9
 
 
 # ---- Latency samples. -----------------------------------------------------------------------------------------------
