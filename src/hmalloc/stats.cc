@@ -78,7 +78,7 @@ void count_heaps(Census& census) noexcept {
 
 // docs/design.md, "Footprint": what may be held beyond the program's own peak.
 uint64_t bound_beyond(uint64_t peak, uint64_t huge_peak, uint64_t heaps) noexcept {
-  uint64_t superblocks = ThreadHeap::kMostRetired * slices_of(ClassIndex{kClasses - 1});
+  uint64_t superblocks = (ThreadHeap::kMostRetired + ThreadHeap::kStreamDistance) * slices_of(ClassIndex{kClasses - 1});
   for (size_t c = 0; c < kClasses; ++c) superblocks += slices_of(ClassIndex(c));
   uint64_t of_heap = options.cache_bytes + LargeCache::kMostBytes + superblocks * kSlice;
   return (peak + huge_peak) / 4 + heaps * of_heap + 2 * kChunk + kKeepMost;

@@ -24,7 +24,6 @@ constexpr size_t kLongBatch = 4 * kHarvestGroup;  // makes a cache grow at once
 constexpr size_t kOwnLooks = 4;
 constexpr size_t kChunksWorthScavenging = 8;
 constexpr uint16_t kStream = 8192;             // blocks allocated without an overflow: others free them
-constexpr size_t kStreamDistance = 12;         // superblocks between a block's free and its reuse in a stream
 constexpr uint32_t kOperationsPerTick = 512;
 constexpr uint8_t kCyclesToGrow = 16;          // full, empty and full again
 constexpr uint32_t kTicksToJudge = 4;          // looks at a cache before it is called too large

@@ -24,7 +24,8 @@ class Counter {
 };
 
 struct ThreadHeap {
-  static constexpr size_t kMostRetired = 3;  // superblocks that a heap keeps to itself
+  static constexpr size_t kMostRetired = 3;      // superblocks that a heap keeps to itself, but for streams:
+  static constexpr size_t kStreamDistance = 12;  // superblocks between a block's free and its reuse in a class of one
 
   // ---- fast path; first, where NoHeap has them too
   std::array<BlockCache, kClasses> caches;
