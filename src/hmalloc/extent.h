@@ -28,7 +28,7 @@ struct Extent {
   size_t size;        // asked for
   size_t bytes;       // whole chunks
   size_t dirty;       // from the start
-  uint64_t mapping;   // extents are joined within one, for the system moves pages of one only; odd: with huge pages
+  uint64_t mapping;   // extents are joined within one, for the system moves pages of one only
   size_t slack;       // kept behind the block: it is in that list
   uint64_t since_ms;  // in a list since
   Extent* next;
@@ -44,10 +44,7 @@ struct Extent {
   char* start() const noexcept { return reinterpret_cast<char*>(align_down(address_of(this), kChunk)); }
   char* end() const noexcept { return start() + bytes; }
   size_t lead() const noexcept { return static_cast<size_t>(block - start()); }
-  bool has_huge_pages() const noexcept { return mapping % 2 != 0; }
-  size_t taken() const noexcept {  // by the block, from the start
-    return has_huge_pages() ? bytes : align_up(lead() + size, os::page_size());
-  }
+  size_t taken() const noexcept { return align_up(lead() + size, os::page_size()); }  // by the block, from the start
   bool is_followed_by(const Extent* other) const noexcept {
     return other != nullptr && end() == other->start() && mapping == other->mapping;
   }

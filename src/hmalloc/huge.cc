@@ -1,6 +1,5 @@
 #include "hmalloc/huge.h"
 
-#include "hmalloc/huge_pages.h"
 #include "hmalloc/kept_extents.h"
 #include "hmalloc/large.h"
 #include "hmalloc/options.h"
@@ -9,18 +8,13 @@
 namespace hm {
 namespace {
 
-constexpr uint64_t kMappingsPerSample = 8;
-constexpr size_t kSampleBytes = kChunk / 2;  // blocks are larger, but for some with alignment
-
 struct HugeStore {
   Lock lock;
   KeptExtents kept;
   Regret regret;
   size_t blocks = 0, mapped = 0, active = 0, most_active = 0;
-  std::atomic<size_t> bytes{0};  // active and kept; relaxed, for it is read without the lock, as a hint
-  uint64_t mappings = 0;         // so far, to name each
-  HugePages huge_pages;
-  char* sample = nullptr;        // kSampleBytes of a block that was mapped with small pages; it may be gone
+  std::atomic<size_t> bytes{0};       // active and kept; relaxed, for it is read without the lock, as a hint
+  std::atomic<uint64_t> mappings{0};  // so far, to name each; relaxed: no two get the same
 
   size_t room() const noexcept { return std::max(kKeepMost, most_active + most_active / 2 - active); }
   bool may_keep(size_t more) const noexcept { return kept.bytes() + more <= std::min(regret.allowance(), room()); }
@@ -47,54 +41,27 @@ struct HugeStore {
     kept.note_slack(extent, slack);
     return true;
   }
-  bool sample_is_due() const noexcept { return sample == nullptr || mappings % kMappingsPerSample == 0; }
   void publish() noexcept { bytes.store(active + kept.bytes(), std::memory_order_relaxed); }
 };
 constinit HugeStore store;
 
-uint64_t name_mapping(bool huge) noexcept { return 2 * store.mappings++ + huge; }
-
-// Where the block fills the extent but for an eighth, and the sample is dense.
-bool wants_huge_pages(size_t bytes, size_t taken) noexcept {
-  if (bytes / 4 > options.huge_pages_after) return true;
-  if (bytes - taken > bytes / 8 || huge_bytes() + bytes <= options.huge_pages_after) return false;
-  char* sample;
-  {
-    LockGuard guard(store.lock);
-    if (store.sample_is_due() || store.huge_pages.pausing()) return false;
-    sample = store.sample;
-  }
-  size_t resident = os::resident(sample, kSampleBytes);
-  if (resident > 0) return HugePages::is_dense(resident, kSampleBytes);
-  LockGuard guard(store.lock);
-  store.sample = nullptr;  // it is gone
-  return false;
-}
+uint64_t name_mapping() noexcept { return store.mappings.fetch_add(1, std::memory_order_relaxed); }
 
 // ---- the system, of extents in the hands of this thread
 
-Extent* map_extent(size_t bytes, size_t alignment, size_t taken) noexcept {
+Extent* map_extent(size_t bytes, size_t alignment) noexcept {
   // A block of larger alignment lies 2 MB behind the start.
   auto* start = static_cast<char*>(os::map(bytes, std::max(alignment, kChunk), alignment > kChunk ? kChunk : 0));
   if (start == nullptr) return nullptr;
-  bool huge = wants_huge_pages(bytes, taken), slow = false;
-  if (huge) os::prefer_huge_pages(start, bytes);
-  uint64_t before = os::cpu_ns();
-  Extent* extent = Extent::create(start, bytes, 0, 0);  // the first touch
-  uint64_t cleared_ns = os::cpu_ns() - before;
-  {
-    LockGuard guard(store.lock);
-    store.mapped += bytes;
-    if (huge) slow = store.huge_pages.took(cleared_ns);
-    else if (store.sample_is_due()) store.sample = start + kSlice;
-    extent->mapping = name_mapping(huge && !slow);
-  }
-  if (slow) os::prefer_huge_pages(start, bytes, false);
+  if (bytes / 4 > options.huge_pages_after) os::prefer_huge_pages(start, bytes);
+  Extent* extent = Extent::create(start, bytes, 0, name_mapping());
+  LockGuard guard(store.lock);
+  store.mapped += bytes;
   return extent;
 }
 
-// In place, or by moving its pages, block and all.  taken: of the result.  Null: unchanged.
-Extent* resize_extent(Extent& extent, size_t bytes, size_t taken) noexcept {
+// In place, or by moving its pages, block and all.  Null: unchanged.
+Extent* resize_extent(Extent& extent, size_t bytes) noexcept {
   size_t before = extent.bytes, lead = extent.lead();
   Extent* result = &extent;
   if (!os::resize(extent.start(), before, bytes)) {
@@ -107,17 +74,12 @@ Extent* resize_extent(Extent& extent, size_t bytes, size_t taken) noexcept {
     }
     result = Extent::at(target);
     result->block = target + lead;
+    result->mapping = name_mapping();
     result->set_kinds(true);
   }
   result->bytes = bytes;
   result->dirty = std::min(result->dirty, bytes);
-  bool moved = result != &extent, huge = result->has_huge_pages();
-  if (moved && !huge) {
-    huge = wants_huge_pages(bytes, taken);
-    if (huge) os::prefer_huge_pages(result->start(), bytes);
-  }
   LockGuard guard(store.lock);
-  if (moved) result->mapping = name_mapping(huge);
   store.mapped += bytes - before;
   return result;
 }
@@ -144,8 +106,8 @@ size_t unmap_all(ExtentList list) noexcept {
   return bytes;
 }
 
-// A kept extent, or null.  stretch: if none is long enough, then a longer one of one of them.  taken: by its next block.
-Extent* reuse_extent(size_t bytes, bool stretch, size_t taken) noexcept {
+// A kept extent, or null.  stretch: if none is long enough, then a longer one of one of them.
+Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
   Extent* extent;
   {
     LockGuard guard(store.lock);
@@ -154,7 +116,7 @@ Extent* reuse_extent(size_t bytes, bool stretch, size_t taken) noexcept {
     if (extent == nullptr || extent->bytes < bytes) store.regret.mapped(bytes, store.most_active + kKeepMost);
   }
   if (extent == nullptr || extent->bytes == bytes) return extent;
-  if (Extent* longer = resize_extent(*extent, bytes, taken)) return longer;
+  if (Extent* longer = resize_extent(*extent, bytes)) return longer;
   LockGuard guard(store.lock);
   store.kept.keep(*extent);
   return nullptr;
@@ -196,9 +158,9 @@ size_t purge_slack(uint64_t before_ms) noexcept {
 
 FreshBlock allocate_huge(size_t size, size_t alignment, bool map) noexcept {
   size_t lead = alignment <= kSlice ? kSlice : std::min(alignment, kChunk);  // from the start of the extent to the block
-  size_t bytes = align_up(lead + size, kChunk), taken = align_up(lead + size, os::page_size());
-  Extent* extent = alignment <= kChunk ? reuse_extent(bytes, map, taken) : nullptr;
-  if (extent == nullptr && map) extent = map_extent(bytes, alignment, taken);
+  size_t bytes = align_up(lead + size, kChunk);
+  Extent* extent = alignment <= kChunk ? reuse_extent(bytes, map) : nullptr;
+  if (extent == nullptr && map) extent = map_extent(bytes, alignment);
   if (extent == nullptr) return {nullptr, 0};
   extent->live = Extent::kLive;
   extent->block = extent->start() + lead;
@@ -251,7 +213,7 @@ void* resize_huge(Extent& extent, size_t size) noexcept {
     extent.dirty = std::max(extent.dirty, before);
     in_place = bytes == extent.bytes || store.kept.grow(extent, bytes);
   }
-  Extent* result = in_place ? &extent : resize_extent(extent, bytes, align_up(kSlice + size, os::page_size()));
+  Extent* result = in_place ? &extent : resize_extent(extent, bytes);
   if (result != nullptr) result->size = size;
   settle(result != nullptr ? *result : extent, before);
   return result != nullptr ? result->block : nullptr;

@@ -25,7 +25,7 @@ ATOMICS = {
     "src/hmalloc/block_cache.h": "the top of a cache, which statistics read",
     "src/hmalloc/block_state.h": "the state of a block: give back, take",
     "src/hmalloc/decay.cc": "the clock of the rounds: one thread takes each",
-    "src/hmalloc/huge.cc": "bytes of huge blocks, a hint",
+    "src/hmalloc/huge.cc": "bytes of huge blocks, a hint, and names of mappings",
     "src/hmalloc/large.h": "bytes of a cache of runs, which statistics read",
     "src/hmalloc/large.cc": "the length of a run, which statistics read while its owner changes it",
     "src/hmalloc/local_heap.h": "chunks of a heap, which statistics walk",

@@ -4,7 +4,6 @@
 #include "base/os_pages.h"
 #include "hmalloc/allocator.h"
 #include "hmalloc/large.h"
-#include "hmalloc/options.h"
 #include "hmalloc/regret.h"
 #include "support.h"
 
@@ -41,23 +40,6 @@ void keep_all(const std::vector<size_t>& sizes, std::vector<char*>& blocks) {
     if (block == blocks.front()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
-
-// Maps blocks of so many bytes one after the other and touches a page in each stride of them; which of them have huge
-// pages, in order.  Where one of these took long, the next have small ones.
-std::string blocks_with_huge_pages(size_t blocks, size_t bytes, size_t stride) {
-  std::vector<char*> held;
-  std::string huge;
-  for (size_t i = 0; i < blocks; ++i) {
-    held.push_back(static_cast<char*>(hm_malloc(bytes)));
-    huge += test::has_huge_pages(held.back()) ? 'h' : '.';
-    EXPECT_EQ(hm_usable_size(held.back()) > bytes + os::page_size(), huge.back() == 'h') << "all of its last huge page";
-    for (size_t at = 0; at < bytes; at += stride) held.back()[at] = 1;
-  }
-  EXPECT_TRUE(huge_is_valid());
-  for (char* block : held) hm_free(block);
-  return huge;
-}
-constexpr size_t kSnug = 8 * kMiB - 200 * kKiB;  // it leaves less than an eighth of its extent
 
 }  // namespace
 
@@ -282,36 +264,6 @@ TEST(Huge, WhatIsKeptForTheLongestTimeMakesRoom) {
   EXPECT_EQ(kind_of(blocks[0]), ChunkKind::kForeign);
   EXPECT_EQ(kind_of(blocks[1]), ChunkKind::kHuge);
   EXPECT_EQ(kind_of(blocks[2]), ChunkKind::kHuge);
-}
-
-TEST(Huge, HugePagesWhereBlocksAreDense) {
-  options.huge_pages_after = 16 * kMiB;
-  EXPECT_EQ(blocks_with_huge_pages(4, kSnug, 4096).find('h'), 2u) << "from that much memory on";
-  EXPECT_EQ(blocks_with_huge_pages(4, kSnug, 4 * 4096).find('h'), std::string::npos) << "memory is used here and there";
-  EXPECT_EQ(blocks_with_huge_pages(8, 4 * kMiB, 4096).find('h'), std::string::npos) << "a third would be left";
-}
-
-TEST(Huge, NowAndThenSmallPagesTellWhetherBlocksAreDense) {
-  options.huge_pages_after = 4 * kMiB;
-  std::string huge = blocks_with_huge_pages(17, kSnug, 4096);
-  EXPECT_EQ(huge[8], '.');
-  EXPECT_EQ(huge[16], '.');
-}
-
-// A sample that is gone tells nothing; the next block with small pages is one.
-TEST(Huge, AnotherSampleTakesThePlaceOfOneThatIsGone) {
-  options.huge_pages_after = 4 * kMiB;
-  auto map = [] {
-    auto* block = static_cast<char*>(hm_malloc(kSnug));
-    memset(block, 1, kSnug);
-    return block;
-  };
-  hm_free(map());
-  char* sample = map();
-  EXPECT_FALSE(test::has_huge_pages(sample));
-  char* next = map();
-  EXPECT_TRUE(test::has_huge_pages(next));
-  for (char* block : {sample, next}) hm_free(block);
 }
 
 TEST(Huge, AFreedBlockDoesNotKeepItsNeighbourAlive) {

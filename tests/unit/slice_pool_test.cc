@@ -1,6 +1,8 @@
 #include "hmalloc/slice_pool.h"
 
 #include <barrier>
+#include <cstdio>
+#include <fstream>
 #include <string>
 
 #include "base/os_pages.h"
@@ -168,6 +170,18 @@ TEST(SlicePool, ChunksOfARegionTakeOneMapping) {
   for (SlicePool::Run& run : runs) pool->release(*run.first, &run == &runs[0] ? kFirstRun : kSlicesInChunk);
 }
 
+// Whether the kernel was asked for huge pages there.
+bool has_huge_pages(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  uintptr_t from = 0, to = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2 && line.find('-') < line.find(' ')) continue;
+    bool here = from <= address_of(address) && address_of(address) < to;
+    if (here && line.rfind("VmFlags:", 0) == 0) return line.find(" hg") != std::string::npos;
+  }
+  return false;
+}
+
 // Seven chunks, of which the program touches every page or one in four; which of them have huge pages, in order.
 std::string chunks_with_huge_pages(size_t stride, size_t reuses) {
   Pool pool;
@@ -177,7 +191,7 @@ std::string chunks_with_huge_pages(size_t stride, size_t reuses) {
     size_t n = pool->chunks() == 0 ? kFirstRun : kSlicesInChunk;
     runs.emplace_back(pool->allocate(n, true), n);
     for (size_t at = 0; at < n * kSlice; at += stride) base(runs.back().first)[at] = 1;
-    huge += test::has_huge_pages(base(runs.back().first)) ? 'h' : '.';
+    huge += has_huge_pages(base(runs.back().first)) ? 'h' : '.';
     for (size_t i = 0; i < reuses; ++i) pool->count_reuse();
   }
   for (auto& [run, n] : runs) pool->release(*run.first, n);
@@ -213,12 +227,12 @@ TEST(SlicePool, UnusedSlicesOfAHugePageGoBack) {
   SlicePool::Run first = pool->allocate(kFirstRun, true);
   memset(base(first), 1, kFirstRun * kSlice);
   SlicePool::Run run = pool->allocate(1, true);
-  ASSERT_TRUE(test::has_huge_pages(base(run)));
+  ASSERT_TRUE(has_huge_pages(base(run)));
   EXPECT_TRUE(run.zeroed);
   EXPECT_EQ(pool->gauges().dirty_slices, kSlicesInChunk - 1);
   EXPECT_EQ(pool->purge(true), (kSlicesInChunk - 1) * kSlice);
   EXPECT_EQ(pool->gauges().dirty_slices, 0u);
-  EXPECT_FALSE(test::has_huge_pages(base(run))) << "or the system would fill the holes again";
+  EXPECT_FALSE(has_huge_pages(base(run))) << "or the system would fill the holes again";
   pool->release(*run.first, 1);
   pool->release(*first.first, kFirstRun);
 }

@@ -1,9 +1,5 @@
 #include "support.h"
 
-#include <cstdio>
-#include <fstream>
-#include <string>
-
 #include "hmalloc/registry.h"
 #include "hmalloc/superblock_pool.h"
 
@@ -19,17 +15,6 @@ bool matches(const void* block, size_t size, unsigned seed) {
   for (size_t i = 0; i < size; ++i)
     if (bytes[i] != static_cast<unsigned char>(i * 131 + seed)) return false;
   return true;
-}
-
-bool has_huge_pages(const void* address) {
-  std::ifstream maps("/proc/self/smaps");
-  uintptr_t from = 0, to = 0;
-  for (std::string line; std::getline(maps, line);) {
-    if (sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2 && line.find('-') < line.find(' ')) continue;
-    bool here = from <= address_of(address) && address_of(address) < to;
-    if (here && line.rfind("VmFlags:", 0) == 0) return line.find(" hg") != std::string::npos;
-  }
-  return false;
 }
 
 bool is_zero(const void* block, size_t size) {

@@ -34,9 +34,6 @@ void fill(void* block, size_t size, unsigned seed);
 bool matches(const void* block, size_t size, unsigned seed);
 bool is_zero(const void* block, size_t size);
 
-// Whether the kernel was asked for huge pages there.
-bool has_huge_pages(const void* address);
-
 // A formatted superblock outside every heap and queue; the test is its holder.
 Superblock& fresh_superblock(ClassIndex c);
 
