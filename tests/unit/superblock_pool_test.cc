@@ -107,12 +107,16 @@ TEST(SuperblockPool, WhollyFreeOnesServeOtherClasses) {
 // They serve a large run too, when the system has no more.
 TEST(SuperblockPool, WhollyFreeOnesServeWhenNothingCanBeMapped) {
   Superblock& sb = with_free(blocks_of(kClass));
-  rlimit none{0, RLIM_INFINITY};
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlimit none{0, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
   while (superblock_pool.fresh_run(1).first != nullptr) continue;
   superblock_pool.push(sb);
-  EXPECT_EQ(superblock_pool.fresh_run(1).first, &sb);
-  EXPECT_EQ(superblock_pool.fresh_run(1).first, nullptr);
+  Superblock *found = superblock_pool.fresh_run(1).first, *none_left = superblock_pool.fresh_run(1).first;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_EQ(found, &sb);
+  EXPECT_EQ(none_left, nullptr);
 }
 
 TEST(SuperblockPool, LooksAreBounded) {
