@@ -78,8 +78,14 @@ def no_executable_stack(path):
     return [] if stack and "RWE" not in stack[0] else ["asks for an executable stack"]
 
 
+def fast_paths_together(path):
+    """malloc and free begin in the same 512 bytes (door/malloc.cc says why)."""
+    starts = {m[2]: int(m[1], 16) for m in re.finditer(r"^([0-9a-f]+) T (malloc|free)$", run("nm", path), re.M)}
+    return [] if len(starts) == 2 and starts["malloc"] // 512 == starts["free"] // 512 else [f"they begin at {starts}"]
+
+
 ON_LIBRARIES = (exported, needed, dynamic_flags, static_constructors, thread_local_storage, no_cxx_runtime,
-                no_executable_stack)
+                no_executable_stack, fast_paths_together)
 
 
 def on_each(look):
