@@ -42,8 +42,7 @@ void replace_and_hand_over(Line& line, std::latch& ended) {
     object = shared::allocate_touched(kSize);
     ++line.replaced;
   }
-  line.stamp.end = now();
-  line.stamp.cpu += thread_cpu_time();
+  line.stamp.finish();
   if (--line.rounds_left > 0) {
     std::thread(replace_and_hand_over, std::ref(line), std::ref(ended)).detach();
   } else {

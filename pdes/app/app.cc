@@ -119,8 +119,9 @@ void perform(Simulation& simulation, Ranks* ranks, app::Run& run) {
     run.elsewhere = dynamic_cast<const OtherRankFailed*>(&failure) != nullptr;
     run.result = simulation.partial();
   }
+  cpu = app::cpu_seconds() - cpu;  // inside the wall's clock, lest a short run have more than its threads
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  run.cpu_share = (app::cpu_seconds() - cpu) / (took.count() * run.options.threads);
+  run.cpu_share = cpu / (took.count() * run.options.threads);
   run.process = app::this_process();
 }
 
