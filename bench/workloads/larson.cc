@@ -82,7 +82,7 @@ class alignas(128) Chain {
         rows.push_back({lived, sampler_.take_stretch(), static_cast<double>(resident_kb())});
     }
     if (stamp.end - stamp.start < setting_.seconds) {
-      std::thread(&Chain::live, this).detach();
+      start_detached([this] { live(); });
     } else {
       running.fetch_sub(1);
     }
@@ -136,7 +136,7 @@ Span run(const Setting& setting, std::uint32_t slots, std::vector<Sampler>& samp
   for (Sampler& sampler : samplers) chains.emplace_back(setting, slots, sampler, chains.size() + 1);
   std::atomic<unsigned> waiting{static_cast<unsigned>(chains.size())};
   running.store(waiting.load());
-  for (auto& chain : chains) std::thread(&Chain<Sampler>::found, &chain, std::ref(waiting)).detach();
+  for (auto& chain : chains) start_detached([&] { chain.found(waiting); });
   while (running.load() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
 
   std::vector<Stamp> stamps;

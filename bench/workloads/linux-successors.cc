@@ -44,7 +44,7 @@ void replace_and_hand_over(Line& line, std::latch& ended) {
   }
   line.stamp.finish();
   if (--line.rounds_left > 0) {
-    std::thread(replace_and_hand_over, std::ref(line), std::ref(ended)).detach();
+    start_detached([&line, &ended] { replace_and_hand_over(line, ended); });
   } else {
     ended.count_down();
   }
@@ -79,11 +79,11 @@ int main(int count, char** values) {
   std::latch ended(threads);
   std::latch started(threads);
   for (Line& line : lines) {
-    std::thread([&] {
+    start_detached([&] {
       started.arrive_and_wait();
       line.stamp.start = now();
       replace_and_hand_over(line, ended);
-    }).detach();
+    });
   }
   ended.wait();
   const double faults = page_faults() - faults_before;

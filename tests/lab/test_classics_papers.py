@@ -12,8 +12,8 @@ from hmalloc_lab.page.papers import repairs
 from hmalloc_lab.page.papers.classics import all_but_classics, beside
 from hmalloc_lab.page.papers.common import measured_in
 from hmalloc_lab.page.papers.repair_list import REPAIRS
-from test_papers import (AHEAD, AS_PROFILED, CASES, CLASSICS, FIGURES, GROWS_IN_LARSON, HOARD_WINS, MEASURED, REPAIRED,
-                         SLOW, USED, Campaigned, both, campaign, examine, only, slowing, stuck, times)
+from paper_campaigns import (AHEAD, AS_PROFILED, CASES, CLASSICS, FIGURES, GROWS_IN_LARSON, HOARD_WINS, MEASURED,
+                             REPAIRED, SLOW, USED, Campaigned, both, campaign, examine, only, slowing, stuck, times)
 
 A = "counter_most_allocated"
 

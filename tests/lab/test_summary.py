@@ -65,6 +65,19 @@ def test_baseline_shows_every_cell_with_its_verdict(results):
         shown(results, baseline="nobody")
 
 
+def test_others_are_as_if_they_had_not_taken_part(results, bench, fabricated, tmp_path):
+    alone, all_of_them = (summary.statistics.family_means(each)["all"]
+                          for each in (results.among(["glibc", "hmalloc"]), results))
+    assert set(alone) == {"glibc", "hmalloc"} and alone["hmalloc"].value < all_of_them["hmalloc"].value
+    done = bench("show", "--db", fabricated, "--allocators", "glibc,hmalloc")
+    assert (done.returncode, done.stderr) == (0, "") and "mimalloc" not in done.stdout, done
+    assert bench("export", "--db", fabricated, "--allocators", "glibc,hmalloc", "--formats", "md",
+                 "--out", tmp_path).returncode == 0
+    assert "mimalloc" not in (tmp_path / "tables.md").read_text()
+    done = bench("show", "--db", fabricated, "--allocators", "glibc,nobody")
+    assert done.returncode == 2 and done.stderr.startswith("hmalloc: nobody: not in this campaign, which has glibc, ")
+
+
 def test_few_rounds_give_no_verdict(tmp_path):
     text = shown(Results.read(fabricate(tmp_path / "few.db", "quick", rounds=2)))
     assert "won 0, even 0, lost 0, too few rounds 46" in text and "rounds prove nothing" in text

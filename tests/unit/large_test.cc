@@ -7,15 +7,11 @@
 #include "support.h"
 
 using namespace hm;
+using namespace hm::test;
 
 namespace {
 
 Superblock& run_of(void* block) { return Superblock::of(address_of(block)); }
-ChunkKind kind_of(void* block) { return AddressMap::kind(address_of(block)); }
-void mark_ends(void* block, size_t size) {
-  static_cast<char*>(block)[0] = 'a';
-  static_cast<char*>(block)[size - 1] = 'z';
-}
 
 // Many small blocks, all freed: their superblocks stay where they are, in the pool, until somebody looks.
 void pass_small_blocks(size_t bytes) {

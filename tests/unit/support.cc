@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include "base/os_pages.h"
 #include "hmalloc/registry.h"
 #include "hmalloc/superblock_pool.h"
 
@@ -22,6 +23,11 @@ bool is_zero(const void* block, size_t size) {
   for (size_t i = 0; i < size; ++i)
     if (bytes[i] != 0) return false;
   return true;
+}
+
+size_t resident(char* from, size_t bytes) {
+  auto* page = reinterpret_cast<char*>(align_up(address_of(from), os::page_size()));
+  return os::resident(page, align_down(address_of(from + bytes), os::page_size()) - address_of(page));
 }
 
 Superblock& fresh_superblock(ClassIndex c) {

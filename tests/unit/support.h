@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/address_map.h"
 #include "base/size_classes.h"
 #include "hmalloc/slice_pool.h"
 #include "hmalloc/superblock.h"
@@ -33,6 +34,20 @@ inline void on_thread(const std::function<void()>& body) { std::thread(body).joi
 void fill(void* block, size_t size, unsigned seed);
 bool matches(const void* block, size_t size, unsigned seed);
 bool is_zero(const void* block, size_t size);
+
+// A block above 1 MB, of a size that the program asks for again and again.
+inline char* allocate_recurring(size_t size) {
+  hm_free(hm_malloc(size));
+  return static_cast<char*>(hm_malloc(size));
+}
+
+inline ChunkKind kind_of(const void* block) { return AddressMap::kind(address_of(block)); }
+inline void mark_ends(void* block, size_t size) {
+  static_cast<char*>(block)[0] = 'a';
+  static_cast<char*>(block)[size - 1] = 'z';
+}
+// How many bytes of the whole pages therein are resident.
+size_t resident(char* from, size_t bytes);
 
 // A formatted superblock outside every heap and queue; the test is its holder.
 Superblock& fresh_superblock(ClassIndex c);

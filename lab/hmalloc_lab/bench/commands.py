@@ -20,6 +20,7 @@ _SETTINGS = {"help_option_names": []}
 
 Db = Annotated[Path | None, typer.Option("--db")]
 Baseline = Annotated[str, typer.Option("--baseline")]
+Names = Annotated[str, typer.Option("--allocators")]
 
 
 @app.callback(invoke_without_command=True, context_settings=_SETTINGS)
@@ -45,7 +46,7 @@ def _add_profile(profile: str) -> None:
             context: typer.Context, wants_help: Help = False,
             workloads: Annotated[str, typer.Option("--workloads")] = "",
             families: Annotated[str, typer.Option("--families")] = "",
-            names: Annotated[str, typer.Option("--allocators")] = "",
+            names: Names = "",
             given: Annotated[list[str] | None, typer.Option("--allocator")] = None,
             no_peers: Annotated[bool, typer.Option("--no-peers")] = False,
             with_classics: Annotated[bool, typer.Option("--classics")] = False,
@@ -109,12 +110,19 @@ def _finish(db: Path, number: int, baseline: str, report: Path | None, code: int
 # ---- Looking at what was measured. ----------------------------------------------------------------------------------
 
 
-@app.command("show", context_settings=_SETTINGS)
-def show_command(context: typer.Context, wants_help: Help = False, db: Db = None, baseline: Baseline = "") -> None:
-    from . import summary
+def _results(context: typer.Context, db: Path | None, names: str):
     from .results import Results
 
     results = Results.read(_database(context.obj, db))
+    return results.among(names.split(",")) if names else results
+
+
+@app.command("show", context_settings=_SETTINGS)
+def show_command(context: typer.Context, wants_help: Help = False, db: Db = None, names: Names = "",
+                 baseline: Baseline = "") -> None:
+    from . import summary
+
+    results = _results(context, db, names)
     if results.campaign.profile == engine.PROFILE:
         engine.show(results)
     else:
@@ -122,27 +130,26 @@ def show_command(context: typer.Context, wants_help: Help = False, db: Db = None
 
 
 @app.command("report", context_settings=_SETTINGS)
-def report_command(context: typer.Context, wants_help: Help = False, db: Db = None,
+def report_command(context: typer.Context, wants_help: Help = False, db: Db = None, names: Names = "",
                    out: Annotated[Path | None, typer.Option("--out")] = None) -> None:
     from ..page import page
-    from .results import Results
 
-    db = _database(context.obj, db)
-    path = out or db.with_suffix(".html")
-    page.write(Results.read(db), path)
+    results = _results(context, db, names)
+    path = out or _database(context.obj, db).with_suffix(".html")
+    page.write(results, path)
     _console().print(f"Report: {path}", soft_wrap=True)
 
 
 @app.command("export", context_settings=_SETTINGS)
 def export_command(context: typer.Context, out: Annotated[Path, typer.Option("--out")], wants_help: Help = False,
-                   db: Db = None, formats: Annotated[str, typer.Option("--formats")] = "md,svg,png") -> None:
+                   db: Db = None, names: Names = "",
+                   formats: Annotated[str, typer.Option("--formats")] = "md,svg,png") -> None:
     import tempfile
 
     from ..page import claims, export, page
     from . import tables
-    from .results import Results
 
-    results, wanted = Results.read(_database(context.obj, db)), formats.split(",")
+    results, wanted = _results(context, db, names), formats.split(",")
     pictures = [each for each in wanted if each != "md"]
     if pictures:
         with tempfile.TemporaryDirectory() as folder:
@@ -172,7 +179,7 @@ def plot_command(series: Path, wants_help: Help = False,
 @app.command("compare", context_settings=_SETTINGS)
 def compare_command(
         old: Path, new: Path, wants_help: Help = False,
-        names: Annotated[str, typer.Option("--allocators")] = "",
+        names: Names = "",
         threshold: Annotated[float, typer.Option("--threshold", min=0, max=1000)] = 5.0) -> None:
     from . import versus
     from .results import Results

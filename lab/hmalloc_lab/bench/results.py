@@ -1,10 +1,12 @@
 """A campaign, ready to be asked: the values of a cell and an allocator, round by round."""
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from ..errors import Failure
 from . import store
 from .catalogue import Cell
 from .store import AllocatorRow, Campaign, Run
@@ -28,6 +30,18 @@ class Results:
     @classmethod
     def read(cls, path: Path, campaign: int | None = None) -> "Results":
         return cls(store.load(path, campaign))
+
+    def require(self, *names: str) -> None:
+        for name in names:
+            if name not in self.allocators:
+                raise Failure(f"{name}: not in this campaign, which has {', '.join(self.allocators)}")
+
+    def among(self, names: Collection[str]) -> "Results":
+        """The campaign as if these allocators alone had taken part."""
+        self.require(*names)
+        of = self.campaign
+        return Results(replace(of, allocators=[row for row in of.allocators if row.name in names],
+                               runs=[run for run in of.runs if run.allocator in names]))
 
     # ---- Who and what. ----------------------------------------------------------------------------------------------
 

@@ -19,8 +19,8 @@ _WIDE = 110       # columns from which medians stand beside their ratio
 
 def show(console: Console, results: Results, baseline: str | None = None) -> None:
     """baseline: an allocator to compare all others with, cell by cell."""
-    if baseline and baseline not in results.allocators:
-        raise Failure(f"{baseline}: not in this campaign, which has {', '.join(results.allocators)}")
+    if baseline:
+        results.require(baseline)
     _head(console, results)
     _families(console, results)
     _explicit(console, results)
