@@ -38,9 +38,7 @@ TEST(Huge, AFarBlockIsTheOnlyStartInItsGap) {
 }
 
 TEST(Huge, WhatLiesBehindASmallerBlockGoesBackInTime) {
-  char* block = allocate_recurring(4 * kMiB - kSlice);
-  memset(block, 1, 4 * kMiB - kSlice);
-  hm_free(block);
+  char* block = keep_written(4 * kMiB - kSlice);
   char* smaller = static_cast<char*>(hm_malloc(5 * kMiB / 2));
   ASSERT_EQ(smaller, block);
   memset(smaller, 2, 5 * kMiB / 2);
@@ -55,9 +53,7 @@ TEST(Huge, WhatLiesBehindASmallerBlockGoesBackInTime) {
 }
 
 TEST(Huge, ABlockThatGrewOverItsSlackKeepsItsPages) {
-  char* block = allocate_recurring(4 * kMiB - kSlice);
-  memset(block, 1, 4 * kMiB - kSlice);
-  hm_free(block);
+  char* block = keep_written(4 * kMiB - kSlice);
   char* smaller = static_cast<char*>(hm_malloc(5 * kMiB / 2));
   char* grown = static_cast<char*>(hm_realloc(smaller, 3 * kMiB));
   ASSERT_EQ(grown, block);
@@ -77,9 +73,7 @@ TEST(Huge, ABlockThatShrinksGivesBackWhatIsBehindIt) {
 }
 
 TEST(Huge, ABlockGrowsIntoTheKeptExtentBehindIt) {
-  char* block = allocate_recurring(16 * kMiB - kSlice);
-  memset(block, 1, 16 * kMiB - kSlice);
-  hm_free(block);
+  char* block = keep_written(16 * kMiB - kSlice);
   uint64_t calls = os::calls();
   char* smaller = static_cast<char*>(hm_malloc(4 * kMiB - kSlice));
   test::fill(smaller, 4 * kMiB - kSlice, 3);

@@ -67,9 +67,7 @@ TEST(KeptExtents, WhatIsKeptInVainIsNotKeptAgain) {
 }
 
 TEST(KeptExtents, AKeptExtentIsNoZeroedBlock) {
-  char* block = allocate_recurring(3 * kMiB);
-  memset(block, 1, 3 * kMiB);
-  hm_free(block);
+  char* block = keep_written(3 * kMiB);
   void* again = hm_calloc(3, kMiB);
   EXPECT_EQ(again, block);
   EXPECT_TRUE(test::is_zero(again, 3 * kMiB));
@@ -77,9 +75,7 @@ TEST(KeptExtents, AKeptExtentIsNoZeroedBlock) {
 }
 
 TEST(KeptExtents, AKeptExtentIsSplitAndJoinedAgain) {
-  char* block = allocate_recurring(16 * kMiB - kSlice);
-  memset(block, 1, 16 * kMiB - kSlice);
-  hm_free(block);
+  char* block = keep_written(16 * kMiB - kSlice);
   uint64_t calls = os::calls();
   for (int round = 0; round < 3; ++round) {
     std::vector<char*> parts;

@@ -40,6 +40,13 @@ inline char* allocate_recurring(size_t size) {
   hm_free(hm_malloc(size));
   return static_cast<char*>(hm_malloc(size));
 }
+// Where one was that is kept now, with all of its pages.
+inline char* keep_written(size_t size) {
+  char* block = allocate_recurring(size);
+  memset(block, 1, size);
+  hm_free(block);
+  return block;
+}
 
 inline ChunkKind kind_of(const void* block) { return AddressMap::kind(address_of(block)); }
 inline void mark_ends(void* block, size_t size) {
