@@ -1,5 +1,5 @@
 #include "base/address_map.h"
 
 namespace hm {
-constinit std::array<ChunkKind, AddressMap::kUnits> AddressMap::units_{};
+constinit std::array<uint8_t, AddressMap::kUnits> AddressMap::units_{};
 }

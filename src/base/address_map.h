@@ -30,16 +30,16 @@ class AddressMap {
     uintptr_t unit = opaque(address / kChunk);
     if (HM_UNLIKELY(unit >= kUnits)) return ChunkKind::kForeign;
     // ThreadSanitizer does not see that the system orders one thread's unmapping before another's mapping.
-    return kThreadSanitizer ? __atomic_load_n(&units_[unit], __ATOMIC_ACQUIRE) : units_[unit];
+    return ChunkKind{kThreadSanitizer ? __atomic_load_n(&units_[unit], __ATOMIC_ACQUIRE) : units_[unit]};
   }
   // Before any pointer into the chunk is handed out, and after the last was freed.  So a thread that asks about a block
   // it holds reads a byte that nobody writes: no atomic is needed.  Who asks about anything else may get either answer.
   static void set(const void* chunk, ChunkKind kind) noexcept {
-    __atomic_store_n(&units_[address_of(chunk) / kChunk], kind, __ATOMIC_RELEASE);
+    __atomic_store_n(&units_[address_of(chunk) / kChunk], static_cast<uint8_t>(kind), __ATOMIC_RELEASE);
   }
 
  private:
-  static std::array<ChunkKind, kUnits> units_;
+  static std::array<uint8_t, kUnits> units_;  // of ChunkKind
 };
 
 }  // namespace hm

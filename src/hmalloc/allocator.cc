@@ -77,13 +77,16 @@ Found find(const void* block, const char* function) noexcept {
 }
 
 // Large requests move the clock too: a program may make no others.
-void tick() noexcept {
-  if (have_heap()) my_heap()->tick();
+void tick_here() noexcept {
+  if (have_heap()) tick(*my_heap());
 }
 
 void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
   void* block = heap.caches[raw(c)].pop();
-  if (block == nullptr) block = heap.refill(c);
+  if (block == nullptr) {
+    block = heap.refill(c);
+    tick(heap);
+  }
   if (kChecked && block != nullptr) find_block(block).state.mark_taken();
   return block;
 }
@@ -95,7 +98,7 @@ void* allocate_class(ClassIndex c) noexcept {
 }
 
 FreshBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
-  tick();
+  tick_here();
   FreshBlock got = have_heap() && alignment <= kSlice ? my_heap()->large.take(size) : FreshBlock{};
   if (got.block == nullptr) got = allocate_large(size, alignment);
   if (got.block == nullptr && size < kMaxRequest / 2) {
@@ -144,6 +147,7 @@ void free_full(void* block, Superblock& sb, BlockState& state) noexcept {
   // A thread that only frees gets no heap: its blocks become FREE one by one.
   if (HM_UNLIKELY(!have_heap())) return state.give_back();
   my_heap()->overflow(block, sb, state);
+  tick(*my_heap());
 }
 
 void free_slow(void* block, const char* function) noexcept {
@@ -153,10 +157,10 @@ void free_slow(void* block, const char* function) noexcept {
     case Found::kSmall: misuse(function, block, "double free");  // it was not live a moment ago
     case Found::kLarge:
       if (!have_heap() || !my_heap()->large.keep(*found.sb)) free_large(*found.sb);
-      return tick();
+      return tick_here();
     case Found::kHuge:
       free_huge(*found.huge);
-      return tick();
+      return tick_here();
     case Found::kLocal:
     case Found::kNothing: return;
   }

@@ -11,7 +11,7 @@
 
 namespace hm {
 
-struct ThreadHeap;
+struct Shelf;
 
 class BlockCache {
  public:
@@ -54,14 +54,14 @@ class BlockCache {
 
   // When the cache is full: the heap of which blocks go straight to FREE.  Null after a refill, for the next overflow
   // is looked at then.
-  ThreadHeap* giver() const noexcept { return giver_; }
-  void set_giver(ThreadHeap* heap) noexcept { giver_ = heap; }
+  const Shelf* giver() const noexcept { return giver_; }
+  void set_giver(const Shelf* heap) noexcept { giver_ = heap; }
 
  private:
   std::atomic<void**> top_{nullptr};
   void** limit_ = nullptr;  // push fails from here on
   void** floor_ = nullptr;  // the slot that holds null
-  ThreadHeap* giver_ = nullptr;
+  const Shelf* giver_ = nullptr;
 };
 static_assert(sizeof(BlockCache) == kCacheStride);
 

@@ -6,13 +6,18 @@
 #include "base/os_pages.h"
 #include "hmalloc/huge.h"
 #include "hmalloc/registry.h"
+#include "hmalloc/scavenger.h"
 #include "hmalloc/slice_pool.h"
 #include "hmalloc/superblock_pool.h"
 
 namespace hm {
+
+constinit Scavenger scavenger(scavenge);
+
 namespace {
 
 // Of each class's pool, in each shard: bounds the pause to about a millisecond.
+constexpr size_t kChunksWorthScavenging = 8;
 constexpr size_t kLooksPerRound = 1024 / SuperblockPool::kShards;
 
 std::atomic<uint64_t> last_round_ms{0};
@@ -38,9 +43,15 @@ void decay(uint64_t now_ms, size_t bytes) noexcept {
   give_back(false, local);
 }
 
+void look_after(ThreadHeap& heap) noexcept {
+  ThreadHeap::Tick tick = heap.act_on_tick();
+  if (tick.shrinking && slice_pool.chunks() >= kChunksWorthScavenging) scavenger.wake();
+  if (tick.round) decay(tick.now_ms, tick.purged);
+}
+
 bool scavenge() noexcept {
   size_t local = registry.drain_dead(false);
-  registry.release_retired();
+  superblock_pool.release_shelved();
   superblock_pool.release_free(SIZE_MAX);
   last_round_ms.store(os::now_ms(), std::memory_order_relaxed);
   return give_back(false, local) > 0;
@@ -49,7 +60,7 @@ bool scavenge() noexcept {
 bool collect() noexcept {
   size_t local = have_heap() ? my_heap()->drain() : 0;
   local += registry.drain_dead(true) + registry.drain_fallback();
-  registry.release_retired();
+  superblock_pool.release_shelved();
   superblock_pool.release_free(SIZE_MAX);
   return give_back(true, local) > 0;
 }

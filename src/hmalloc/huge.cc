@@ -1,7 +1,7 @@
 #include "hmalloc/huge.h"
 
 #include "hmalloc/kept_extents.h"
-#include "hmalloc/large.h"
+#include "hmalloc/footprint.h"
 #include "hmalloc/options.h"
 #include "hmalloc/regret.h"
 
@@ -13,7 +13,6 @@ struct HugeStore {
   KeptExtents kept;
   Regret regret;
   size_t blocks = 0, mapped = 0, active = 0, most_active = 0;
-  std::atomic<size_t> bytes{0};       // active and kept; relaxed, for it is read without the lock, as a hint
   std::atomic<uint64_t> mappings{0};  // so far, to name each; relaxed: no two get the same
 
   size_t room() const noexcept { return std::max(kKeepMost, most_active + most_active / 2 - active); }
@@ -41,7 +40,7 @@ struct HugeStore {
     kept.note_slack(extent, slack);
     return true;
   }
-  void publish() noexcept { bytes.store(active + kept.bytes(), std::memory_order_relaxed); }
+  void publish() noexcept { footprint.set_huge(active + kept.bytes()); }
 };
 constinit HugeStore store;
 
@@ -234,7 +233,6 @@ size_t purge_huge_blocks(bool all) noexcept {
 }
 
 Lock& huge_lock() noexcept { return store.lock; }
-size_t huge_bytes() noexcept { return store.bytes.load(std::memory_order_relaxed); }
 
 bool huge_is_valid() noexcept {
   LockGuard guard(store.lock);

@@ -28,7 +28,6 @@ void* resize_huge(Extent& extent, size_t size) noexcept;
 size_t purge_huge_blocks(bool all) noexcept;  // what is kept; returns bytes
 Lock& huge_lock() noexcept;
 bool huge_is_valid() noexcept;  // while no other thread is in here
-size_t huge_bytes() noexcept;   // of blocks and what is kept; a hint
 
 struct HugeGauges {  // bytes
   size_t blocks;  // their number

@@ -7,8 +7,6 @@
 
 namespace hm {
 
-inline constexpr size_t kLargeMax = 1 * kMiB;
-
 FreshBlock allocate_large(size_t size, size_t alignment) noexcept;
 
 // Runs of slices.

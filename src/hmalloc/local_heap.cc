@@ -7,7 +7,7 @@
 #include "base/address_map.h"
 #include "base/os_pages.h"
 #include "base/report.h"
-#include "hmalloc/thread_heap.h"
+#include "hmalloc/current_heap.h"
 
 __thread struct hm_local_place_ hm_local_tls_ = hm::kNoPlace;
 
@@ -191,7 +191,7 @@ void LocalHeap::flush_cache() noexcept {
 bool LocalHeap::map_chunk() noexcept {
   auto* chunk = static_cast<LocalChunk*>(os::map(kChunk, kChunk));
   if (chunk == nullptr) return false;
-  chunk->owner.store(heap_, std::memory_order_relaxed);  // the release below publishes it
+  chunk->owner.store(this, std::memory_order_relaxed);  // the release below publishes it
   chunk->empty = ~uint64_t{0} >> (64 - kUnitsInChunk) & ~uint64_t{0} << kFirstUnit;
   chunk->next = chunks();
   chunks_.store(chunk, std::memory_order_release);
@@ -255,7 +255,8 @@ void free_local(void* block, const char* function) noexcept {
     misuse(function, block, "double free, or never a block");
   }
   // Relaxed: whoever holds a block of the chunk was handed it after the chunk had its owner.
-  if (chunk.owner.load(std::memory_order_relaxed) != my_heap()) {
+  LocalHeap& owner = *chunk.owner.load(std::memory_order_relaxed);
+  if (owner.heap() != my_heap()) {
     // Release: our accesses to the block come before the owner's reuse of it.
     chunk.sizes[granule].store(kRemoteFreed, std::memory_order_release);
     // An exchange, so that the owner's exchange is ordered behind all of several frees, not only the last.
@@ -263,7 +264,7 @@ void free_local(void* block, const char* function) noexcept {
     return;
   }
   hm_local_tls_.free_chunk = address_of(&chunk);
-  my_heap()->local.count_free(chunk, granule);
+  owner.count_free(chunk, granule);
 }
 
 }  // namespace hm

@@ -19,6 +19,7 @@
 namespace hm {
 
 struct ThreadHeap;
+class LocalHeap;
 
 inline constexpr size_t kUnit = HM_LOCAL_UNIT_;
 inline constexpr size_t kUnitsInChunk = kChunk / kUnit;
@@ -32,7 +33,7 @@ static_assert(HM_LOCAL_CHUNK_ == kChunk && HM_LOCAL_MAX / kGranule < kInCache &&
 struct LocalChunk {
   char gap[HM_LOCAL_COUNTS_];
   hm_local_unit_ units[kUnitsInChunk];           // the owner
-  std::atomic<ThreadHeap*> owner;                // changes only with the thread of a heap, hence never; any thread
+  std::atomic<LocalHeap*> owner;                 // changes only with the thread of a heap, hence never; any thread
   LocalChunk* next;                              // the owner
   uint64_t empty;                                // bit i: unit i holds no block; the owner
   uint64_t dirty, dirty_before;                  // of these, in use since the last round of decay, or the one before
@@ -71,6 +72,7 @@ class LocalHeap {
   void park() noexcept;
   void resume() noexcept;
 
+  const ThreadHeap* heap() const noexcept { return heap_; }
   LocalChunk* chunks() const noexcept { return chunks_.load(std::memory_order_acquire); }  // statistics too
   bool is_valid() noexcept;
 

@@ -3,7 +3,6 @@
 #include "base/fork_locks.h"
 #include "base/thread_exit.h"
 #include "hmalloc/huge.h"
-#include "hmalloc/scavenger.h"
 #include "hmalloc/slice_pool.h"
 #include "hmalloc/superblock_pool.h"
 
@@ -21,6 +20,7 @@ constinit ForkLocks<SuperblockPool::kShards * kClasses + 16> held_for_fork;
 // Every global lock in the one order in which fork may take them: those held while another is taken come first.
 template <class Visit>
 void for_each_global_lock(Visit visit) noexcept {
+  visit(superblock_pool.shelves_lock());
   for (size_t shard = 0; shard < SuperblockPool::kShards; ++shard)
     for (size_t c = 0; c < kClasses; ++c) visit(superblock_pool.queue(shard, ClassIndex(c)).lock());
   visit(huge_lock());
@@ -45,6 +45,7 @@ ThreadHeap* Registry::create() noexcept {
   link_start();
   ThreadHeap* heap = ThreadHeap::create();
   if (heap == nullptr) return nullptr;
+  superblock_pool.add(heap->shelf);
   LockGuard guard(lock_);
   heap->id = count_++;
   heap->live = true;
@@ -120,19 +121,10 @@ size_t Registry::drain_fallback() noexcept {
   return fallback_ == nullptr ? 0 : fallback_->drain();
 }
 
-size_t Registry::release_retired() noexcept {
-  size_t released = 0;
-  for_each([&released](ThreadHeap& heap) {
-    if (heap.stranded) return;
-    for (ThreadHeap::ClassState& state : heap.classes) released += release_free(state.retired, SIZE_MAX);
-  });
-  return released;
-}
-
 bool Registry::is_valid() noexcept {
   LockGuard guard(lock_);
   for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead)
-    if (heap->live || heap->stranded || !heap->is_valid()) return false;
+    if (heap->live || heap->shelf.stranded || !heap->is_valid()) return false;
   return true;
 }
 
@@ -149,10 +141,9 @@ void Registry::after_fork_in_parent() noexcept { held_for_fork.release(); }
 // freed, and are never used again.  Only this thread's, the fallback and the dead ones, all under our locks, are whole.
 void Registry::after_fork_in_child() noexcept {
   rename_locks();
-  scavenger.after_fork_in_child();
   for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next)
-    heap->stranded = heap->stranded || (heap != my_heap() && heap != fallback_);
-  for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead) heap->stranded = false;
+    heap->shelf.stranded = heap->shelf.stranded || (heap != my_heap() && heap != fallback_);
+  for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead) heap->shelf.stranded = false;
   after_fork_in_parent();
 }
 
@@ -164,7 +155,7 @@ void Registry::rename_locks() noexcept {
   rename(fallback_lock_);
   for_each_global_lock(rename);
   if (!have_heap()) return;
-  for (ThreadHeap::ClassState& state : my_heap()->classes) rename(state.retired.lock());
+  for (SuperblockQueue& queue : my_heap()->shelf.queues) rename(queue.lock());
 }
 
 }  // namespace hm

@@ -27,8 +27,6 @@ class Registry {
   size_t drain_dead(bool all) noexcept;
   // The same for the fallback, which no thread has to itself.
   size_t drain_fallback() noexcept;
-  // Of all heaps: wholly free retired superblocks to their chunks.  Returns how many.
-  size_t release_retired() noexcept;
 
   template <class Visit>
   void for_each(Visit visit) noexcept {

@@ -12,11 +12,9 @@
 #include <climits>
 
 #include "hmalloc/options.h"
-#include "hmalloc/decay.h"
 
 namespace hm {
 
-constinit Scavenger scavenger;
 
 namespace {
 
@@ -66,7 +64,7 @@ void* Scavenger::run(void* self) noexcept {
 void Scavenger::rounds() noexcept {
   for (int idle = 0;;) {
     sleep_ms(std::max<size_t>(options.decay_ms / 2, 1));
-    idle = scavenge() ? 0 : idle + 1;
+    idle = work_() ? 0 : idle + 1;
     if (idle < kIdleRounds) continue;
     awake_.store(0, std::memory_order_relaxed);
     while (awake_.load(std::memory_order_relaxed) == 0) futex(awake_, FUTEX_WAIT, 0);

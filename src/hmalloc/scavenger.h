@@ -9,6 +9,8 @@ namespace hm {
 
 class Scavenger {
  public:
+  // work: a round; whether memory went back.
+  constexpr explicit Scavenger(bool (*work)() noexcept) : work_(work) {}
   // From slow paths of any thread, holding no lock: there is memory to look after.
   void wake() noexcept {
     if (awake_.load(std::memory_order_relaxed) == 0) start_or_wake();
@@ -22,6 +24,7 @@ class Scavenger {
   static void* run(void* self) noexcept;
   void rounds() noexcept;
   // Relaxed throughout: a lost wake-up is made good by the next one, and the futex re-reads the word.
+  bool (*work_)() noexcept;
   std::atomic<uint32_t> awake_{0};
   std::atomic<bool> started_{false};
 };

@@ -8,7 +8,7 @@
 #include "hmalloc/options.h"
 #include "base/links.h"
 #include "base/os_pages.h"
-#include "hmalloc/huge.h"
+#include "hmalloc/footprint.h"
 
 namespace hm {
 
@@ -119,7 +119,7 @@ Region* SlicePool::map_region() noexcept {
 bool SlicePool::wants_huge_pages() noexcept {
   bool growing = reuses_.exchange(0, std::memory_order_relaxed) < kFewReuses;
   size_t after = growing ? options.huge_pages_after / kGrowingSooner : options.huge_pages_after;
-  if ((chunks() + 1) * kChunk + huge_bytes() <= after || sample_ == nullptr || huge_pages_.pausing()) return false;
+  if ((chunks() + 1) * kChunk + footprint.huge() <= after || sample_ == nullptr || huge_pages_.pausing()) return false;
   uint64_t slices = all_slices(*sample_);
   size_t bytes = static_cast<size_t>(std::popcount(slices)) * kSlice;
   return HugePages::is_dense(os::resident(slice_at(*sample_, static_cast<size_t>(std::countr_zero(slices))), bytes), bytes);

@@ -7,6 +7,7 @@
 #include "hmalloc/options.h"
 #include "base/report.h"
 #include "hmalloc/registry.h"
+#include "hmalloc/scavenger.h"
 #include "hmalloc/stats.h"
 
 #include <hmalloc/hmalloc.h>
@@ -16,7 +17,10 @@ namespace {
 
 void before_fork() noexcept { registry.before_fork(); }
 void in_parent() noexcept { registry.after_fork_in_parent(); }
-void in_child() noexcept { registry.after_fork_in_child(); }
+void in_child() noexcept {
+  registry.after_fork_in_child();
+  scavenger.after_fork_in_child();
+}
 
 __attribute__((constructor(101))) void start() noexcept {
   read_options();

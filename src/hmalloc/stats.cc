@@ -65,7 +65,7 @@ void count_heaps(Census& census) noexcept {
     census.total.flushes += heap.flushes.get();
     census.total.cross_thread_frees += heap.cross_thread_frees.get();
     census.total.metadata += sizeof(ThreadHeap);
-    if (heap.stranded) return;
+    if (heap.shelf.stranded) return;
     for (size_t c = 0; c < kClasses; ++c) {
       size_t cached = heap.cached_blocks(c);
       census.classes[c].cached_blocks += cached;
@@ -151,7 +151,7 @@ void print_text(Text& text, const Census& census) noexcept {
   text << "       heap       cached      refills      flushes  cross frees\n";
   registry.for_each([&](ThreadHeap& heap) {
     uint64_t cached = 0;
-    for (size_t c = 0; c < kClasses && !heap.stranded; ++c)
+    for (size_t c = 0; c < kClasses && !heap.shelf.stranded; ++c)
       cached += heap.cached_blocks(c) * kClassSize[c];
     text.padded(heap.id, 11).padded(cached, 13).padded(heap.refills.get(), 13).padded(heap.flushes.get(), 13);
     text.padded(heap.cross_thread_frees.get(), 13) << (heap.live ? "\n" : "  (no thread)\n");

@@ -13,7 +13,7 @@
 // Invariants
 //  S1  A superblock is in exactly one place: current of one heap, in one SuperblockQueue, or in the hands of the
 //      thread that just took it from there.  That thread is its holder; only the holder sweeps it.
-//  S2  owner names the heap that held it last.  It is a hint: nothing but speed depends on it.
+//  S2  owner names the heap that held it last, by its shelf.  It is a hint: nothing but speed depends on it.
 //  S3  The states of blocks that do not exist are FREE, and the state area of an unused slice is all FREE.
 //  S4  A superblock goes back to its chunk only when its holder has seen every state FREE with acquire: then no block
 //      of it is in the program's hands or in any cache.
@@ -28,7 +28,7 @@
 
 namespace hm {
 
-struct ThreadHeap;
+struct Shelf;  // of a heap (superblock_pool.h): what names the heap as an owner
 
 enum class SliceKind : uint8_t {
   kUnused = 0,     // free, or in the allocator's hands
@@ -57,7 +57,7 @@ struct alignas(2 * kLine) Superblock {
   std::atomic<SliceKind> kind_{SliceKind::kUnused};
   char* start = nullptr;      // of the first block
   BlockState* states = nullptr;
-  std::atomic<ThreadHeap*> owner_{nullptr};
+  std::atomic<Shelf*> owner_{nullptr};
   uint32_t block_size = 0;    // of a large run: its length
   uint32_t blocks = 0;
   // ---- written by the holder
@@ -74,8 +74,8 @@ struct alignas(2 * kLine) Superblock {
   ClassIndex class_index() const noexcept { return static_cast<ClassIndex>(cache_offset / kCacheStride); }
 
   // Any thread.  Relaxed: a hint (S2).
-  ThreadHeap* owner() const noexcept { return owner_.load(std::memory_order_relaxed); }
-  void set_owner(ThreadHeap* heap) noexcept {  // the holder, of the first slice
+  Shelf* owner() const noexcept { return owner_.load(std::memory_order_relaxed); }
+  void set_owner(Shelf* heap) noexcept {  // the holder, of the first slice
     for (size_t i = 0; i < slices_of(class_index()); ++i) this[i].owner_.store(heap, std::memory_order_relaxed);
   }
   // Statistics walk all descriptors: acquire and release order the rest of the descriptor behind the kind.

@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "hmalloc/huge.h"
-#include "hmalloc/registry.h"
-#include "hmalloc/thread_heap.h"
+#include "hmalloc/footprint.h"
 
 namespace hm {
 
@@ -53,7 +51,7 @@ size_t sift(SuperblockQueue& queue, size_t looks, size_t least) noexcept {
 
 size_t release_free(SuperblockQueue& queue, size_t looks) noexcept { return sift(queue, looks, kNever); }
 
-Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, const ThreadHeap* mine) noexcept {
+Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, const Shelf* mine) noexcept {
   Superblock* best = nullptr;
   size_t hand = 1;  // the oldest by itself: usually it will do, and the others keep their order
   for (size_t left = std::min(queue.count(), looks); left > 0 && (best == nullptr || best->owner() != mine);) {
@@ -73,7 +71,7 @@ Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, co
   return best;
 }
 
-Superblock* SuperblockPool::claim(ClassIndex c, const ThreadHeap* mine, size_t looks, size_t least) noexcept {
+Superblock* SuperblockPool::claim(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept {
   size_t own = shard_of(mine);
   Superblock* sb = pop_with_room(queue(own, c), looks, least, mine);
   if (sb == nullptr) {
@@ -85,7 +83,19 @@ Superblock* SuperblockPool::claim(ClassIndex c, const ThreadHeap* mine, size_t l
   return sb;
 }
 
-size_t SuperblockPool::shard_of(const ThreadHeap* heap) noexcept { return heap == nullptr ? 0 : heap->id % kShards; }
+void SuperblockPool::add(Shelf& shelf) noexcept {
+  LockGuard guard(shelves_lock_);
+  shelf.shard = shelf_count_++ % kShards;
+  shelf.next = std::exchange(shelves_, &shelf);
+}
+
+size_t SuperblockPool::release_shelved() noexcept {
+  LockGuard guard(shelves_lock_);
+  size_t released = 0;
+  for (Shelf* shelf = shelves_; shelf != nullptr; shelf = shelf->next)
+    for (size_t c = 0; c < kClasses && !shelf->stranded; ++c) released += hm::release_free(shelf->queues[c], SIZE_MAX);
+  return released;
+}
 
 size_t SuperblockPool::release_free(size_t looks) noexcept {
   size_t released = 0;
@@ -96,7 +106,7 @@ size_t SuperblockPool::release_free(size_t looks) noexcept {
 
 // Every superblock once.
 bool SuperblockPool::search(size_t wanted) noexcept {
-  size_t found = registry.release_retired();
+  size_t found = release_shelved();
   for (auto& shard : queues_)
     for (size_t c = 0; c < kClasses; ++c)
       found += sift(shard[c], SIZE_MAX, c == wanted ? least_room(ClassIndex(c)) : kNever);
@@ -125,15 +135,15 @@ SlicePool::Run SuperblockPool::map_run(size_t slices) noexcept {
 }
 
 void SuperblockPool::make_way(size_t bytes) noexcept {
-  size_t footprint = slice_pool.chunks() * kChunk + huge_bytes() + bytes;
-  if (footprint > make_way_at_.load(std::memory_order_relaxed)) {
-    make_way_at_.store(footprint + footprint / 8, std::memory_order_relaxed);
+  size_t wanted = slice_pool.chunks() * kChunk + footprint.huge() + bytes;
+  if (wanted > make_way_at_.load(std::memory_order_relaxed)) {
+    make_way_at_.store(wanted + wanted / 8, std::memory_order_relaxed);
     release_free(SIZE_MAX);
   }
   slice_pool.purge(true, bytes);
 }
 
-Superblock* SuperblockPool::fresh(ClassIndex c, const ThreadHeap* mine) noexcept {
+Superblock* SuperblockPool::fresh(ClassIndex c, const Shelf* mine) noexcept {
   size_t slices = slices_of(c);
   SlicePool::Run run = slice_pool.allocate(slices, false);
   if (run.first == nullptr) {

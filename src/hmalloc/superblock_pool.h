@@ -14,6 +14,14 @@ namespace hm {
 // Free blocks that make a superblock worth taking.  Hoard's empty fraction is a quarter: hoard.txt, section 3.
 constexpr size_t least_room(ClassIndex c) { return blocks_of(c) / 32 + 1; }
 
+// The superblocks that one heap has exhausted and keeps to itself, oldest first, by class.
+struct Shelf {
+  std::array<SuperblockQueue, kClasses> queues;
+  Shelf* next = nullptr;  // all of them
+  uint32_t shard = 0;     // of the pool, where its superblocks go
+  bool stranded = false;  // its thread did not survive a fork: never touched again
+};
+
 class SuperblockPool {
  public:
   static constexpr size_t kShards = 8;
@@ -23,11 +31,11 @@ class SuperblockPool {
   // The first of `looks` in a shard that has at least `least` free blocks.  Of these, one that `mine` held last is preferred:
   // its lines and its live blocks are more likely this thread's.  Looks into the shard of `mine`, then into all others;
   // into one of them, in turn, with less than kLooks.
-  Superblock* claim(ClassIndex c, const ThreadHeap* mine, size_t looks, size_t least) noexcept;
-  Superblock* claim(ClassIndex c, const ThreadHeap* mine) noexcept { return claim(c, mine, kLooks, least_room(c)); }
+  Superblock* claim(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept;
+  Superblock* claim(ClassIndex c, const Shelf* mine) noexcept { return claim(c, mine, kLooks, least_room(c)); }
   // A superblock of class c from slices, from new memory in the end.  Before the footprint grows by another eighth,
   // the whole pool is searched once: so it stays within a stated factor of what is in use (docs/design.md).
-  Superblock* fresh(ClassIndex c, const ThreadHeap* mine) noexcept;
+  Superblock* fresh(ClassIndex c, const Shelf* mine) noexcept;
   // Slices for a large block, likewise.
   SlicePool::Run fresh_run(size_t slices) noexcept;
   // Gives that much of what is free back to the system.  Free superblocks of the pool count only before the footprint,
@@ -35,15 +43,22 @@ class SuperblockPool {
   void make_way(size_t bytes) noexcept;
   // Gives wholly free superblocks back to their chunks; at most `looks` of each class and shard.  Returns how many.
   size_t release_free(size_t looks) noexcept;
+  void add(Shelf& shelf) noexcept;  // of a new heap, for good
+  // Of all shelves: wholly free superblocks to their chunks.  Returns how many.
+  size_t release_shelved() noexcept;
+  Lock& shelves_lock() noexcept { return shelves_lock_; }  // for fork
   SuperblockQueue& queue(size_t shard, ClassIndex c) noexcept { return queues_[shard][raw(c)]; }
 
  private:
   SuperblockQueue& queue_of(Superblock& sb) noexcept { return queue(shard_of(sb.owner()), sb.class_index()); }
-  static size_t shard_of(const ThreadHeap* heap) noexcept;
+  static size_t shard_of(const Shelf* shelf) noexcept { return shelf == nullptr ? 0 : shelf->shard; }
   void search_if_due(size_t wanted) noexcept;
   SlicePool::Run map_run(size_t slices) noexcept;  // or, if the system refuses, of what is wholly free
   bool search(size_t wanted) noexcept;  // a class, or kClasses; true: a sixteenth of the footprint was found
   std::array<std::array<SuperblockQueue, kClasses>, kShards> queues_;
+  Lock shelves_lock_;
+  Shelf* shelves_ = nullptr;
+  uint32_t shelf_count_ = 0;
   std::atomic<uint32_t> turn_{0};  // relaxed: which other shard is looked into first does not matter
   std::atomic<size_t> make_way_at_{0};       // bytes; a race costs a look through the pool
   std::atomic<size_t> search_at_chunks_{2};  // raised by a search in vain; relaxed, a race costs a search
@@ -54,7 +69,7 @@ extern SuperblockPool superblock_pool;
 size_t release_free(SuperblockQueue& queue, size_t looks) noexcept;
 // Pops up to `looks` superblocks until one of `mine` has at least `least` free blocks, or else the first other that has;
 // those without room go to the end.
-Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, const ThreadHeap* mine) noexcept;
+Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, const Shelf* mine) noexcept;
 void release(Superblock& sb) noexcept;  // a wholly free one that the caller holds
 
 }  // namespace hm

@@ -8,8 +8,6 @@
 #include "hmalloc/options.h"
 #include "base/os_pages.h"
 #include "base/report.h"
-#include "hmalloc/decay.h"
-#include "hmalloc/scavenger.h"
 #include "hmalloc/slice_pool.h"
 #include "hmalloc/superblock_pool.h"
 
@@ -22,7 +20,6 @@ constexpr size_t kFirstBytes = 32 * kKiB;      // of one cache, at first; half o
 constexpr size_t kMostBytes = 512 * kKiB;      // of one cache, when grown
 constexpr size_t kLongBatch = 4 * kHarvestGroup;  // makes a cache grow at once
 constexpr size_t kOwnLooks = 4;
-constexpr size_t kChunksWorthScavenging = 8;
 constexpr uint16_t kStream = 8192;             // blocks allocated without an overflow: others free them
 constexpr uint32_t kOperationsPerTick = 512;
 constexpr uint8_t kCyclesToGrow = 16;          // full, empty and full again
@@ -122,7 +119,7 @@ void ThreadHeap::open(ClassIndex c) noexcept {
 // larger the cache is, so that it stops growing.
 void ThreadHeap::adapt(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
-  caches[raw(c)].set_giver(this);
+  caches[raw(c)].set_giver(&shelf);
   state.looked = false;
   size_t swing = std::exchange(state.swing, 0);
   state.batches = swing > state.limit ? static_cast<uint8_t>(state.batches + 1) : 0;
@@ -140,7 +137,6 @@ bool ThreadHeap::is_stream(ClassIndex c) const noexcept { return classes[raw(c)]
 void* ThreadHeap::refill(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   BlockCache& cache = caches[raw(c)];
-  tick();
   bool first = state.limit == 0;
   if (first) open(c);
   size_t want = std::min<size_t>(kHarvestGroup, state.limit / 2 + 1u);
@@ -149,7 +145,7 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
       state.current = next_superblock(c);
       if (state.current == nullptr) return nullptr;
       state.current->cursor = 0;
-      state.current->set_owner(this);
+      state.current->set_owner(&shelf);
     }
     size_t got = state.current->harvest(cache.top() + 1, want);
     if (state.current->cursor >= state.current->blocks) {
@@ -176,28 +172,27 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
 // (docs/results).  Until there are as many, ones that are nearly free will do, and new ones else.
 Superblock* ThreadHeap::next_superblock(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
-  bool early = is_stream(c) && state.retired.count() < kStreamDistance;
+  bool early = is_stream(c) && retired(c).count() < kStreamDistance;
   if (!early && !state.looked) {
-    if (Superblock* sb = pop_with_room(state.retired, kOwnLooks, least_room(c), this)) {
+    if (Superblock* sb = pop_with_room(retired(c), kOwnLooks, least_room(c), &shelf)) {
       if (retired_count > 0) --retired_count;
       return sb;
     }
     state.looked = true;
   }
   size_t least = early ? blocks_of(c) - blocks_of(c) / 8 : least_room(c);
-  if (Superblock* sb = superblock_pool.claim(c, this, state.looks, least)) {
+  if (Superblock* sb = superblock_pool.claim(c, &shelf, state.looks, least)) {
     state.looks = SuperblockPool::kLooks;
     return sb;
   }
   if (state.looks > 1) state.looks /= 2;  // nobody frees these: the rest of them will be full too
-  return superblock_pool.fresh(c, this);
+  return superblock_pool.fresh(c, &shelf);
 }
 
 void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {
-  SuperblockQueue& retired = classes[raw(c)].retired;
-  retired.push(sb);
-  if (++retired_count <= kMostRetired || (is_stream(c) && retired.count() <= kStreamDistance)) return;
-  if (Superblock* oldest = retired.pop()) superblock_pool.push(*oldest);
+  retired(c).push(sb);
+  if (++retired_count <= kMostRetired || (is_stream(c) && retired(c).count() <= kStreamDistance)) return;
+  if (Superblock* oldest = retired(c).pop()) superblock_pool.push(*oldest);
   --retired_count;
 }
 
@@ -206,10 +201,9 @@ void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {
 void ThreadHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcept {
   ClassIndex c = sb.class_index();
   if (caches[raw(c)].giver() == nullptr) adapt(c);
-  if (sb.owner() != this) flush(c, caches[raw(c)].used() / 2 + 1);
+  if (sb.owner() != &shelf) flush(c, caches[raw(c)].used() / 2 + 1);
   if constexpr (kChecked) state.mark_cached();
   if (!caches[raw(c)].push(block)) state.give_back();
-  tick();
 }
 
 // The oldest `blocks` of a cache become FREE.
@@ -222,7 +216,7 @@ void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
   uint64_t foreign = 0;
   for (size_t i = 0; i < blocks; ++i) {
     BlockRef ref = find_block(oldest[i]);
-    foreign += ref.sb.owner() != this;
+    foreign += ref.sb.owner() != &shelf;
     ref.state.give_back();  // the last access to this block's superblock
   }
   memmove(oldest, oldest + blocks, (used - blocks) * sizeof(void*));
@@ -233,7 +227,7 @@ void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
 
 // A class of which the cache is as it was a tick ago is idle, or its blocks are being freed for good: nothing of it stays
 // here.  The rest is the clock's business: of what lay in a cache at every tick of a round, half was not needed.
-void ThreadHeap::act_on_tick() noexcept {
+ThreadHeap::Tick ThreadHeap::act_on_tick() noexcept {
   operations_to_tick = kOperationsPerTick;
   ++ticks_in_round;
   retired_count = 0;
@@ -251,20 +245,21 @@ void ThreadHeap::act_on_tick() noexcept {
     state.used_at_tick = used;
     state.newest_at_tick = caches[c].newest();
     state.least_used = std::min(state.least_used, used);
-    retired_count += static_cast<uint32_t>(state.retired.count());
+    retired_count += static_cast<uint32_t>(retired(ClassIndex(c)).count());
   }
   large.tick();
-  if (shrinking && slice_pool.chunks() >= kChunksWorthScavenging) scavenger.wake();
-  uint64_t now = os::now_ms();
-  if (now - round_ms < options.decay_ms / 4) return;
-  round_ms = now;
+  Tick tick{os::now_ms(), shrinking, false, 0};
+  if (tick.now_ms - round_ms < options.decay_ms / 4) return tick;
+  round_ms = tick.now_ms;
   for (size_t c = 0; c < kClasses; ++c) {
     classes[c].cycles = classes[c].batches = 0;  // so rarely they cost nothing
     if (ticks_in_round >= kTicksToJudge) shrink(ClassIndex(c));
-    release_free(classes[c].retired, SIZE_MAX);
+    release_free(retired(ClassIndex(c)), SIZE_MAX);
   }
   if (ticks_in_round >= kTicksToJudge) ticks_in_round = 0;
-  decay(now, local.release(false));
+  tick.round = true;
+  tick.purged = local.release(false);
+  return tick;
 }
 
 void ThreadHeap::shrink(ClassIndex c) noexcept {
@@ -281,9 +276,9 @@ void ThreadHeap::release_idle(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   flush(c, SIZE_MAX);
   set_limit(c, 0);
-  if (state.current != nullptr) state.retired.push(*state.current);
+  if (state.current != nullptr) retired(c).push(*state.current);
   state.current = nullptr;
-  while (Superblock* sb = state.retired.pop()) sb->wholly_free() ? release(*sb) : superblock_pool.push(*sb);
+  while (Superblock* sb = retired(c).pop()) sb->wholly_free() ? release(*sb) : superblock_pool.push(*sb);
 }
 
 size_t ThreadHeap::drain() noexcept {
@@ -306,7 +301,7 @@ bool ThreadHeap::is_valid() noexcept {
     }
     if (state.current != nullptr && !state.current->is_valid()) return false;
     bool sound = true;
-    state.retired.for_each([&](Superblock& sb) { sound = sound && sb.is_valid() && raw(sb.class_index()) == c; });
+    retired(ClassIndex(c)).for_each([&](Superblock& sb) { sound = sound && sb.is_valid() && raw(sb.class_index()) == c; });
     if (!sound) return false;
   }
   return local.is_valid();

@@ -6,7 +6,7 @@
 //  H2  cache c holds blocks of class c only, each at most once, each TAKEN (CACHED in the checked library).
 //  H3  current[c] is held by the heap (S1); its cursor says how far it has been swept.
 #pragma once
-#include "hmalloc/block_cache.h"
+#include "hmalloc/current_heap.h"
 #include "hmalloc/large.h"
 #include "hmalloc/local_heap.h"
 #include "hmalloc/superblock_pool.h"
@@ -33,7 +33,6 @@ struct ThreadHeap {
   // ---- slow path
   struct ClassState {
     Superblock* current = nullptr;
-    SuperblockQueue retired;    // exhausted superblocks, oldest first
     uint16_t limit = 0;         // entries after which a push is refused; 0: not in use
     uint16_t swing = 0;         // blocks refilled since the last overflow
     uint16_t used_at_tick = 0;  // entries in the cache
@@ -46,6 +45,7 @@ struct ThreadHeap {
     bool looked = false;        // through the retired ones, in vain, since the last overflow or tick
   };
   std::array<ClassState, kClasses> classes;
+  Shelf shelf;  // exhausted superblocks
   LocalHeap local{this};
   LargeCache large;
   size_t limit_bytes = 0;          // sum of limit * size, an idle cache's as it will be when it is used again
@@ -62,10 +62,13 @@ struct ThreadHeap {
   bool live = false;
   bool drained = true;    // dead and empty
   bool aged = false;      // dead since before the last round
-  bool stranded = false;  // its thread did not survive a fork: never touched again
 
   static ThreadHeap* create() noexcept;  // null: no memory
 
+  static ThreadHeap* of(Shelf* shelf) noexcept {
+    return reinterpret_cast<ThreadHeap*>(reinterpret_cast<char*>(shelf) - offsetof(ThreadHeap, shelf));
+  }
+  SuperblockQueue& retired(ClassIndex c) noexcept { return shelf.queues[raw(c)]; }
   BlockCache& cache(size_t offset) noexcept {
     return *reinterpret_cast<BlockCache*>(reinterpret_cast<char*>(this) + offset);
   }
@@ -74,20 +77,26 @@ struct ThreadHeap {
   void* refill(ClassIndex c) noexcept;
   // The cache of the block's class is full.  An own block goes straight to FREE: its state byte is warm here.
   static bool give_back_own(Superblock& sb, BlockState& state, BlockCache& cache) noexcept {
-    ThreadHeap* heap = sb.owner();  // with a giver this can only be the thread's own
-    if (HM_UNLIKELY(heap != cache.giver())) return false;
+    Shelf* owner = sb.owner();  // with a giver this can only be the thread's own
+    if (HM_UNLIKELY(owner != cache.giver())) return false;
+    ThreadHeap* heap = of(owner);
     if (HM_UNLIKELY(--heap->operations_to_tick == 0)) {
-      heap->operations_to_tick = 1;  // overflow() lets it tick
+      heap->operations_to_tick = 1;  // the slow path lets it tick
       return false;
     }
     state.give_back();
     return true;
   }
   void overflow(void* block, Superblock& sb, BlockState& state) noexcept;  // the other cases
-  // Called from slow operations; acts once in a while.
-  void tick() noexcept {
-    if (HM_UNLIKELY(--operations_to_tick == 0)) act_on_tick();
-  }
+  // After every slow operation: whether it is time to look after the heap (upkeep.h).
+  bool tick_is_due() noexcept { return HM_UNLIKELY(--operations_to_tick == 0); }
+  struct Tick {
+    uint64_t now_ms;
+    bool shrinking;  // a class is idle, or its blocks are being freed for good
+    bool round;      // a quarter of the decay time is over
+    size_t purged;   // bytes of local memory that went back
+  };
+  Tick act_on_tick() noexcept;
 
   // Everything that nobody needs goes back to chunks and pool: caches, current and retired superblocks; of local memory
   // to the system.  Returns bytes of the latter.
@@ -105,31 +114,10 @@ struct ThreadHeap {
   void** wide_slots(size_t c) const noexcept;
   void open(ClassIndex c) noexcept;
   void adapt(ClassIndex c) noexcept;
-  void act_on_tick() noexcept;
   void set_limit(ClassIndex c, size_t entries) noexcept;
   void shrink(ClassIndex c) noexcept;
   void release_idle(ClassIndex c) noexcept;
 };
-
-// What stands in for the heap of a thread that has none: caches that are empty and full at once.  Never written.  The
-// table of classes lies beside it, so that the fast path needs one base address for both.
-struct NoHeap {
-  std::array<BlockCache, kClasses> caches;
-  std::array<uint16_t, kSmallMax / kGranule> cache_offset;  // by (size - 1) / 16
-};
-extern constinit NoHeap no_heap;
-
-// Where the thread's heap is, from no_heap on: zero means none.  A pointer would have to be initialised, and malloc can
-// be called before the first thread's variables are (by an IFUNC resolver, while the program is being relocated).
-extern constinit thread_local ptrdiff_t heap_offset;
-
-inline ThreadHeap* my_heap() noexcept {
-  return reinterpret_cast<ThreadHeap*>(reinterpret_cast<char*>(&no_heap) + heap_offset);
-}
-inline bool have_heap() noexcept { return heap_offset != 0; }
-inline void set_my_heap(ThreadHeap* heap) noexcept {  // null: none
-  heap_offset = heap == nullptr ? 0 : reinterpret_cast<char*>(heap) - reinterpret_cast<char*>(&no_heap);
-}
 
 // The block an address belongs to in a superblock of any kind; the caller knows that it is a block's start.
 struct BlockRef {

@@ -25,7 +25,8 @@ ATOMICS = {
     "src/hmalloc/block_cache.h": "the top of a cache, which statistics read",
     "src/hmalloc/block_state.h": "the state of a block: give back, take",
     "src/hmalloc/decay.cc": "the clock of the rounds: one thread takes each",
-    "src/hmalloc/huge.cc": "bytes of huge blocks, a hint, and names of mappings",
+    "src/hmalloc/footprint.h": "bytes that each part of the allocator publishes, a hint",
+    "src/hmalloc/huge.cc": "names of mappings",
     "src/hmalloc/large.h": "bytes of a cache of runs, which statistics read",
     "src/hmalloc/large.cc": "the length of a run, which statistics read while its owner changes it",
     "src/hmalloc/local_heap.h": "chunks of a heap, which statistics walk",
@@ -83,6 +84,45 @@ def include_order(options):
             if name.startswith("classics/"):
                 complaints.append(f"{shown(options.root, path)} includes {name}: hmalloc does not know the classics")
     return complaints
+
+
+def strongly_connected(graph):
+    """Sets of nodes that reach each other (Tarjan), those of one node left out unless it names itself."""
+    index, low, stack, on_stack, found = {}, {}, [], set(), []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        on_stack.add(node)
+        for other in graph.get(node, ()):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in on_stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            circle = set()
+            while node not in circle:
+                circle.add(stack.pop())
+            on_stack.difference_update(circle)
+            if len(circle) > 1:
+                found.append(circle)
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def include_cycles(options):
+    """x.h and x.cc are one unit: a heap must not call the world that holds it, not even from its source file."""
+    root = pathlib.Path(options.root, "src")
+    graph = {}
+    for path in files(options.root, "src", ".h", ".cc"):
+        unit = str(path.relative_to(root).with_suffix(""))
+        uses = {name.removesuffix(".h") for name in includes(path) if pathlib.Path(root, name).exists()}
+        graph.setdefault(unit, set()).update(uses - {unit})
+    return [f"units include each other in a circle: {', '.join(sorted(circle))}" for circle in strongly_connected(graph)]
 
 
 def public_headers_only(options):
@@ -184,5 +224,5 @@ def options_documented(options):
     return complaints
 
 
-CHECKS = {f.__name__: f for f in (include_order, public_headers_only, atomics_in_roles, nothing_dead,
+CHECKS = {f.__name__: f for f in (include_order, include_cycles, public_headers_only, atomics_in_roles, nothing_dead,
                                   no_runtime_in_sources, lengths, mutants_apply, options_documented)}

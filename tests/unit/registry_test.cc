@@ -171,12 +171,12 @@ TEST(Registry, HeapsOfThreadsThatDidNotSurviveAreNeverUsed) {
   while (!ready.load()) std::this_thread::yield();
   EXPECT_TRUE(child_succeeds([&] {
     bool stranded = false;
-    registry.for_each([&](ThreadHeap& heap) { stranded = stranded || (&heap == other.load() && heap.stranded); });
+    registry.for_each([&](ThreadHeap& heap) { stranded = stranded || (&heap == other.load() && heap.shelf.stranded); });
     hm_free(theirs);  // its blocks may be freed all the same
     hm_collect();
     return stranded && allocator_works();
   }));
-  EXPECT_FALSE(other.load()->stranded) << "not in the parent";
+  EXPECT_FALSE(other.load()->shelf.stranded) << "not in the parent";
   done.store(true);
   thread.join();
 }

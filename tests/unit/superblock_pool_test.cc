@@ -17,15 +17,15 @@ Superblock& with_free(size_t free) {
   for (size_t i = free; i < sb.blocks; ++i) sb.states[i].mark_taken();
   return sb;
 }
-Superblock& owned_by(const ThreadHeap* heap) {
+Superblock& owned_by(const Shelf* shelf) {
   Superblock& sb = with_free(blocks_of(kClass));
-  sb.set_owner(const_cast<ThreadHeap*>(heap));
+  sb.set_owner(const_cast<Shelf*>(shelf));
   return sb;
 }
-const ThreadHeap* heap_of_shard(uint32_t shard) {
-  ThreadHeap* heap = ThreadHeap::create();
-  heap->id = shard + SuperblockPool::kShards;
-  return heap;
+const Shelf* shelf_of_shard(uint32_t shard) {
+  Shelf* shelf = &ThreadHeap::create()->shelf;
+  shelf->shard = shard;
+  return shelf;
 }
 void drop(Superblock& sb) {
   for (size_t i = 0; i < sb.blocks; ++i) sb.states[i].give_back();
@@ -45,7 +45,7 @@ TEST(SuperblockPool, ClaimsTheFirstThatIsWorthIt) {
 }
 
 TEST(SuperblockPool, AClaimPrefersItsOwn) {
-  const ThreadHeap* mine = heap_of_shard(0);
+  const Shelf* mine = shelf_of_shard(0);
   Superblock &other = with_free(blocks_of(kClass)), &own = owned_by(mine);
   for (Superblock* sb : {&other, &own}) superblock_pool.push(*sb);
   EXPECT_EQ(superblock_pool.claim(kClass, mine), &own);
@@ -55,7 +55,7 @@ TEST(SuperblockPool, AClaimPrefersItsOwn) {
 }
 
 TEST(SuperblockPool, AClaimLooksIntoItsOwnShardFirst) {
-  const ThreadHeap *mine = heap_of_shard(3), *neighbour = heap_of_shard(3), *stranger = heap_of_shard(4);
+  const Shelf *mine = shelf_of_shard(3), *neighbour = shelf_of_shard(3), *stranger = shelf_of_shard(4);
   Superblock &far = owned_by(stranger), &near = owned_by(neighbour);
   for (Superblock* sb : {&far, &near}) superblock_pool.push(*sb);
   EXPECT_EQ(superblock_pool.queue(3, kClass).count(), 1u);
@@ -66,9 +66,9 @@ TEST(SuperblockPool, AClaimLooksIntoItsOwnShardFirst) {
 }
 
 TEST(SuperblockPool, OtherShardsHaveTheirTurn) {
-  const ThreadHeap* mine = heap_of_shard(2);
+  const Shelf* mine = shelf_of_shard(2);
   for (uint32_t shard = 0; shard < SuperblockPool::kShards; ++shard) {
-    Superblock& sb = owned_by(heap_of_shard(shard));
+    Superblock& sb = owned_by(shelf_of_shard(shard));
     superblock_pool.push(sb);
     size_t claims = 1;
     while (superblock_pool.claim(kClass, mine, 1, least_room(kClass)) != &sb && claims < 20) ++claims;

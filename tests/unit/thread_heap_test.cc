@@ -273,6 +273,7 @@ TEST(ThreadHeap, AStreamTakesWhatIsNearlyFree) {
     auto pooled = [&](size_t taken) -> Superblock& {
       Superblock& sb = test::fresh_superblock(c);
       for (size_t i = 0; i < taken; ++i) sb.states[i].mark_taken();
+      sb.set_owner(&my_heap()->shelf);  // its shard
       superblock_pool.push(sb);
       return sb;
     };
@@ -320,7 +321,7 @@ TEST(ThreadHeap, DrainLeavesNothing) {
     EXPECT_EQ(cached_bytes(), 0u);
     for (ClassIndex c : all_classes()) {
       EXPECT_EQ(my_heap()->classes[raw(c)].current, nullptr);
-      EXPECT_EQ(my_heap()->classes[raw(c)].retired.count(), 0u);
+      EXPECT_EQ(my_heap()->retired(c).count(), 0u);
     }
     EXPECT_TRUE(my_heap()->is_valid());
     free_all(allocate_many(class_of(100), 300));  // and goes on after it

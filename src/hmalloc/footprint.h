@@ -1,0 +1,20 @@
+// What the allocator holds of the system, as hints: each part publishes its own bytes, growth policies add them up.
+#pragma once
+#include <atomic>
+
+#include "base/sizes.h"
+
+namespace hm {
+
+class Footprint {
+ public:
+  // Relaxed: a hint.
+  size_t huge() const noexcept { return huge_.load(std::memory_order_relaxed); }
+  void set_huge(size_t bytes) noexcept { huge_.store(bytes, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<size_t> huge_{0};
+};
+inline constinit Footprint footprint;
+
+}  // namespace hm
