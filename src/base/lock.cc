@@ -2,9 +2,8 @@
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include <cerrno>
+#include "base/system_call.h"
 
 namespace hm {
 namespace {
@@ -14,16 +13,14 @@ constexpr uint32_t kWaiters = uint32_t{1} << 31;
 constinit thread_local uint32_t thread_id = 0;
 
 uint32_t my_id() noexcept {
-  if (thread_id == 0) thread_id = static_cast<uint32_t>(syscall(SYS_gettid));
+  if (thread_id == 0) thread_id = static_cast<uint32_t>(system_call(SYS_gettid));
   return thread_id;
 }
 
 constexpr int kSpins = 64;  // a critical section is shorter than this, unless its thread lost the processor
 
 void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) noexcept {
-  int saved = errno;
-  syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
-  errno = saved;
+  system_call(SYS_futex, system_call_argument(&word), operation | FUTEX_PRIVATE_FLAG, value);
 }
 
 }  // namespace

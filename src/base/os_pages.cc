@@ -2,13 +2,14 @@
 
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
+
+#include "base/system_call.h"
 
 namespace hm::os {
 namespace {
@@ -33,25 +34,22 @@ bool counted_failure() noexcept {
 #endif
 }
 
-class KeepErrno {
- public:
-  KeepErrno() noexcept : saved_(errno) {}
-  ~KeepErrno() { errno = saved_; }
+bool succeeds(long number, const void* base, size_t bytes, long c = 0, long d = 0, const void* e = nullptr) noexcept {
+  if (counted_failure()) return false;
+  long answer = system_call(number, system_call_argument(base), static_cast<long>(bytes), c, d, system_call_argument(e));
+  return answer >= 0 || answer < -4095;  // an address, for mremap
+}
 
- private:
-  int saved_;
-};
-
-void* map_at(void* hint, size_t bytes) noexcept {
+void* map_at(const void* hint, size_t bytes) noexcept {
   if (counted_failure()) return nullptr;
-  KeepErrno keep;
-  void* base = mmap(hint, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return base == MAP_FAILED ? nullptr : base;
+  long base = system_call(SYS_mmap, system_call_argument(hint), static_cast<long>(bytes), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return base < 0 && base >= -4095 ? nullptr : reinterpret_cast<void*>(base);
 }
 
 uint64_t nanoseconds(clockid_t clock) noexcept {
   timespec now{};
-  clock_gettime(clock, &now);
+  system_call(SYS_clock_gettime, clock, system_call_argument(&now));
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
@@ -89,38 +87,30 @@ void* map(size_t bytes, size_t alignment, size_t lead) noexcept {
   return base;
 }
 
-bool unmap(void* base, size_t bytes) noexcept {
-  if (counted_failure()) return false;
-  KeepErrno keep;
-  return munmap(base, align_up(bytes, page_size())) == 0;
-}
+bool unmap(void* base, size_t bytes) noexcept { return succeeds(SYS_munmap, base, align_up(bytes, page_size())); }
 
 bool purge(void* base, size_t bytes) noexcept {
-  if (counted_failure()) return false;
-  KeepErrno keep;
   if ((address_of(base) | bytes) % page_size() != 0) return false;  // a slice of 32 KB where pages are 64 KB
-  return madvise(base, bytes, MADV_DONTNEED) == 0;
+  return succeeds(SYS_madvise, base, bytes, MADV_DONTNEED);
 }
 
 bool resize(void* base, size_t old_bytes, size_t new_bytes) noexcept {
-  if (counted_failure()) return false;
-  KeepErrno keep;
-  return mremap(base, old_bytes, new_bytes, 0) != MAP_FAILED;
+  return succeeds(SYS_mremap, base, old_bytes, static_cast<long>(new_bytes), 0);
 }
 
 bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept {
-  if (counted_failure()) return false;
-  KeepErrno keep;
-  return mremap(from, old_bytes, new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
+  return succeeds(SYS_mremap, from, old_bytes, static_cast<long>(new_bytes), MREMAP_MAYMOVE | MREMAP_FIXED, to);
 }
 
 size_t resident(void* base, size_t bytes) noexcept {
-  KeepErrno keep;
   size_t pages = bytes / page_size(), found = 0;
   unsigned char in_memory[512];
   for (size_t at = 0; at < pages;) {
     size_t n = std::min(pages - at, sizeof in_memory);
-    if (mincore(static_cast<char*>(base) + at * page_size(), n * page_size(), in_memory) != 0) return 0;
+    char* from = static_cast<char*>(base) + at * page_size();
+    if (system_call(SYS_mincore, system_call_argument(from), static_cast<long>(n * page_size()),
+                    system_call_argument(in_memory)) != 0)
+      return 0;
     for (size_t i = 0; i < n; ++i) found += in_memory[i] & 1u;
     at += n;
   }
@@ -128,8 +118,7 @@ size_t resident(void* base, size_t bytes) noexcept {
 }
 
 void prefer_huge_pages(void* base, size_t bytes, bool huge) noexcept {
-  KeepErrno keep;
-  madvise(base, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  system_call(SYS_madvise, system_call_argument(base), static_cast<long>(bytes), huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
 uint64_t calls() noexcept { return call_count.load(std::memory_order_relaxed); }

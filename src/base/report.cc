@@ -1,9 +1,12 @@
 #include "base/report.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+
+#include "base/system_call.h"
 
 namespace hm {
 
@@ -38,16 +41,15 @@ Text& Text::operator<<(const void* pointer) noexcept {
   return *this;
 }
 
+// Not by libc's write, which is a cancellation point.
 void Text::flush() noexcept {
-  int saved = errno;
   for (size_t done = 0; done < used_;) {
-    ssize_t n = write(fd_, buffer_ + done, used_ - done);
-    if (n < 0 && errno == EINTR) continue;
+    long n = system_call(SYS_write, fd_, system_call_argument(buffer_ + done), static_cast<long>(used_ - done));
+    if (n == -EINTR) continue;
     if (n <= 0) break;
     done += static_cast<size_t>(n);
   }
   used_ = 0;
-  errno = saved;
 }
 
 void misuse(const char* function, const void* pointer, const char* reason) noexcept {

@@ -9,6 +9,21 @@
 #define HM_COLD __attribute__((noinline, cold))
 #define HM_NOINLINE __attribute__((noinline))
 
+#if defined(__SANITIZE_THREAD__)
+#define HM_SANITIZED_THREAD
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HM_SANITIZED_THREAD
+#endif
+#endif
+#if defined(HM_SANITIZED_THREAD) || defined(__SANITIZE_ADDRESS__)
+#define HM_SANITIZED  // what a sanitizer must see goes through libc, where it looks on
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HM_SANITIZED
+#endif
+#endif
+
 namespace hm {
 
 // A hint to the register allocator: the value is about to be returned.
@@ -46,14 +61,8 @@ inline constexpr bool kChecked = true;  // libhmalloc-checked: the exact state o
 inline constexpr bool kChecked = false;
 #endif
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(HM_SANITIZED_THREAD)
 inline constexpr bool kThreadSanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-inline constexpr bool kThreadSanitizer = true;
-#else
-inline constexpr bool kThreadSanitizer = false;
-#endif
 #else
 inline constexpr bool kThreadSanitizer = false;
 #endif

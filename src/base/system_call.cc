@@ -1,0 +1,36 @@
+#include "base/system_call.h"
+
+#if defined(HM_SANITIZED)
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace hm {
+namespace {
+
+// The calls by which a sanitizer learns that memory came or went.
+long through_libc(long number, long a, long b, long c, long d, long e, long f) noexcept {
+  auto* base = reinterpret_cast<void*>(a);
+  auto bytes = static_cast<size_t>(b);
+  switch (number) {
+    case SYS_mmap: return reinterpret_cast<long>(mmap(base, bytes, int(c), int(d), int(e), f));
+    case SYS_munmap: return munmap(base, bytes);
+    case SYS_madvise: return madvise(base, bytes, int(c));
+    default: return syscall(number, a, b, c, d, e, f);
+  }
+}
+
+}  // namespace
+
+long system_call(long number, long a, long b, long c, long d, long e, long f) noexcept {
+  int saved = errno;
+  long result = through_libc(number, a, b, c, d, e, f);
+  if (result == -1) result = -errno;
+  errno = saved;
+  return result;
+}
+
+}  // namespace hm
+#endif
