@@ -90,6 +90,13 @@ HM_API size_t hm_local_usable_size(const void* block) HM_NOEXCEPT;
  * (bounded; docs/design.md, "Footprint").  Returns 1 if memory went back, else 0. */
 HM_API int hm_collect(void) HM_NOEXCEPT;
 
+/* Starts a thread that gives memory back while the program makes no calls; HMALLOC_BACKGROUND=1 does it at load.  The
+ * library starts none by itself.  The thread has every signal blocked and runs none of the program's code; but the process
+ * has two threads from then on (unshare, setns), does not end by pthread_exit in main, and a forked child has no such
+ * thread until it calls this itself.  Not async-signal-safe.  Returns 0, also if the thread runs already, or an error
+ * number of pthread_create. */
+HM_API int hm_background_start(void) HM_NOEXCEPT;
+
 /* Gauges in bytes.  allocated <= active <= resident (roughly) <= mapped. */
 struct hm_stats {
   uint64_t allocated;          /* in blocks the program holds */

@@ -51,6 +51,11 @@ bool Lock::lock() noexcept {
   return true;
 }
 
+bool Lock::try_lock() noexcept {
+  uint32_t seen = 0;
+  return word_.compare_exchange_strong(seen, my_id(), std::memory_order_acquire, std::memory_order_relaxed);
+}
+
 void Lock::wait(uint32_t me) noexcept {
   for (int spin = 0; spin < kSpins; ++spin) {
     uint32_t free = 0;

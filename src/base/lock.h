@@ -15,6 +15,7 @@ class Lock {
 
   // False if this thread holds the lock already (only around fork): then it must not be unlocked either.
   bool lock() noexcept;
+  bool try_lock() noexcept;  // false: somebody holds it
   void unlock() noexcept;
   // In the child of a fork, for its only thread.
   void rename_holder(uint32_t before) noexcept;
@@ -46,6 +47,20 @@ class [[nodiscard]] LockGuard {
   ~LockGuard() { if (mine_) lock_.unlock(); }
   LockGuard(const LockGuard&) = delete;
   LockGuard& operator=(const LockGuard&) = delete;
+
+ private:
+  Lock& lock_;
+  bool mine_;
+};
+
+// Holds the lock, or does not wait for it.
+class [[nodiscard]] TryLockGuard {
+ public:
+  explicit TryLockGuard(Lock& lock) noexcept : lock_(lock), mine_(lock.try_lock()) {}
+  ~TryLockGuard() { if (mine_) lock_.unlock(); }
+  TryLockGuard(const TryLockGuard&) = delete;
+  TryLockGuard& operator=(const TryLockGuard&) = delete;
+  bool holds() const noexcept { return mine_; }
 
  private:
   Lock& lock_;

@@ -16,6 +16,8 @@ namespace {
 
 std::atomic<uint64_t> call_count{0};  // relaxed: a number for statistics and for fault injection
 
+std::atomic<uint64_t> latest_ms{0};  // relaxed: a clock that may be slow
+
 // True when the fault-injection build wants this call to fail.
 bool counted_failure() noexcept {
   uint64_t n = call_count.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -123,7 +125,12 @@ void prefer_huge_pages(void* base, size_t bytes, bool huge) noexcept {
 
 uint64_t calls() noexcept { return call_count.load(std::memory_order_relaxed); }
 
-uint64_t now_ms() noexcept { return nanoseconds(CLOCK_MONOTONIC_COARSE) / 1'000'000; }
+uint64_t now_ms() noexcept {
+  uint64_t now = nanoseconds(CLOCK_MONOTONIC_COARSE) / 1'000'000;
+  latest_ms.store(now, std::memory_order_relaxed);
+  return now;
+}
+uint64_t recent_ms() noexcept { return latest_ms.load(std::memory_order_relaxed); }
 uint64_t cpu_ns() noexcept { return nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace hm::os

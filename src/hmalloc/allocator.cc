@@ -76,9 +76,11 @@ Found find(const void* block, const char* function) noexcept {
   return {Found::kHuge, nullptr, nullptr, extent, huge_capacity(*extent)};
 }
 
+constexpr size_t kMaxWeight = 64;  // of an operation, for the clock
+
 // Large requests move the clock too: a program may make no others.
-void tick_here() noexcept {
-  if (have_heap()) tick(*my_heap());
+void tick_here(size_t bytes) noexcept {
+  if (have_heap()) tick(*my_heap(), static_cast<uint32_t>(std::min<size_t>(bytes / kSlice, kMaxWeight)));
 }
 
 void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
@@ -98,7 +100,7 @@ void* allocate_class(ClassIndex c) noexcept {
 }
 
 FreshBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
-  tick_here();
+  tick_here(size);
   FreshBlock got = have_heap() && alignment <= kSlice ? my_heap()->large.take(size) : FreshBlock{};
   if (got.block == nullptr) got = allocate_large(size, alignment);
   if (got.block == nullptr && size < kMaxRequest / 2) {
@@ -145,7 +147,7 @@ void* allocate_slow(size_t size) noexcept {
 // The cache is full, or the thread has no heap.
 void free_full(void* block, Superblock& sb, BlockState& state) noexcept {
   // A thread that only frees gets no heap: its blocks become FREE one by one.
-  if (HM_UNLIKELY(!have_heap())) return state.give_back();
+  if (HM_UNLIKELY(!have_heap())) return give_back(sb, state);
   my_heap()->overflow(block, sb, state);
   tick(*my_heap());
 }
@@ -157,10 +159,10 @@ void free_slow(void* block, const char* function) noexcept {
     case Found::kSmall: misuse(function, block, "double free");  // it was not live a moment ago
     case Found::kLarge:
       if (!have_heap() || !my_heap()->large.keep(*found.sb)) free_large(*found.sb);
-      return tick_here();
+      return tick_here(found.capacity);
     case Found::kHuge:
       free_huge(*found.huge);
-      return tick_here();
+      return tick_here(found.capacity);
     case Found::kLocal:
     case Found::kNothing: return;
   }

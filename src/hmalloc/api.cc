@@ -6,6 +6,7 @@
 
 #include "base/report.h"
 #include "hmalloc/allocator.h"
+#include "hmalloc/background.h"
 #include "hmalloc/decay.h"
 #include "hmalloc/registry.h"
 #include "hmalloc/stats.h"
@@ -120,6 +121,8 @@ void* hm_local_realloc(void* block, size_t size) noexcept {
 }
 
 size_t hm_local_usable_size(const void* block) noexcept { return usable_size(block, "hm_local_usable_size"); }
+
+int hm_background_start() noexcept { return background.start(); }
 
 int hm_collect() noexcept { return collect() ? 1 : 0; }
 

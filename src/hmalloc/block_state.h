@@ -46,6 +46,14 @@ class StateGroup {
     if (kThreadSanitizer) confirm(mask);
     return mask;
   }
+  // Any thread that holds a block of the superblock; relaxed, for all that it learns is a hint.
+  bool looks_free() const noexcept { return load_relaxed() == 0; }
+  // Whether the seven others that share a word with this block's state, which the caller holds, are FREE.
+  static bool is_alone(const BlockState* state) noexcept {
+    uintptr_t at = reinterpret_cast<uintptr_t>(state);
+    auto* first = reinterpret_cast<BlockState*>(at & ~uintptr_t{kBlocks - 1});
+    return (StateGroup(first).load_relaxed() & ~(uint64_t{0xff} << at % kBlocks * 8)) == 0;
+  }
   // The owner takes the free blocks of a mask for its cache.  Relaxed: nobody else may write a FREE byte, and the
   // program's own hand-over of the pointer publishes it.
   void take(uint64_t mask) noexcept {
@@ -66,6 +74,7 @@ class StateGroup {
     for (; mask != 0; mask &= mask - 1)
       (void)__atomic_load_n(reinterpret_cast<uint8_t*>(first_) + std::countr_zero(mask) / 8, __ATOMIC_ACQUIRE);
   }
+  uint64_t load_relaxed() const noexcept { return __atomic_load_n(word_address(), __ATOMIC_RELAXED); }
   using Word [[gnu::may_alias]] = uint64_t;
   Word* word_address() const noexcept { return reinterpret_cast<Word*>(first_); }
 

@@ -4,67 +4,70 @@
 
 #include "hmalloc/options.h"
 #include "base/os_pages.h"
+#include "hmalloc/background.h"
+#include "hmalloc/footprint.h"
 #include "hmalloc/huge.h"
 #include "hmalloc/registry.h"
-#include "hmalloc/scavenger.h"
 #include "hmalloc/slice_pool.h"
 #include "hmalloc/superblock_pool.h"
 
 namespace hm {
 
-constinit Scavenger scavenger(scavenge);
+constinit Background background(background_round);
 
 namespace {
 
 // Of each class's pool, in each shard: bounds the pause to about a millisecond.
-constexpr size_t kChunksWorthScavenging = 8;
 constexpr size_t kLooksPerRound = 1024 / SuperblockPool::kShards;
 
 std::atomic<uint64_t> last_round_ms{0};
-std::atomic<uint64_t> purged{0};
 
-size_t give_back(bool all, size_t local) noexcept {
-  size_t bytes = local + slice_pool.purge(all) + purge_huge_blocks(all);
-  purged.fetch_add(bytes, std::memory_order_relaxed);
-  return bytes;
+void purge(bool all) noexcept {
+  slice_pool.purge(all ? SlicePool::Purge::kAll : SlicePool::Purge::kDue);
+  footprint.count_purged(purge_huge_blocks(all));
 }
 
 }  // namespace
 
 // Half a decay time a round, and two rounds for a slice: it goes back after half to one decay time.
-void decay(uint64_t now_ms, size_t bytes) noexcept {
-  if (bytes > 0) purged.fetch_add(bytes, std::memory_order_relaxed);
+void decay(uint64_t now_ms) noexcept {
   uint64_t last = last_round_ms.load(std::memory_order_relaxed);
   if (now_ms - last < options.decay_ms / 2) return;
   // One thread per round; the others go on.
   if (!last_round_ms.compare_exchange_strong(last, now_ms, std::memory_order_relaxed)) return;
-  size_t local = registry.drain_dead(false);
+  registry.drain_dead(false);
   superblock_pool.release_free(kLooksPerRound);
-  give_back(false, local);
+  purge(false);
 }
 
 void look_after(ThreadHeap& heap) noexcept {
   ThreadHeap::Tick tick = heap.act_on_tick();
-  if (tick.shrinking && slice_pool.chunks() >= kChunksWorthScavenging) scavenger.wake();
-  if (tick.round) decay(tick.now_ms, tick.purged);
+  if (tick.shrinking) {
+    background.wake();
+    registry.drain_dead(false);
+  }
+  if (tick.round) decay(tick.now_ms);
 }
 
-bool scavenge() noexcept {
-  size_t local = registry.drain_dead(false);
+bool background_round() noexcept {
+  uint64_t before = footprint.purged();
+  registry.drain_dead(false);
   superblock_pool.release_shelved();
   superblock_pool.release_free(SIZE_MAX);
   last_round_ms.store(os::now_ms(), std::memory_order_relaxed);
-  return give_back(false, local) > 0;
+  purge(false);
+  return footprint.purged() != before;
 }
 
 bool collect() noexcept {
-  size_t local = have_heap() ? my_heap()->drain() : 0;
-  local += registry.drain_dead(true) + registry.drain_fallback();
+  uint64_t before = footprint.purged();
+  if (have_heap()) my_heap()->drain();
+  registry.drain_dead(true);
+  registry.drain_fallback();
   superblock_pool.release_shelved();
   superblock_pool.release_free(SIZE_MAX);
-  return give_back(true, local) > 0;
+  purge(true);
+  return footprint.purged() != before;
 }
-
-uint64_t purged_bytes() noexcept { return purged.load(std::memory_order_relaxed); }
 
 }  // namespace hm

@@ -11,9 +11,13 @@ class Footprint {
   // Relaxed: a hint.
   size_t huge() const noexcept { return huge_.load(std::memory_order_relaxed); }
   void set_huge(size_t bytes) noexcept { huge_.store(bytes, std::memory_order_relaxed); }
+  // Given back to the system so far; relaxed: a sum for statistics.
+  uint64_t purged() const noexcept { return purged_.load(std::memory_order_relaxed); }
+  void count_purged(size_t bytes) noexcept { purged_.fetch_add(bytes, std::memory_order_relaxed); }
 
  private:
   std::atomic<size_t> huge_{0};
+  std::atomic<uint64_t> purged_{0};
 };
 inline constinit Footprint footprint;
 

@@ -53,7 +53,8 @@ bool resize_large(Superblock& sb, size_t size) noexcept {
 }
 
 FreshBlock LargeCache::take(size_t size) noexcept {
-  if (count_ == 0 || size > kLargeMax) return {nullptr, 0};
+  if (size > kLargeMax) return {nullptr, 0};
+  wanted_ = true;
   size_t length = align_up(size, kSlice);
   for (size_t i = count_; i-- > 0;) {
     Superblock& run = *runs_[i];
@@ -67,11 +68,10 @@ FreshBlock LargeCache::take(size_t size) noexcept {
 
 // To whoever looks at it, its first slice is unused; the others stay as they are, for the next use.
 bool LargeCache::keep(Superblock& run) noexcept {
-  if (count_ == runs_.size() || bytes() + run.block_size > kMostBytes) return false;
+  if (!wanted_ || count_ == runs_.size() || bytes() + run.block_size > kMostBytes) return false;
   run.set_kind(SliceKind::kUnused);
   runs_[count_++] = &run;
   bytes_.store(bytes() + run.block_size, std::memory_order_relaxed);
-  used_ = true;
   return true;
 }
 
@@ -81,8 +81,8 @@ void LargeCache::remove(size_t i) noexcept {
 }
 
 void LargeCache::tick() noexcept {
-  if (!used_) release_all();
-  used_ = false;
+  if (!wanted_) release_all();
+  wanted_ = false;
 }
 
 void LargeCache::release_all() noexcept {

@@ -21,7 +21,7 @@ class LargeCache {
   static constexpr size_t kMostBytes = 16 * kSlice;
   FreshBlock take(size_t size) noexcept;  // null: none is of this length
   bool keep(Superblock& run) noexcept;    // false: there is no room for it
-  void tick() noexcept;                   // what has not been used for a tick goes back
+  void tick() noexcept;                   // where no run was asked for since the last one, none is kept
   void release_all() noexcept;
   size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
@@ -30,7 +30,7 @@ class LargeCache {
   std::array<Superblock*, 4> runs_{};  // the last one was freed last
   size_t count_ = 0;
   std::atomic<size_t> bytes_{0};
-  bool used_ = false;
+  bool wanted_ = false;
 };
 
 }  // namespace hm

@@ -8,6 +8,7 @@
 #include "base/os_pages.h"
 #include "base/report.h"
 #include "hmalloc/current_heap.h"
+#include "hmalloc/footprint.h"
 
 __thread struct hm_local_place_ hm_local_tls_ = hm::kNoPlace;
 
@@ -201,7 +202,7 @@ bool LocalHeap::map_chunk() noexcept {
 }
 
 // Chunks stay: a thread that frees a block of ours may still be about to set its flag in the chunk's front.
-size_t LocalHeap::release(bool all) noexcept {
+void LocalHeap::release(bool all) noexcept {
   size_t bytes = 0;
   if (all) flush_cache();
   for (LocalChunk* chunk = chunks(); chunk != nullptr; chunk = chunk->next) {
@@ -215,7 +216,7 @@ size_t LocalHeap::release(bool all) noexcept {
       else chunk->dirty |= due & -due;
     }
   }
-  return bytes;
+  footprint.count_purged(bytes);
 }
 
 void LocalHeap::park() noexcept {

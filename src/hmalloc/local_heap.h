@@ -66,8 +66,8 @@ class LocalHeap {
   void count_free(LocalChunk& chunk, size_t granule) noexcept;
   // Counts what other threads freed in a unit.
   void count_remote_frees(LocalChunk& chunk, size_t unit) noexcept;
-  // Gives pages of empty units back to the system: those that have been empty for a round, or all.  Returns bytes.
-  size_t release(bool all) noexcept;
+  // Gives pages of empty units back to the system: those that have been empty for a round, or all.
+  void release(bool all) noexcept;
   // At thread exit and when the heap is inherited: the bump state between thread and heap.
   void park() noexcept;
   void resume() noexcept;

@@ -83,8 +83,7 @@ ThreadHeap* Registry::attach() noexcept {
   return heap;
 }
 
-size_t Registry::drain_dead(bool all) noexcept {
-  size_t bytes = 0;
+void Registry::drain_dead(bool all) noexcept {
   ThreadHeap* taken = nullptr;
   {
     LockGuard guard(lock_);
@@ -105,7 +104,7 @@ size_t Registry::drain_dead(bool all) noexcept {
   while (taken != nullptr) {
     ThreadHeap* heap = taken;
     taken = heap->next_dead;
-    bytes += heap->drain();
+    heap->drain();
     LockGuard guard(lock_);
     heap->drained = true;
     heap->next_dead = nullptr;
@@ -113,12 +112,11 @@ size_t Registry::drain_dead(bool all) noexcept {
     while (*link != nullptr) link = &(*link)->next_dead;
     *link = heap;
   }
-  return bytes;
 }
 
-size_t Registry::drain_fallback() noexcept {
+void Registry::drain_fallback() noexcept {
   LockGuard guard(fallback_lock_);
-  return fallback_ == nullptr ? 0 : fallback_->drain();
+  if (fallback_ != nullptr) fallback_->drain();
 }
 
 bool Registry::is_valid() noexcept {

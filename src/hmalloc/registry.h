@@ -23,10 +23,10 @@ class Registry {
     return fallback_ == nullptr ? nullptr : visit(*fallback_);
   }
   // Of heaps without a thread: everything to pool and chunks; if not `all`, only of those that were dead at
-  // the last call too: a successor may want the others as they are.  Returns the bytes of local memory that went back.
-  size_t drain_dead(bool all) noexcept;
+  // the last call too: a successor may want the others as they are.
+  void drain_dead(bool all) noexcept;
   // The same for the fallback, which no thread has to itself.
-  size_t drain_fallback() noexcept;
+  void drain_fallback() noexcept;
 
   template <class Visit>
   void for_each(Visit visit) noexcept {

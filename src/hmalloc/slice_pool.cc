@@ -20,6 +20,8 @@ constexpr size_t kFewReuses = 8;   // while one chunk is used up: the program gr
 constexpr size_t kGrowingSooner = 8;  // times
 constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
 uint64_t all_slices(const Chunk& chunk) { return chunk.index() == 0 ? ~mask_of(0, kMetaSlices) : ~uint64_t{0}; }
+size_t slices_in(uint64_t mask) { return static_cast<size_t>(std::popcount(mask)); }
+size_t bytes_in(uint64_t mask) { return slices_in(mask) * kSlice; }
 char* slice_at(const Chunk& chunk, size_t slice) { return reinterpret_cast<char*>(chunk.start() + slice * kSlice); }
 
 // Bit i of the result: slices i .. i+n-1 are all in `free`.
@@ -75,12 +77,16 @@ SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
 SlicePool::Run SlicePool::take(Chunk& chunk, size_t slice, size_t n) noexcept {
   uint64_t mask = mask_of(slice, n);
   bool zeroed = (chunk.used & mask) == 0;
+  Recount recount(*this, chunk);
+  uint64_t fresh = mask & ~(chunk.dirty | chunk.dirty_before);
+  if (fresh != 0) ask_for(fresh);
+  else if (surplus_slices() * kSlice > options.retain_bytes) retention_.reused(os::recent_ms());
   chunk.used |= mask;
   chunk.free &= ~mask;
   chunk.dirty &= ~mask;
   chunk.dirty_before &= ~mask;
-  used_ += n;
-  if (used_ > most_used_) most_used_ = used_;
+  used_.store(used() + n, std::memory_order_relaxed);
+  most_used_ = std::max(most_used_, used());
   if (chunk.free == 0) unlink_free(chunk);
   return {&Superblock::of(address_of(slice_at(chunk, slice))), zeroed};
 }
@@ -97,13 +103,18 @@ bool SlicePool::extend(Superblock& first, size_t old_slices, size_t new_slices) 
 }
 
 void SlicePool::release(Superblock& first, size_t n) noexcept {
-  LockGuard guard(lock_);
-  Chunk& chunk = Chunk::of(first);
-  uint64_t mask = mask_of(first.slice() % kSlicesInChunk, n);
-  if (chunk.free == 0) link_free(chunk);
-  chunk.free |= mask;
-  chunk.dirty |= mask;
-  used_ -= n;
+  uintptr_t chunk_start = align_down(address_of(first.base()), kChunk);
+  {
+    LockGuard guard(lock_);
+    Chunk& chunk = Chunk::of(first);
+    Recount recount(*this, chunk);
+    uint64_t mask = mask_of(first.slice() % kSlicesInChunk, n);
+    if (chunk.free == 0) link_free(chunk);
+    chunk.free |= mask;
+    chunk.dirty |= mask;
+    used_.store(used() - n, std::memory_order_relaxed);
+  }
+  if (surplus_slices() * kSlice > options.retain_bytes + kExcessSlices * kSlice) give_back_surplus(chunk_start);
 }
 
 Region* SlicePool::map_region() noexcept {
@@ -153,9 +164,12 @@ void SlicePool::open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept {
   LockGuard guard(lock_);
   if (huge) huge_pages_.took(cleared_ns);
   else sample_ = &chunk;
+  chunk.free = 0;
+  Recount recount(*this, chunk);
   chunk.free = all_slices(chunk);
   chunk.used = chunk.dirty_before = 0;
   chunk.dirty = huge ? chunk.free : 0;
+  if (huge) ask_for(chunk.free);
   link_first(all_, chunk, &Chunk::next, &Chunk::previous);
   link_free(chunk);
   chunks_.store(chunks() + 1, std::memory_order_relaxed);
@@ -217,18 +231,44 @@ void SlicePool::unmap(Region& region) noexcept {
   }
 }
 
+namespace {
+
+// Where a page is longer than a slice, both of its slices or none.
+uint64_t page_mates(uint64_t slices) noexcept {
+  constexpr uint64_t kEven = 0x5555555555555555;
+  if (os::page_size() <= kSlice) return slices;
+  uint64_t first = (slices | slices >> 1) & kEven;
+  return first | first << 1;
+}
+uint64_t whole_pages(uint64_t slices) noexcept { return ~page_mates(~slices); }
+
+}  // namespace
+
+// What is to be purged of a chunk, no longer dirty; what shares a page with a slice in use stays so.
+uint64_t SlicePool::take_due(Chunk& chunk, Purge what) noexcept {
+  if (what == Purge::kSurplus && surplus_of(chunk) == 0) return 0;
+  bool now = what != Purge::kDue;
+  uint64_t due = chunk.dirty_before | (now ? chunk.dirty : 0), pages = whole_pages(chunk.free);
+  chunk.dirty_before = now ? 0 : chunk.dirty;
+  chunk.dirty = due & ~pages;
+  due = page_mates(due & pages);
+  chunk.dirty_before &= ~due;
+  return due;
+}
+
 // What is due in one chunk goes back with the lock released: meanwhile these slices are neither free nor used.
-size_t SlicePool::purge_chunk(Chunk& chunk, bool all) noexcept {
+size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
   uint64_t due, claimed;
   bool huge;
   {
     LockGuard guard(lock_);
-    due = chunk.dirty_before | (all ? chunk.dirty : 0);
-    chunk.dirty_before = all ? 0 : chunk.dirty;
-    chunk.dirty = 0;
+    Recount recount(*this, chunk);
+    due = take_due(chunk, what);
     if (due == 0) return 0;
-    size_t bytes = static_cast<size_t>(std::popcount(due)) * kSlice;
-    if (chunk.dirty_before == 0 && close_if_unused(chunk)) return bytes;
+    if (chunk.dirty_before == 0 && close_if_unused(chunk)) {
+      recount.forget();
+      return bytes_in(due);
+    }
     claimed = whole_groups(due) & chunk.free;
     chunk.free &= ~claimed;
     if (chunk.free == 0) unlink_free(chunk);
@@ -246,17 +286,26 @@ size_t SlicePool::purge_chunk(Chunk& chunk, bool all) noexcept {
   }
   purge_states(chunk, claimed);
   LockGuard guard(lock_);
+  Recount recount(*this, chunk);
   if (chunk.free == 0) link_free(chunk);
   chunk.free |= claimed;
   chunk.used &= ~(due & ~refused);
   chunk.dirty |= refused;  // still resident; tried again next round
-  return static_cast<size_t>(std::popcount(due & ~refused)) * kSlice;
+  return bytes_in(due & ~refused);
+}
+
+size_t SlicePool::purge(Purge what, size_t most) noexcept {
+  LockGuard exclusive(purge_lock_);
+  size_t purged = purge_chunks(what, most);
+  footprint.count_purged(purged);
+  LockGuard guard(lock_);
+  if (what == Purge::kDue) retention_.kept_in_vain(purged);
+  return purged;
 }
 
 // Only a purge closes chunks and purges exclude each other, so the list can be followed without the pool's lock:
 // new chunks go in at its front.
-size_t SlicePool::purge(bool all, size_t most) noexcept {
-  LockGuard exclusive(purge_lock_);
+size_t SlicePool::purge_chunks(Purge what, size_t most) noexcept {
   Chunk* chunk;
   {
     LockGuard guard(lock_);
@@ -265,10 +314,45 @@ size_t SlicePool::purge(bool all, size_t most) noexcept {
   size_t purged = 0;
   while (chunk != nullptr && purged < most) {
     Chunk* next = chunk->next;
-    purged += purge_chunk(*chunk, all);
+    purged += purge_chunk(*chunk, what);
     chunk = next;
   }
   return purged;
+}
+
+// A huge page is kept as long as half of it is in use, or it is still being filled for the first time.
+size_t SlicePool::surplus_of(const Chunk& chunk) noexcept {
+  uint64_t resident = (chunk.dirty | chunk.dirty_before) & chunk.free;
+  if (!chunk.huge) return slices_in(resident & chunk.used);
+  bool filling = slices_in(chunk.free & ~chunk.used) > kSlicesInChunk / 2 && chunk.free != all_slices(chunk);
+  return filling || slices_in(chunk.free) < kSlicesInChunk / 2 ? 0 : slices_in(resident);
+}
+
+size_t SlicePool::surplus_bytes(uint64_t now_ms) noexcept {
+  LockGuard guard(lock_);
+  size_t kept = options.retain_bytes + retention_.allowance(now_ms, options.decay_ms);
+  return surplus_slices() * kSlice > kept ? surplus_slices() * kSlice - kept : 0;
+}
+
+void SlicePool::ask_for(uint64_t slices) noexcept {
+  if (retention_.has_given_back()) retention_.asked(bytes_in(slices), os::now_ms(), options.decay_ms);
+}
+
+// Who finds another thread at it leaves it the work; hence there may be more to do than this chunk.
+void SlicePool::give_back_surplus(uintptr_t chunk_start) noexcept {
+  uint64_t now = os::now_ms();
+  size_t surplus = surplus_bytes(now), bytes = 0;
+  if (surplus < kExcessSlices * kSlice) return;
+  {
+    TryLockGuard exclusive(purge_lock_);
+    if (!exclusive.holds()) return;
+    // The chunk may have been closed since its slices were released; nobody closes one now.
+    if (AddressMap::kind(chunk_start) == ChunkKind::kSlices) bytes = purge_chunk(Chunk::at(chunk_start), Purge::kSurplus);
+    if (surplus > bytes + kChunk) bytes += purge_chunks(Purge::kSurplus, surplus - bytes);
+  }
+  footprint.count_purged(bytes);
+  LockGuard guard(lock_);
+  retention_.gave_back(bytes, now, options.decay_ms);
 }
 
 SlicePool::Gauges SlicePool::gauges() noexcept {

@@ -1,11 +1,13 @@
-// All regions of slices, for superblocks and large runs.  Slices that are freed stay resident for the decay time, then
-// go back to the system.  A chunk without a used slice is closed: it has no memory and no address in the map.  A region
-// without an open chunk is unmapped.
+// All regions of slices, for superblocks and large runs.  Of freed slices some stay resident: HMALLOC_RETAIN, and what the
+// program keeps asking for (retention.h), for the decay time; the others go back to the system at once, by the thread that
+// freed them.  A chunk without a used slice is closed: it has no memory and no address in the map.  A region without an
+// open chunk is unmapped.
 //
 // Any thread; one lock, held for a few instructions except while a chunk is prepared or closed.
 #pragma once
 #include "base/lock.h"
 #include "hmalloc/huge_pages.h"
+#include "hmalloc/retention.h"
 #include "hmalloc/superblock.h"
 
 namespace hm {
@@ -22,21 +24,28 @@ class SlicePool {
   Run allocate(size_t n, bool map) noexcept;
   // Grows a run in place.
   bool extend(Superblock& first, size_t old_slices, size_t new_slices) noexcept;
-  // The descriptors must be cleared before.
+  // The descriptors must be cleared before.  If too much is free and resident, gives back what is so in this chunk: at
+  // most kSlicesInChunk calls of the system, and now and then what is due elsewhere.
   void release(Superblock& first, size_t n) noexcept;
 
   // The pool has found a superblock with room: the program does not only grow.  Relaxed: a hint.
   void count_reuse() noexcept { reuses_.fetch_add(1, std::memory_order_relaxed); }
 
-  // Gives back what was freed a round ago and starts the next round; `all`: what was freed just now too; `most`:
-  // only in so many chunks that this much goes back.  Returns the bytes that went back.
-  size_t purge(bool all, size_t most = SIZE_MAX) noexcept;
+  enum class Purge : uint8_t {
+    kDue,      // what was freed a round ago; starts the next round
+    kSurplus,  // what was freed, but not of a huge page that is in use
+    kAll,      // what was freed
+  };
+  // Only in so many chunks that `most` bytes go back.  Returns the bytes that went back.
+  size_t purge(Purge what, size_t most = SIZE_MAX) noexcept;
 
   struct Gauges {
     size_t chunks, free_slices, dirty_slices, most_used_slices;
     size_t space;  // bytes mapped and in no open chunk
   };
   Gauges gauges() noexcept;
+  // Slices in superblocks and runs, any thread, a hint.
+  size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
   // Open ones, any thread, a hint.
   size_t chunks() const noexcept { return chunks_.load(std::memory_order_relaxed); }
   // Calls visit(Superblock&) for every slice that starts a superblock or a run.  Holds the lock.
@@ -51,6 +60,7 @@ class SlicePool {
 
  private:
   static constexpr size_t kChunksPerOpener = 16;
+  static constexpr size_t kExcessSlices = 4;  // beyond what is kept, before any go back: each call of the system costs
   Run find(size_t n) noexcept;
   Run take(Chunk& chunk, size_t slice, size_t n) noexcept;
   Region* map_region() noexcept;
@@ -62,7 +72,33 @@ class SlicePool {
   void unmap(Region& region) noexcept;
   void link_free(Chunk& chunk) noexcept;
   void unlink_free(Chunk& chunk) noexcept;
-  size_t purge_chunk(Chunk& chunk, bool all) noexcept;
+  uint64_t take_due(Chunk& chunk, Purge what) noexcept;
+  size_t purge_chunk(Chunk& chunk, Purge what) noexcept;
+  size_t purge_chunks(Purge what, size_t most) noexcept;
+  void give_back_surplus(uintptr_t chunk_start) noexcept;
+  size_t surplus_bytes(uint64_t now_ms) noexcept;
+  void ask_for(uint64_t slices) noexcept;
+
+  // Slices of a chunk that are free, resident, and may go back at once.
+  static size_t surplus_of(const Chunk& chunk) noexcept;
+  size_t surplus_slices() const noexcept { return surplus_.load(std::memory_order_relaxed); }
+  // Keeps the sum while a chunk changes, under the lock.
+  class Recount {
+   public:
+    Recount(SlicePool& pool, const Chunk& chunk) noexcept : pool_(pool), chunk_(&chunk), before_(surplus_of(chunk)) {}
+    ~Recount() {
+      size_t now = chunk_ != nullptr ? surplus_of(*chunk_) : 0;
+      pool_.surplus_.store(pool_.surplus_slices() + now - before_, std::memory_order_relaxed);
+    }
+    Recount(const Recount&) = delete;
+    Recount& operator=(const Recount&) = delete;
+    void forget() noexcept { chunk_ = nullptr; }  // the chunk is gone
+
+   private:
+    SlicePool& pool_;
+    const Chunk* chunk_;
+    size_t before_;
+  };
 
   Lock lock_;
   Lock purge_lock_, opening_[4];  // before lock_
@@ -70,7 +106,10 @@ class SlicePool {
   std::atomic<size_t> chunks_{0};
   std::atomic<size_t> reuses_{0};  // since a chunk was opened
   size_t regions_ = 0;
-  size_t used_ = 0, most_used_ = 0;  // slices
+  std::atomic<size_t> used_{0};      // slices; relaxed: as surplus_
+  size_t most_used_ = 0;
+  std::atomic<size_t> surplus_{0};   // slices; relaxed: written under the lock, read without it as a hint
+  Retention retention_;
   Region* roomy_ = nullptr;          // regions with closed chunks
   Chunk* all_ = nullptr;             // open chunks
   Chunk* free_ = nullptr;            // those with free slices

@@ -6,7 +6,7 @@
 #include "hmalloc/options.h"
 #include "base/os_pages.h"
 #include "base/report.h"
-#include "hmalloc/decay.h"
+#include "hmalloc/footprint.h"
 #include "hmalloc/large.h"
 #include "hmalloc/registry.h"
 #include "hmalloc/slice_pool.h"
@@ -106,7 +106,7 @@ Census take_census() noexcept {
   total.resident = superblocks + census.large_bytes + census.cached_runs + local_active + total.metadata + slices.dirty_slices * kSlice + huge.active + huge.kept;
   total.active += census.cached_runs;
   total.retained = total.mapped > total.active + total.metadata ? total.mapped - total.active - total.metadata : 0;
-  total.purged = purged_bytes();
+  total.purged = footprint.purged();
   total.os_calls = os::calls();
   total.peak_active = std::max(total.active, slices.most_used_slices * kSlice + huge.most_active);
   total.bound = bound_beyond(total.peak_active, huge.most_active, total.heaps);

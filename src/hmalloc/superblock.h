@@ -28,6 +28,7 @@
 
 namespace hm {
 
+class SuperblockQueue;
 struct Shelf;  // of a heap (superblock_pool.h): what names the heap as an owner
 
 enum class SliceKind : uint8_t {
@@ -62,7 +63,10 @@ struct alignas(2 * kLine) Superblock {
   uint32_t blocks = 0;
   // ---- written by the holder
   alignas(kLine) uint32_t cursor = 0;  // first state the sweep has not seen yet
-  Superblock* next = nullptr;          // in a SuperblockQueue
+  // ---- under the lock of the queue that it is in
+  Superblock* next = nullptr;
+  Superblock* previous = nullptr;
+  std::atomic<SuperblockQueue*> home_{nullptr};
 
   static Superblock& of(uintptr_t address) noexcept {
     return *reinterpret_cast<Superblock*>(align_down(address, kRegion) + kDescriptors +
@@ -78,6 +82,10 @@ struct alignas(2 * kLine) Superblock {
   void set_owner(Shelf* heap) noexcept {  // the holder, of the first slice
     for (size_t i = 0; i < slices_of(class_index()); ++i) this[i].owner_.store(heap, std::memory_order_relaxed);
   }
+  // The queue that it is in; null: it has a holder.  Changes under that queue's lock.  Any thread; relaxed, for who asks
+  // takes the lock and asks again.
+  SuperblockQueue* home() const noexcept { return home_.load(std::memory_order_relaxed); }
+  void set_home(SuperblockQueue* queue) noexcept { home_.store(queue, std::memory_order_relaxed); }
   // Statistics walk all descriptors: acquire and release order the rest of the descriptor behind the kind.
   SliceKind kind() const noexcept { return kind_.load(std::memory_order_acquire); }
   void set_kind(SliceKind kind) noexcept { kind_.store(kind, std::memory_order_release); }
@@ -88,6 +96,8 @@ struct alignas(2 * kLine) Superblock {
   // Counts free blocks, up to `enough` of them or a few more.  The holder.
   size_t free_blocks(size_t enough = SIZE_MAX) const noexcept;
   bool wholly_free() const noexcept;   // the holder (S4)
+  // The holder of a block, whose state this is: whether all other blocks are FREE.  A hint: they come and go.
+  bool all_free_but(const BlockState& state) const noexcept;
   bool is_valid() const noexcept;      // the holder
   // Moves free blocks from the cursor on to `to`, in groups of 64, until there are `want` or the end is reached; at most
   // want + 63 of them.  Returns how many.  Of a group the lowest address comes last, so that a stack pops it first; then
@@ -118,6 +128,9 @@ struct alignas(2 * kLine) Chunk {
 
   static Chunk* of_region(uintptr_t region) noexcept { return reinterpret_cast<Chunk*>(region + kDescriptors); }
   static Chunk& of(const Superblock& sb) noexcept { return of_region(sb.region())[sb.slice() / kSlicesInChunk]; }
+  static Chunk& at(uintptr_t start) noexcept {
+    return of_region(align_down(start, kRegion))[start % kRegion / kChunk];
+  }
   uintptr_t region() const noexcept { return align_down(address_of(this), kRegion); }
   size_t index() const noexcept { return (address_of(this) - region() - kDescriptors) / sizeof(Chunk); }
   uintptr_t start() const noexcept { return region() + index() * kChunk; }

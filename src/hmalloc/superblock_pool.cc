@@ -19,6 +19,25 @@ void release(Superblock& sb) noexcept {
   slice_pool.release(sb, slices);
 }
 
+// While the queue is locked nobody takes the superblock out of it, so it can still be looked at when its last block is
+// FREE.  What a heap keeps to itself stays there: it is the next to be used, or found at a tick.
+void give_back_last(Superblock& sb, BlockState& state) noexcept {
+  Superblock& first = Superblock::of(address_of(sb.start));  // of its slices
+  while (SuperblockQueue* home = first.home()) {
+    bool empty;
+    {
+      LockGuard guard(home->lock());
+      if (first.home() != home) continue;  // it moved before we had the lock
+      state.give_back();
+      empty = superblock_pool.owns(*home) && first.wholly_free();
+      if (empty) home->unlink(first);
+    }
+    if (empty) release(first);
+    return;
+  }
+  state.give_back();  // its holder will see
+}
+
 namespace {
 
 // Wholly free superblocks go to their chunks, those with at least `least` free blocks to the front, the others to the end.
@@ -140,7 +159,7 @@ void SuperblockPool::make_way(size_t bytes) noexcept {
     make_way_at_.store(wanted + wanted / 8, std::memory_order_relaxed);
     release_free(SIZE_MAX);
   }
-  slice_pool.purge(true, bytes);
+  slice_pool.purge(SlicePool::Purge::kAll, bytes);
 }
 
 Superblock* SuperblockPool::fresh(ClassIndex c, const Shelf* mine) noexcept {

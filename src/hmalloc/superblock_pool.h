@@ -48,6 +48,9 @@ class SuperblockPool {
   size_t release_shelved() noexcept;
   Lock& shelves_lock() noexcept { return shelves_lock_; }  // for fork
   SuperblockQueue& queue(size_t shard, ClassIndex c) noexcept { return queues_[shard][raw(c)]; }
+  bool owns(const SuperblockQueue& queue) const noexcept {
+    return address_of(&queue) - address_of(&queues_) < sizeof queues_;
+  }
 
  private:
   SuperblockQueue& queue_of(Superblock& sb) noexcept { return queue(shard_of(sb.owner()), sb.class_index()); }
@@ -71,5 +74,11 @@ size_t release_free(SuperblockQueue& queue, size_t looks) noexcept;
 // those without room go to the end.
 Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, const Shelf* mine) noexcept;
 void release(Superblock& sb) noexcept;  // a wholly free one that the caller holds
+// The holder of a block gives it back; if it was the last of its superblock and that waits in the pool, the superblock
+// goes back to its chunk.  The caller must not touch the superblock behind it.
+void give_back_last(Superblock& sb, BlockState& state) noexcept;
+inline void give_back(Superblock& sb, BlockState& state) noexcept {
+  HM_UNLIKELY(sb.all_free_but(state)) ? give_back_last(sb, state) : state.give_back();
+}
 
 }  // namespace hm

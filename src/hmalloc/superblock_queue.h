@@ -1,5 +1,8 @@
 // A first-in first-out queue of superblocks of one class, used by a heap for the ones it has exhausted and by the
-// global pool.  A superblock in a queue belongs to nobody (S1); whoever pops it is its holder.
+// global pool.  A superblock in a queue belongs to nobody (S1); whoever takes it out is its holder.
+//
+// The chain of `next` from the head is whole at every instruction; the rest can be made anew from it.  Queues are never
+// destroyed while a superblock may name them: they are the pool's or a heap's, and heaps stay.
 #pragma once
 #include "base/lock.h"
 #include "hmalloc/superblock.h"
@@ -10,52 +13,59 @@ class SuperblockQueue {
  public:
   void push(Superblock& sb) noexcept {
     LockGuard guard(lock_);
-    sb.next = nullptr;
-    (tail_ == nullptr ? head_ : tail_->next) = &sb;
-    tail_ = &sb;
+    append(sb);
     set_count(count() + 1);
   }
   void push_front(Superblock& sb) noexcept {
     LockGuard guard(lock_);
+    sb.previous = nullptr;
     sb.next = head_;
+    (head_ == nullptr ? tail_ : head_->previous) = &sb;
     head_ = &sb;
-    if (tail_ == nullptr) tail_ = &sb;
+    sb.set_home(this);
     set_count(count() + 1);
   }
-  Superblock* pop() noexcept {
-    if (count() == 0) return nullptr;  // most queues are empty most of the time
-    LockGuard guard(lock_);
-    Superblock* sb = head_;
-    if (sb == nullptr) return nullptr;
-    head_ = sb->next;
-    if (head_ == nullptr) tail_ = nullptr;
-    set_count(count() - 1);
-    return sb;
-  }
+  Superblock* pop() noexcept { return pop_some(1); }
   // Up to n superblocks, linked by next.
   Superblock* pop_some(size_t n) noexcept {
-    if (count() == 0) return nullptr;
+    if (count() == 0) return nullptr;  // most queues are empty most of the time
     LockGuard guard(lock_);
     Superblock* first = head_;
     Superblock* last = nullptr;
     size_t popped = 0;
-    for (; popped < n && head_ != nullptr; ++popped) head_ = (last = head_)->next;
+    for (; popped < n && head_ != nullptr; ++popped) {
+      last = head_;
+      head_ = last->next;
+      last->set_home(nullptr);
+    }
     if (last != nullptr) last->next = nullptr;
-    if (head_ == nullptr) tail_ = nullptr;
-    else if (last != nullptr) head_->prefetch(last->class_index());  // the next to be popped, before long
+    if (head_ == nullptr) {
+      tail_ = nullptr;
+    } else {
+      head_->previous = nullptr;
+      if (n > 1) head_->prefetch(head_->class_index());  // the next to be popped, before long
+    }
     set_count(count() - popped);
     return first;
   }
   // All of a list linked by next.
   void push_all(Superblock* first) noexcept {
     if (first == nullptr) return;
-    size_t pushed = 1;
-    Superblock* last = first;
-    for (; last->next != nullptr; last = last->next) ++pushed;
     LockGuard guard(lock_);
-    (tail_ == nullptr ? head_ : tail_->next) = first;
-    tail_ = last;
+    size_t pushed = 0;
+    for (Superblock* sb = first; sb != nullptr; ++pushed) {
+      Superblock* next = sb->next;
+      append(*sb);
+      sb = next;
+    }
     set_count(count() + pushed);
+  }
+  // Under the lock, of one that is in here.
+  void unlink(Superblock& sb) noexcept {
+    (sb.previous == nullptr ? head_ : sb.previous->next) = sb.next;
+    (sb.next == nullptr ? tail_ : sb.next->previous) = sb.previous;
+    sb.set_home(nullptr);
+    set_count(count() - 1);
   }
   // Any thread; a hint outside the lock.
   size_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
@@ -68,6 +78,13 @@ class SuperblockQueue {
   }
 
  private:
+  void append(Superblock& sb) noexcept {
+    sb.previous = tail_;
+    sb.next = nullptr;
+    (tail_ == nullptr ? head_ : tail_->next) = &sb;
+    tail_ = &sb;
+    sb.set_home(this);
+  }
   void set_count(size_t n) noexcept { count_.store(static_cast<uint32_t>(n), std::memory_order_relaxed); }
   Lock lock_;
   std::atomic<uint32_t> count_{0};

@@ -22,6 +22,7 @@ constexpr size_t kLongBatch = 4 * kHarvestGroup;  // makes a cache grow at once
 constexpr size_t kOwnLooks = 4;
 constexpr uint16_t kStream = 8192;             // blocks allocated without an overflow: others free them
 constexpr uint32_t kOperationsPerTick = 512;
+constexpr size_t kSlicesToShrink = 8;          // fewer in use than a tick ago
 constexpr uint8_t kCyclesToGrow = 16;          // full, empty and full again
 constexpr uint32_t kTicksToJudge = 4;          // looks at a cache before it is called too large
 
@@ -200,10 +201,11 @@ void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {
 // many blocks.
 void ThreadHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcept {
   ClassIndex c = sb.class_index();
+  classes[raw(c)].overflowed = true;
   if (caches[raw(c)].giver() == nullptr) adapt(c);
   if (sb.owner() != &shelf) flush(c, caches[raw(c)].used() / 2 + 1);
   if constexpr (kChecked) state.mark_cached();
-  if (!caches[raw(c)].push(block)) state.give_back();
+  if (!caches[raw(c)].push(block)) give_back(sb, state);
 }
 
 // The oldest `blocks` of a cache become FREE.
@@ -217,7 +219,7 @@ void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
   for (size_t i = 0; i < blocks; ++i) {
     BlockRef ref = find_block(oldest[i]);
     foreign += ref.sb.owner() != &shelf;
-    ref.state.give_back();  // the last access to this block's superblock
+    give_back(ref.sb, ref.state);  // the last access to this block's superblock
   }
   memmove(oldest, oldest + blocks, (used - blocks) * sizeof(void*));
   cache.set_top(cache.top() - blocks);
@@ -226,29 +228,31 @@ void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
 }
 
 // A class of which the cache is as it was a tick ago is idle, or its blocks are being freed for good: nothing of it stays
-// here.  The rest is the clock's business: of what lay in a cache at every tick of a round, half was not needed.
+// here.  The same where nothing was allocated of it and the process shrinks: others' blocks pass through the cache, and
+// each that waits here pins its superblock.  The rest is the clock's business: of what lay in a cache at every tick of a round, half was not needed.
 ThreadHeap::Tick ThreadHeap::act_on_tick() noexcept {
   operations_to_tick = kOperationsPerTick;
   ++ticks_in_round;
   retired_count = 0;
-  bool shrinking = false;
+  bool less = slice_pool.used() + kSlicesToShrink <= slices_at_tick, shrinking = false;
+  slices_at_tick = slice_pool.used();
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
     if (state.limit == 0) continue;  // not in use: nothing is there
     auto used = static_cast<uint16_t>(caches[c].used());
     bool same = used == state.used_at_tick && caches[c].newest() == state.newest_at_tick;
-    if (same && !state.refilled) {
+    if ((same || (less && state.overflowed)) && !state.refilled) {
       release_idle(ClassIndex(c));
-      shrinking = true;
+      shrinking = less;
     }
-    state.refilled = state.looked = false;
+    state.refilled = state.overflowed = state.looked = false;
     state.used_at_tick = used;
     state.newest_at_tick = caches[c].newest();
     state.least_used = std::min(state.least_used, used);
     retired_count += static_cast<uint32_t>(retired(ClassIndex(c)).count());
   }
   large.tick();
-  Tick tick{os::now_ms(), shrinking, false, 0};
+  Tick tick{os::now_ms(), shrinking, false};
   if (tick.now_ms - round_ms < options.decay_ms / 4) return tick;
   round_ms = tick.now_ms;
   for (size_t c = 0; c < kClasses; ++c) {
@@ -258,7 +262,7 @@ ThreadHeap::Tick ThreadHeap::act_on_tick() noexcept {
   }
   if (ticks_in_round >= kTicksToJudge) ticks_in_round = 0;
   tick.round = true;
-  tick.purged = local.release(false);
+  local.release(false);
   return tick;
 }
 
@@ -281,10 +285,10 @@ void ThreadHeap::release_idle(ClassIndex c) noexcept {
   while (Superblock* sb = retired(c).pop()) sb->wholly_free() ? release(*sb) : superblock_pool.push(*sb);
 }
 
-size_t ThreadHeap::drain() noexcept {
+void ThreadHeap::drain() noexcept {
   for (size_t c = 0; c < kClasses; ++c) release_idle(ClassIndex(c));
   large.release_all();
-  return local.release(true);
+  local.release(true);
 }
 
 bool ThreadHeap::is_valid() noexcept {

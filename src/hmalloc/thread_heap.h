@@ -42,6 +42,7 @@ struct ThreadHeap {
     uint8_t looks = SuperblockPool::kLooks;  // into the pool before a fresh superblock is opened
     uint8_t cycles = 0;         // overflows after refills since the limit was set
     bool refilled = false;      // since the last tick
+    bool overflowed = false;    // since the last tick
     bool looked = false;        // through the retired ones, in vain, since the last overflow or tick
   };
   std::array<ClassState, kClasses> classes;
@@ -52,6 +53,7 @@ struct ThreadHeap {
   uint32_t retired_count = 0;      // in all retired queues, about: other threads may take from them
   uint32_t operations_to_tick = 0; // slow operations until the clock is read
   uint32_t ticks_in_round = 0;
+  size_t slices_at_tick = 0;       // in use by the whole process
   uint64_t round_ms = 0;           // when the clock last said so
   Counter refills, flushes, cross_thread_frees;
 
@@ -78,7 +80,7 @@ struct ThreadHeap {
   // The cache of the block's class is full.  An own block goes straight to FREE: its state byte is warm here.
   static bool give_back_own(Superblock& sb, BlockState& state, BlockCache& cache) noexcept {
     Shelf* owner = sb.owner();  // with a giver this can only be the thread's own
-    if (HM_UNLIKELY(owner != cache.giver())) return false;
+    if (HM_UNLIKELY(owner != cache.giver() || StateGroup::is_alone(&state))) return false;
     ThreadHeap* heap = of(owner);
     if (HM_UNLIKELY(--heap->operations_to_tick == 0)) {
       heap->operations_to_tick = 1;  // the slow path lets it tick
@@ -89,18 +91,22 @@ struct ThreadHeap {
   }
   void overflow(void* block, Superblock& sb, BlockState& state) noexcept;  // the other cases
   // After every slow operation: whether it is time to look after the heap (upkeep.h).
-  bool tick_is_due() noexcept { return HM_UNLIKELY(--operations_to_tick == 0); }
+  // One that moved much memory counts for several.
+  bool tick_is_due(uint32_t operations = 1) noexcept {
+    bool due = operations_to_tick <= operations;
+    if (!due) operations_to_tick -= operations;
+    return HM_UNLIKELY(due);
+  }
   struct Tick {
     uint64_t now_ms;
-    bool shrinking;  // a class is idle, or its blocks are being freed for good
+    bool shrinking;  // the process is, and a class of this heap is idle or its blocks are being freed for good
     bool round;      // a quarter of the decay time is over
-    size_t purged;   // bytes of local memory that went back
   };
   Tick act_on_tick() noexcept;
 
-  // Everything that nobody needs goes back to chunks and pool: caches, current and retired superblocks; of local memory
-  // to the system.  Returns bytes of the latter.
-  size_t drain() noexcept;
+  // Everything that nobody needs goes back: caches, current and retired superblocks to chunks and pool, local memory to the
+  // system.
+  void drain() noexcept;
   bool is_valid() noexcept;  // the user of the heap
   size_t cached_blocks(size_t c) const noexcept;  // of a class, just now; any thread
   static size_t first_limit(ClassIndex c) noexcept;

@@ -10,7 +10,7 @@ ATOMICS = {
     "include/hmalloc/hmalloc.h": "the top of a cache in the hand, which statistics read; the size byte of a local block, which statistics and remote frees look at",
     "src/base/lock.cc": "the lock itself",
     "src/base/address_map.h": "a unit's kind, which a wild pointer may ask about at any time",
-    "src/base/os_pages.cc": "counters and hints: the page size, the last mapping, calls made",
+    "src/base/os_pages.cc": "counters and hints: the page size, the last mapping, calls made, the latest time",
     "src/classics/vvmalloc/ms_queue.h": "counted links of the lock-free queue; its pool of nodes; a counter",
     "src/classics/vvmalloc/locks.cc": "the spin lock; a hint that a mutex is held",
     "src/classics/vvmalloc/fifo.h": "time waited, a sum",
@@ -31,9 +31,9 @@ ATOMICS = {
     "src/hmalloc/large.cc": "the length of a run, which statistics read while its owner changes it",
     "src/hmalloc/local_heap.h": "chunks of a heap, which statistics walk",
     "src/hmalloc/local_heap.cc": "the size byte of a local block, and the flag that a remote free sets",
-    "src/hmalloc/scavenger.h": "is somebody giving memory back already",
-    "src/hmalloc/scavenger.cc": "is somebody giving memory back already",
-    "src/hmalloc/slice_pool.h": "the number of chunks, a hint",
+    "src/hmalloc/background.h": "whether the thread that gives memory back runs, and whether it sleeps",
+    "src/hmalloc/background.cc": "whether the thread that gives memory back runs, and whether it sleeps",
+    "src/hmalloc/slice_pool.h": "the numbers of chunks and of surplus slices, hints",
     "src/hmalloc/slice_pool.cc": "the number of chunks, a hint",
     "src/hmalloc/stats.cc": "the peak",
     "src/hmalloc/superblock.h": "the kind of a slice and the owner's name, both read by anybody",
@@ -215,7 +215,7 @@ def options_documented(options):
              for name in ("docs/tuning.md", "docs/man/hmalloc.3.scd")}
     complaints = [] if rows else ["no option was found in src/hmalloc/options.h"]
     for name, value in rows:
-        default = value.replace(" * kMiB", "M")
+        default = value.replace(" * kMiB", "M").replace(" * kKiB", "K")
         row, entry = f"`HMALLOC_{name}` | {default} |", rf"\*HMALLOC_{name}\*[^*]*Default: {default}\."
         if row not in texts["docs/tuning.md"]:
             complaints.append(f"docs/tuning.md has no row {row}")

@@ -15,7 +15,8 @@ namespace {
 
 struct Pool {  // each test has chunks of its own
   SlicePool pool;
-  ~Pool() { pool.purge(true); }
+  Pool() { options.retain_bytes = SIZE_MAX / 2; }  // what goes back at once has tests of its own
+  ~Pool() { pool.purge(SlicePool::Purge::kAll); }
   SlicePool* operator->() { return &pool; }
 };
 char* base(const SlicePool::Run& run) { return run.first->base(); }
@@ -67,7 +68,7 @@ TEST(SlicePool, ARunWithOneDirtySliceIsNotZeroed) {
   Pool pool;
   SlicePool::Run all = pool->allocate(kFirstRun, true);
   pool->release(*all.first, kFirstRun);
-  EXPECT_EQ(pool->purge(true) / kSlice, kFirstRun);
+  EXPECT_EQ(pool->purge(SlicePool::Purge::kAll) / kSlice, kFirstRun);
   SlicePool::Run one = pool->allocate(1, true);
   EXPECT_TRUE(one.zeroed);
   pool->release(*one.first, 1);
@@ -98,7 +99,7 @@ TEST(SlicePool, PurgeGivesFreeSlicesBackAndLeavesUsedOnes) {
   for (SlicePool::Run& run : runs) memset(base(run), 0x5a, kSlice);
   for (size_t i = 0; i < runs.size(); i += 2) pool->release(*runs[i].first, 1);
   EXPECT_EQ(pool->gauges().dirty_slices, 10u);
-  EXPECT_EQ(pool->purge(true), 10 * kSlice);
+  EXPECT_EQ(pool->purge(SlicePool::Purge::kAll), 10 * kSlice);
   EXPECT_EQ(pool->gauges().dirty_slices, 0u);
   for (size_t i = 0; i < runs.size(); ++i)
     for (size_t at = 0; at < kSlice; at += 4096) ASSERT_EQ(base(runs[i])[at], i % 2 == 0 ? 0 : 0x5a);
@@ -111,9 +112,9 @@ TEST(SlicePool, ARoundGivesBackWhatWasFreedBeforeTheLast) {
   Pool pool;
   SlicePool::Run used = pool->allocate(1, true), freed = pool->allocate(3, true);
   pool->release(*freed.first, 3);
-  EXPECT_EQ(pool->purge(false), 0u);
-  EXPECT_EQ(pool->purge(false), 3 * kSlice);
-  EXPECT_EQ(pool->purge(false), 0u);
+  EXPECT_EQ(pool->purge(SlicePool::Purge::kDue), 0u);
+  EXPECT_EQ(pool->purge(SlicePool::Purge::kDue), 3 * kSlice);
+  EXPECT_EQ(pool->purge(SlicePool::Purge::kDue), 0u);
   pool->release(*used.first, 1);
 }
 
@@ -125,7 +126,7 @@ TEST(SlicePool, AChunkWithoutUsedSlicesIsClosedButTheLast) {
   memset(base(b), 1, kChunk);
   pool->release(*a.first, kFirstRun);
   pool->release(*b.first, kSlicesInChunk);
-  EXPECT_EQ(pool->purge(true), slices_in(2) * kSlice);
+  EXPECT_EQ(pool->purge(SlicePool::Purge::kAll), slices_in(2) * kSlice);
   EXPECT_EQ(pool->chunks(), 1u);
   bool first_is_ours = AddressMap::kind(first) == ChunkKind::kSlices;
   EXPECT_EQ(AddressMap::kind(first_is_ours ? second : first), ChunkKind::kForeign);
@@ -139,7 +140,7 @@ TEST(SlicePool, AClosedChunkServesAgainAndIsZero) {
   memset(base(b), 1, kChunk);
   uintptr_t second = address_of(base(b));
   pool->release(*b.first, kSlicesInChunk);
-  pool->purge(true);
+  pool->purge(SlicePool::Purge::kAll);
   EXPECT_EQ(AddressMap::kind(second), ChunkKind::kForeign);
   b = pool->allocate(kSlicesInChunk, true);
   EXPECT_EQ(address_of(base(b)), second);
@@ -156,7 +157,7 @@ TEST(SlicePool, ARegionWithoutOpenChunksIsUnmapped) {
   while (pool->chunks() <= 2 * kChunksInRegion) runs.push_back(pool->allocate(kFirstRun, true));
   EXPECT_EQ(pool->gauges().space, 3 * kRegion - (2 * kChunksInRegion + 1) * kChunk);
   for (SlicePool::Run& run : runs) pool->release(*run.first, kFirstRun);
-  pool->purge(true);
+  pool->purge(SlicePool::Purge::kAll);
   EXPECT_EQ(pool->chunks(), 1u);
   EXPECT_EQ(pool->gauges().space, kRegion - kChunk);
 }
@@ -230,7 +231,7 @@ TEST(SlicePool, UnusedSlicesOfAHugePageGoBack) {
   ASSERT_TRUE(has_huge_pages(base(run)));
   EXPECT_TRUE(run.zeroed);
   EXPECT_EQ(pool->gauges().dirty_slices, kSlicesInChunk - 1);
-  EXPECT_EQ(pool->purge(true), (kSlicesInChunk - 1) * kSlice);
+  EXPECT_EQ(pool->purge(SlicePool::Purge::kAll), (kSlicesInChunk - 1) * kSlice);
   EXPECT_EQ(pool->gauges().dirty_slices, 0u);
   EXPECT_FALSE(has_huge_pages(base(run))) << "or the system would fill the holes again";
   pool->release(*run.first, 1);
@@ -311,7 +312,7 @@ TEST(SlicePool, ThreadsAllocateReleaseAndPurge) {
         ASSERT_NE(run.first, nullptr);
         long* mark = reinterpret_cast<long*>(base(run));
         *mark = static_cast<long>(t * 10000) + i;
-        if (i % 100 == 0) pool->purge(i % 200 == 0);
+        if (i % 100 == 0) pool->purge(i % 200 == 0 ? SlicePool::Purge::kAll : SlicePool::Purge::kDue);
         ASSERT_EQ(*mark, static_cast<long>(t * 10000) + i);
         pool->release(*run.first, n);
       }

@@ -144,5 +144,5 @@ TEST(SuperblockPool, SearchesBeforeItGrows) {
   }
   for (Superblock* sb : held) drop(*sb);
   while (Superblock* sb = superblock_pool.queue(0, kClass).pop()) drop(*sb);
-  slice_pool.purge(true);
+  slice_pool.purge(SlicePool::Purge::kAll);
 }
