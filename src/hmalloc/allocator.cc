@@ -5,6 +5,7 @@
 
 #include "base/report.h"
 #include "hmalloc/decay.h"
+#include "hmalloc/footprint.h"
 #include "hmalloc/large.h"
 #include "hmalloc/registry.h"
 
@@ -83,6 +84,12 @@ void tick_here(size_t bytes) noexcept {
   if (have_heap()) tick(*my_heap(), static_cast<uint32_t>(std::min<size_t>(bytes / kSlice, kMaxWeight)));
 }
 
+// A heap without a thread does not count what others free: whoever frees sees to it, once for a number of units.
+void note_disturbed_unit() noexcept {
+  footprint.count_disturbed_unit();
+  tick_here(kMaxWeight / 4 * kSlice);
+}
+
 void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
   void* block = heap.caches[raw(c)].pop();
   if (block == nullptr) {
@@ -153,7 +160,10 @@ void free_full(void* block, Superblock& sb, BlockState& state) noexcept {
 }
 
 void free_slow(void* block, const char* function) noexcept {
-  if (AddressMap::kind(address_of(block)) == ChunkKind::kLocal) return free_local(block, function);
+  if (AddressMap::kind(address_of(block)) == ChunkKind::kLocal) {
+    if (free_local(block, function)) note_disturbed_unit();
+    return;
+  }
   Found found = find(block, function);
   switch (found.kind) {
     case Found::kSmall: misuse(function, block, "double free");  // it was not live a moment ago

@@ -95,10 +95,7 @@ void* hm_local_alloc_slow_(size_t size) noexcept {
   return block != nullptr ? block : out_of_memory();
 }
 
-void hm_local_free_slow_(void* block) noexcept {
-  if (AddressMap::kind(address_of(block)) == ChunkKind::kLocal) return free_local(block, "hm_local_free");
-  deallocate(block, "hm_local_free");
-}
+void hm_local_free_slow_(void* block) noexcept { deallocate(block, "hm_local_free"); }
 
 void hm_local_coalesce_(void* block) noexcept {
   uintptr_t address = address_of(block);

@@ -35,7 +35,7 @@ void decay(uint64_t now_ms) noexcept {
   if (now_ms - last < options.decay_ms / 2) return;
   // One thread per round; the others go on.
   if (!last_round_ms.compare_exchange_strong(last, now_ms, std::memory_order_relaxed)) return;
-  registry.drain_dead(false);
+  registry.drain_dead(Registry::Drain::kAged);
   superblock_pool.release_free(kLooksPerRound);
   purge(false);
 }
@@ -44,14 +44,15 @@ void look_after(ThreadHeap& heap) noexcept {
   ThreadHeap::Tick tick = heap.act_on_tick();
   if (tick.shrinking) {
     background.wake();
-    registry.drain_dead(false);
+    registry.drain_dead(Registry::Drain::kAged);
   }
+  if (footprint.take_disturbed_units()) registry.drain_dead(Registry::Drain::kDisturbed);
   if (tick.round) decay(tick.now_ms);
 }
 
 bool background_round() noexcept {
   uint64_t before = footprint.purged();
-  registry.drain_dead(false);
+  registry.drain_dead(Registry::Drain::kAged);
   superblock_pool.release_shelved();
   superblock_pool.release_free(SIZE_MAX);
   last_round_ms.store(os::now_ms(), std::memory_order_relaxed);
@@ -62,7 +63,7 @@ bool background_round() noexcept {
 bool collect() noexcept {
   uint64_t before = footprint.purged();
   if (have_heap()) my_heap()->drain();
-  registry.drain_dead(true);
+  registry.drain_dead(Registry::Drain::kAll);
   registry.drain_fallback();
   superblock_pool.release_shelved();
   superblock_pool.release_free(SIZE_MAX);

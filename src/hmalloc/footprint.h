@@ -11,6 +11,12 @@ class Footprint {
   // Relaxed: a hint.
   size_t huge() const noexcept { return huge_.load(std::memory_order_relaxed); }
   void set_huge(size_t bytes) noexcept { huge_.store(bytes, std::memory_order_relaxed); }
+  // Local units in which others have freed since their owner counted, so far; relaxed: somebody looks now and then.
+  void count_disturbed_unit() noexcept { disturbed_units_.fetch_add(1, std::memory_order_relaxed); }
+  bool take_disturbed_units() noexcept {
+    return disturbed_units_.load(std::memory_order_relaxed) != 0 &&
+           disturbed_units_.exchange(0, std::memory_order_relaxed) != 0;
+  }
   // Given back to the system so far; relaxed: a sum for statistics.
   uint64_t purged() const noexcept { return purged_.load(std::memory_order_relaxed); }
   void count_purged(size_t bytes) noexcept { purged_.fetch_add(bytes, std::memory_order_relaxed); }
@@ -18,6 +24,7 @@ class Footprint {
  private:
   std::atomic<size_t> huge_{0};
   std::atomic<uint64_t> purged_{0};
+  std::atomic<uint32_t> disturbed_units_{0};
 };
 inline constinit Footprint footprint;
 

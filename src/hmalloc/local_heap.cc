@@ -9,6 +9,7 @@
 #include "base/report.h"
 #include "hmalloc/current_heap.h"
 #include "hmalloc/footprint.h"
+#include "hmalloc/options.h"
 
 __thread struct hm_local_place_ hm_local_tls_ = hm::kNoPlace;
 
@@ -27,6 +28,8 @@ constinit NoLocalCache no_local_cache = {
 
 namespace {
 
+constexpr uint64_t kAllUnits = ~uint64_t{0} >> (64 - kUnitsInChunk) & ~uint64_t{0} << kFirstUnit;
+constexpr size_t kSurplusUnits = 4;  // beyond what is retained, before any go back
 constexpr size_t kLeastHole = 256;  // shorter free stretches wait until their unit is empty
 
 uintptr_t unit_start(const LocalChunk& chunk, size_t unit) { return address_of(&chunk) + unit * kUnit; }
@@ -78,8 +81,17 @@ bool LocalHeap::next_region(size_t least) noexcept {
 bool LocalHeap::use_empty_unit() noexcept {
   for (LocalChunk* chunk = chunks(); chunk != nullptr; chunk = chunk->next) {
     if (chunk->empty == 0) continue;
-    auto unit = static_cast<size_t>(std::countr_zero(chunk->empty));
-    uint64_t bit = chunk->empty & -chunk->empty;
+    uint64_t resident = chunk->empty & (chunk->dirty | chunk->dirty_before);
+    if (resident != 0) {
+      --surplus_units_;
+      retention_.reused(os::recent_ms());
+    } else if (retention_.has_given_back()) {
+      retention_.asked(kUnit, os::now_ms(), options.decay_ms);
+    }
+    uint64_t from = resident != 0 ? resident : chunk->empty;
+    auto unit = static_cast<size_t>(std::countr_zero(from));
+    uint64_t bit = from & -from;
+    chunk->used = 1;
     chunk->empty &= ~bit;
     chunk->dirty &= ~bit;
     chunk->dirty_before &= ~bit;
@@ -94,6 +106,7 @@ void LocalHeap::coalesce(LocalChunk& chunk, size_t unit) noexcept {
   if (place().unit != &chunk.units[unit]) {
     chunk.empty |= uint64_t{1} << unit;
     chunk.dirty |= uint64_t{1} << unit;
+    if (++surplus_units_ * kUnit > options.retain_bytes + kSurplusUnits * kUnit) give_back_surplus();
     return;
   }
   place().cursor = unit_start(chunk, unit);
@@ -193,7 +206,7 @@ bool LocalHeap::map_chunk() noexcept {
   auto* chunk = static_cast<LocalChunk*>(os::map(kChunk, kChunk));
   if (chunk == nullptr) return false;
   chunk->owner.store(this, std::memory_order_relaxed);  // the release below publishes it
-  chunk->empty = ~uint64_t{0} >> (64 - kUnitsInChunk) & ~uint64_t{0} << kFirstUnit;
+  chunk->empty = kAllUnits;
   chunk->next = chunks();
   chunks_.store(chunk, std::memory_order_release);
   ++count_;
@@ -203,20 +216,44 @@ bool LocalHeap::map_chunk() noexcept {
 
 // Chunks stay: a thread that frees a block of ours may still be about to set its flag in the chunk's front.
 void LocalHeap::release(bool all) noexcept {
-  size_t bytes = 0;
   if (all) flush_cache();
-  for (LocalChunk* chunk = chunks(); chunk != nullptr; chunk = chunk->next) {
+  for (LocalChunk* chunk = chunks(); chunk != nullptr; chunk = chunk->next)
     for (size_t unit = kFirstUnit; unit < kUnitsInChunk; ++unit) count_remote_frees(*chunk, unit);
-    uint64_t due = chunk->dirty_before | (all ? chunk->dirty : 0);
-    chunk->dirty_before = all ? 0 : chunk->dirty;
-    chunk->dirty = 0;
-    for (; due != 0; due &= due - 1) {
-      auto unit = static_cast<size_t>(std::countr_zero(due));
-      if (os::purge(reinterpret_cast<void*>(unit_start(*chunk, unit)), kUnit)) bytes += kUnit;
-      else chunk->dirty |= due & -due;
-    }
+  purge_all_units(all);
+}
+
+// Where a chunk holds nothing any more its size bytes, all zero (L3), go back too.
+size_t LocalHeap::purge_units(LocalChunk& chunk, bool all) noexcept {
+  size_t bytes = 0;
+  uint64_t due = chunk.dirty_before | (all ? chunk.dirty : 0);
+  chunk.dirty_before = all ? 0 : chunk.dirty;
+  chunk.dirty = 0;
+  for (; due != 0; due &= due - 1) {
+    auto unit = static_cast<size_t>(std::countr_zero(due));
+    if (os::purge(reinterpret_cast<void*>(unit_start(chunk, unit)), kUnit)) bytes += kUnit;
+    else chunk.dirty |= due & -due;
   }
+  surplus_units_ -= bytes / kUnit;
+  if (chunk.used == 0 || chunk.empty != kAllUnits || (chunk.dirty | chunk.dirty_before) != 0) return bytes;
+  uintptr_t from = align_up(address_of(&chunk.sizes), os::page_size());
+  uintptr_t to = align_down(address_of(&chunk.sizes) + kChunk / kGranule, os::page_size());
+  if (from < to && os::purge(reinterpret_cast<void*>(from), to - from)) bytes += to - from;
+  chunk.used = 0;
+  return bytes;
+}
+
+void LocalHeap::purge_all_units(bool all) noexcept {
+  size_t bytes = 0;
+  for (LocalChunk* chunk = chunks(); chunk != nullptr; chunk = chunk->next) bytes += purge_units(*chunk, all);
   footprint.count_purged(bytes);
+}
+
+void LocalHeap::give_back_surplus() noexcept {
+  uint64_t now = os::now_ms();
+  size_t surplus = surplus_units_ * kUnit;
+  if (surplus <= options.retain_bytes + retention_.allowance(now, options.decay_ms)) return;
+  purge_all_units(true);
+  retention_.gave_back(surplus - surplus_units_ * kUnit, now, options.decay_ms);
 }
 
 void LocalHeap::park() noexcept {
@@ -244,7 +281,7 @@ size_t local_size(const void* block) noexcept {
   return granules >= kInCache ? 0 : granules * kGranule;
 }
 
-void free_local(void* block, const char* function) noexcept {
+bool free_local(void* block, const char* function) noexcept {
   uintptr_t address = address_of(block);
   LocalChunk& chunk = LocalChunk::of(address);
   size_t granule = address % kChunk / kGranule, unit = unit_of(address);
@@ -261,11 +298,13 @@ void free_local(void* block, const char* function) noexcept {
     // Release: our accesses to the block come before the owner's reuse of it.
     chunk.sizes[granule].store(kRemoteFreed, std::memory_order_release);
     // An exchange, so that the owner's exchange is ordered behind all of several frees, not only the last.
-    chunk.remote[unit].exchange(1, std::memory_order_acq_rel);
-    return;
+    bool first = chunk.remote[unit].exchange(1, std::memory_order_acq_rel) == 0;
+    if (first) owner.disturb();
+    return first;
   }
   hm_local_tls_.free_chunk = address_of(&chunk);
   owner.count_free(chunk, granule);
+  return false;
 }
 
 }  // namespace hm

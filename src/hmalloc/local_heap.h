@@ -15,6 +15,7 @@
 #include <atomic>
 
 #include "base/sizes.h"
+#include "hmalloc/retention.h"
 
 namespace hm {
 
@@ -37,8 +38,9 @@ struct LocalChunk {
   LocalChunk* next;                              // the owner
   uint64_t empty;                                // bit i: unit i holds no block; the owner
   uint64_t dirty, dirty_before;                  // of these, in use since the last round of decay, or the one before
+  uint64_t used;                                 // whether any unit was, since the pages of `sizes` last went back
   std::atomic<uint8_t> remote[kUnitsInChunk];    // unit i has bytes kRemoteFreed; set by any thread
-  char rest[HM_LOCAL_SIZES_ - HM_LOCAL_COUNTS_ - kUnitsInChunk * 9 - 40];
+  char rest[HM_LOCAL_SIZES_ - HM_LOCAL_COUNTS_ - kUnitsInChunk * 9 - 48];
   std::atomic<uint8_t> sizes[kChunk / kGranule + 8];  // L1; a sweep looks at eight at a time
 
   static LocalChunk& of(uintptr_t address) noexcept {
@@ -66,8 +68,12 @@ class LocalHeap {
   void count_free(LocalChunk& chunk, size_t granule) noexcept;
   // Counts what other threads freed in a unit.
   void count_remote_frees(LocalChunk& chunk, size_t unit) noexcept;
-  // Gives pages of empty units back to the system: those that have been empty for a round, or all.
+  // Gives pages of empty units back to the system: those that have been empty for a round, or all.  (What is above the
+  // retention goes back at once, by the free that empties a unit.)
   void release(bool all) noexcept;
+  // Any thread, which freed the first block of a unit since the owner counted: there may be something to release.
+  void disturb() noexcept { disturbed_.store(true, std::memory_order_relaxed); }
+  bool take_disturbed() noexcept { return disturbed_.exchange(false, std::memory_order_relaxed); }
   // At thread exit and when the heap is inherited: the bump state between thread and heap.
   void park() noexcept;
   void resume() noexcept;
@@ -85,6 +91,9 @@ class LocalHeap {
   bool map_chunk() noexcept;
   bool map_cache() noexcept;
   void flush_cache() noexcept;
+  size_t purge_units(LocalChunk& chunk, bool all) noexcept;
+  void purge_all_units(bool all) noexcept;
+  void give_back_surplus() noexcept;
   void use(LocalChunk& chunk, size_t unit, uintptr_t from, uintptr_t to) noexcept;
   // Where the bump state is: with the thread that uses the heap, or parked.
   hm_local_place_& place() noexcept;
@@ -92,14 +101,18 @@ class LocalHeap {
   ThreadHeap* heap_;
   std::atomic<LocalChunk*> chunks_{nullptr};  // written by the owner; a chunk is complete before it is in
   uint32_t count_ = 0;
+  size_t surplus_units_ = 0;          // empty and resident
+  Retention retention_;
+  std::atomic<bool> disturbed_{false};
   LocalChunk* hole_chunk_ = nullptr;  // where the search for holes goes on
   size_t hole_unit_ = kFirstUnit;
   bool in_holes_ = false;             // the bump region is a hole: the unit may have more behind it
   hm_local_place_ parked_ = kNoPlace;
 };
 
-// A free of a local block by any thread, through any entry point.  Ends the program if block is none.
-void free_local(void* block, const char* function) noexcept;
+// A free of a local block by any thread, through any entry point.  Ends the program if block is none.  True if it was the
+// first in its unit that the owner, which is another heap, does not know of.
+bool free_local(void* block, const char* function) noexcept;
 // Bytes of a live local block, 0 if there is none at this address.
 size_t local_size(const void* block) noexcept;
 

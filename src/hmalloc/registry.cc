@@ -1,5 +1,7 @@
 #include "hmalloc/registry.h"
 
+#include <utility>
+
 #include "base/fork_locks.h"
 #include "base/thread_exit.h"
 #include "hmalloc/huge.h"
@@ -83,16 +85,21 @@ ThreadHeap* Registry::attach() noexcept {
   return heap;
 }
 
-void Registry::drain_dead(bool all) noexcept {
+bool Registry::is_due(ThreadHeap& heap, Drain which) noexcept {
+  bool disturbed = heap.local.take_disturbed();
+  if (heap.drained || which == Drain::kAll) return disturbed || !heap.drained;
+  if (which == Drain::kDisturbed && !disturbed) return false;
+  return std::exchange(heap.aged, true);
+}
+
+void Registry::drain_dead(Drain which) noexcept {
   ThreadHeap* taken = nullptr;
   {
     LockGuard guard(lock_);
     ThreadHeap** link = &dead_;
     while (*link != nullptr) {
       ThreadHeap* heap = *link;
-      bool rested = heap->aged || all;
-      heap->aged = true;
-      if (!heap->drained && rested) {
+      if (is_due(*heap, which)) {
         *link = heap->next_dead;
         heap->next_dead = taken;
         taken = heap;

@@ -22,9 +22,13 @@ class Registry {
     if (fallback_ == nullptr) fallback_ = create();
     return fallback_ == nullptr ? nullptr : visit(*fallback_);
   }
-  // Of heaps without a thread: everything to pool and chunks; if not `all`, only of those that were dead at
-  // the last call too: a successor may want the others as they are.
-  void drain_dead(bool all) noexcept;
+  // Of heaps without a thread: everything to pool and chunks.
+  enum class Drain : uint8_t {
+    kDisturbed,  // only of those in whose local memory others have freed since the last call
+    kAged,       // of all that were dead at the last call already: a successor may want the others as they are
+    kAll,
+  };
+  void drain_dead(Drain which) noexcept;
   // The same for the fallback, which no thread has to itself.
   void drain_fallback() noexcept;
 
@@ -43,6 +47,7 @@ class Registry {
   friend void detach(void* heap) noexcept;
   ThreadHeap* create() noexcept;
   ThreadHeap* pop_dead() noexcept;
+  static bool is_due(ThreadHeap& heap, Drain which) noexcept;
   void publish(ThreadHeap& heap) noexcept;
   void rename_locks() noexcept;
 
