@@ -78,6 +78,7 @@ Found find(const void* block, const char* function) noexcept {
 }
 
 constexpr size_t kMaxWeight = 64;  // of an operation, for the clock
+constexpr uint32_t kReportedFrees = 64;  // by a thread without a heap, at a time
 
 // Large requests move the clock too: a program may make no others.
 void tick_here(size_t bytes) noexcept {
@@ -151,10 +152,19 @@ void* allocate_slow(size_t size) noexcept {
   return got.block != nullptr ? got.block : out_of_memory();
 }
 
+// A thread that only frees gets no heap: its blocks become FREE one by one.  It counts them by itself, and reports now and
+// then, for a counter that all of them write would cost more than the free.
+void free_without_heap(Superblock& sb, BlockState& state) noexcept {
+  static constinit thread_local uint32_t freed = 0;
+  give_back(sb, state);
+  if (++freed % kReportedFrees != 0) return;
+  footprint.count_cross_thread_frees(kReportedFrees);
+  if (freed % kOperationsPerTick == 0) look_after_process();
+}
+
 // The cache is full, or the thread has no heap.
 void free_full(void* block, Superblock& sb, BlockState& state) noexcept {
-  // A thread that only frees gets no heap: its blocks become FREE one by one.
-  if (HM_UNLIKELY(!have_heap())) return give_back(sb, state);
+  if (HM_UNLIKELY(!have_heap())) return free_without_heap(sb, state);
   my_heap()->overflow(block, sb, state);
   tick(*my_heap());
 }

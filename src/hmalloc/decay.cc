@@ -21,6 +21,7 @@ namespace {
 constexpr size_t kLooksPerRound = 1024 / SuperblockPool::kShards;
 
 std::atomic<uint64_t> last_round_ms{0};
+std::atomic<size_t> slices_at_look{0};  // relaxed: threads without a heap look at it, whichever comes
 
 void purge(bool all) noexcept {
   slice_pool.purge(all ? SlicePool::Purge::kAll : SlicePool::Purge::kDue);
@@ -40,14 +41,28 @@ void decay(uint64_t now_ms) noexcept {
   purge(false);
 }
 
-void look_after(ThreadHeap& heap) noexcept {
-  ThreadHeap::Tick tick = heap.act_on_tick();
-  if (tick.shrinking) {
+namespace {
+
+void react(bool shrinking) noexcept {
+  if (shrinking) {
     background.wake();
     registry.drain_dead(Registry::Drain::kAged);
   }
   if (footprint.take_disturbed_units()) registry.drain_dead(Registry::Drain::kDisturbed);
+}
+
+}  // namespace
+
+void look_after(ThreadHeap& heap) noexcept {
+  ThreadHeap::Tick tick = heap.act_on_tick();
+  react(tick.shrinking);
   if (tick.round) decay(tick.now_ms);
+}
+
+void look_after_process() noexcept {
+  size_t now = slice_pool.used(), before = slices_at_look.exchange(now, std::memory_order_relaxed);
+  react(now + kSlicesToShrink <= before);
+  decay(os::now_ms());
 }
 
 bool background_round() noexcept {

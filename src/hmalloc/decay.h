@@ -8,6 +8,8 @@ namespace hm {
 void decay(uint64_t now_ms) noexcept;
 // After a slow operation of a heap, by the thread that uses it.
 HM_COLD void look_after(ThreadHeap& heap) noexcept;
+// After a number of frees by a thread that has no heap.
+HM_COLD void look_after_process() noexcept;
 inline void tick(ThreadHeap& heap, uint32_t operations = 1) noexcept {
   if (heap.tick_is_due(operations)) look_after(heap);
 }

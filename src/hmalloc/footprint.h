@@ -11,6 +11,9 @@ class Footprint {
   // Relaxed: a hint.
   size_t huge() const noexcept { return huge_.load(std::memory_order_relaxed); }
   void set_huge(size_t bytes) noexcept { huge_.store(bytes, std::memory_order_relaxed); }
+  // Small blocks freed by threads that have no heap to count them, so far; relaxed: a sum for statistics.
+  uint64_t cross_thread_frees() const noexcept { return cross_thread_frees_.load(std::memory_order_relaxed); }
+  void count_cross_thread_frees(uint32_t n) noexcept { cross_thread_frees_.fetch_add(n, std::memory_order_relaxed); }
   // Local units in which others have freed since their owner counted, so far; relaxed: somebody looks now and then.
   void count_disturbed_unit() noexcept { disturbed_units_.fetch_add(1, std::memory_order_relaxed); }
   bool take_disturbed_units() noexcept {
@@ -25,6 +28,7 @@ class Footprint {
   std::atomic<size_t> huge_{0};
   std::atomic<uint64_t> purged_{0};
   std::atomic<uint32_t> disturbed_units_{0};
+  std::atomic<uint64_t> cross_thread_frees_{0};
 };
 inline constinit Footprint footprint;
 

@@ -87,6 +87,7 @@ uint64_t bound_beyond(uint64_t peak, uint64_t huge_peak, uint64_t heaps) noexcep
 Census take_census() noexcept {
   Census census;
   hm_stats& total = census.total;
+  total.cross_thread_frees = footprint.cross_thread_frees();
   count_slices(census);
   count_heaps(census);
   HugeGauges huge = huge_gauges();

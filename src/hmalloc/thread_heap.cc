@@ -21,8 +21,6 @@ constexpr size_t kMostBytes = 512 * kKiB;      // of one cache, when grown
 constexpr size_t kLongBatch = 4 * kHarvestGroup;  // makes a cache grow at once
 constexpr size_t kOwnLooks = 4;
 constexpr uint16_t kStream = 8192;             // blocks allocated without an overflow: others free them
-constexpr uint32_t kOperationsPerTick = 512;
-constexpr size_t kSlicesToShrink = 8;          // fewer in use than a tick ago
 constexpr uint8_t kCyclesToGrow = 16;          // full, empty and full again
 constexpr uint32_t kTicksToJudge = 4;          // looks at a cache before it is called too large
 
@@ -205,7 +203,9 @@ void ThreadHeap::overflow(void* block, Superblock& sb, BlockState& state) noexce
   if (caches[raw(c)].giver() == nullptr) adapt(c);
   if (sb.owner() != &shelf) flush(c, caches[raw(c)].used() / 2 + 1);
   if constexpr (kChecked) state.mark_cached();
-  if (!caches[raw(c)].push(block)) give_back(sb, state);
+  if (caches[raw(c)].push(block)) return;
+  if (sb.owner() != &shelf) cross_thread_frees.add(1);
+  give_back(sb, state);
 }
 
 // The oldest `blocks` of a cache become FREE.

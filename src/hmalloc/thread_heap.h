@@ -23,6 +23,9 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
+inline constexpr uint32_t kOperationsPerTick = 512;
+inline constexpr size_t kSlicesToShrink = 8;     // fewer in use than a tick ago
+
 struct ThreadHeap {
   static constexpr size_t kMostRetired = 3;      // superblocks that a heap keeps to itself, but for streams:
   static constexpr size_t kStreamDistance = 12;  // superblocks between a block's free and its reuse in a class of one
