@@ -1,7 +1,7 @@
 /* Brings a malloc of its own, visible to the libraries (linked with -rdynamic). */
 #include <stddef.h>
 
-static char heap[1 << 20];
+static char heap[64 << 20];
 static size_t used;
 
 void* malloc(size_t size) {
