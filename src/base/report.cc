@@ -8,7 +8,7 @@
 namespace hm {
 
 Text& Text::put(char c) noexcept {
-  if (used_ == sizeof buffer_) flush();
+  if (used_ == buffer_.size()) flush();
   buffer_[used_++] = c;
   return *this;
 }
@@ -41,7 +41,7 @@ Text& Text::operator<<(const void* pointer) noexcept {
 void Text::flush() noexcept {
   int saved = errno;
   for (size_t done = 0; done < used_;) {
-    ssize_t n = write(fd_, buffer_ + done, used_ - done);
+    ssize_t n = write(fd_, &buffer_[done], used_ - done);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     done += static_cast<size_t>(n);
