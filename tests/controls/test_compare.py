@@ -91,11 +91,19 @@ def test_equal_builds_are_seldom_told_apart(said):
     assert alarms <= 1
 
 
-@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("rounds", [8, 10])
+def test_a_cell_three_times_as_slow_is_found_in_few_rounds(said, rounds):
+    for seed in range(REPETITIONS):
+        results = campaign(seed + 100, CELLS, rounds, slower={seed: 3.0})
+        code, text = said(versus.compare_within, results, OLD, NEW, threshold=0.03)
+        assert code == 1 and f"made-up-{seed} " in text
+
+
+@pytest.mark.parametrize("paired, rounds", [(True, 5), (True, 10), (True, 20), (False, 20)])
 @pytest.mark.parametrize("change", [1.0, detection.boundary(0.03)])
-def test_false_alarms_are_as_rare_as_promised(paired, change):
+def test_false_alarms_are_as_rare_as_promised(paired, rounds, change):
     """Also where every cell has changed by just as much as need not be reported."""
-    draw, campaigns, rounds = np.random.default_rng(7), 200, 20
+    draw, campaigns = np.random.default_rng(7), 200
     alarms = 0
     for _ in range(campaigns):
         chances = [detection.chance(ratios(draw, rounds, change), None if paired else ratios(draw, rounds),
