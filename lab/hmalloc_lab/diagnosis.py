@@ -27,7 +27,7 @@ def diagnose(program: Program, allocator: Allocator) -> Diagnosis:
     facts = elf.read(program.binary)
     obstacle = _obstacle(facts)
     served_by = served_without = None
-    linkable = facts.glibc and not facts.privileged and (obstacle is None or facts.exports_malloc)
+    linkable = facts.glibc and not facts.privileged and (obstacle is None or own_malloc(facts) is not None)
     if linkable and _same_machine(facts):
         served_without = dry_link.malloc_provider(program.binary, "", facts.exports_malloc)
         served_by = dry_link.malloc_provider(program.binary, allocator.preload(""), facts.exports_malloc)
@@ -53,9 +53,16 @@ def _obstacle(facts: ElfFacts) -> str | None:
         return f"the loader ignores LD_PRELOAD for the program: {facts.privileged}"
     if facts.sanitizer:
         return f"the program is built with {facts.sanitizer}, which brings its own malloc"
+    return own_malloc(facts)
+
+
+def own_malloc(facts: ElfFacts) -> str | None:
+    """Why the program's own calls go to itself, as the end of a sentence."""
+    own = f" ({', '.join(facts.own_allocators)})" if facts.own_allocators else ""
     if facts.exports_malloc:
-        own = f" ({', '.join(facts.own_allocators)})" if facts.own_allocators else ""
         return f"the program defines malloc itself{own}, and the program comes before any preload"
+    if facts.hides_malloc:
+        return f"the program defines malloc itself{own}, for its own calls; only its libraries' calls reach a preload"
     return None
 
 

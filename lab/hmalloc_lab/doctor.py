@@ -1,18 +1,20 @@
 """hmalloc doctor: is hmalloc in use, and if not, why.  The verdict comes first, then what it rests on."""
 
 import os
-from dataclasses import dataclass, field
+import re
+import struct
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
 
 from . import allocators, elf
 from .allocators import Allocator
-from .diagnosis import Diagnosis, diagnose, language_hints
+from .diagnosis import Diagnosis, diagnose, language_hints, own_malloc
 from .errors import Failure
 from .programs import resolve
 
-_SYSTEM_LIBRARIES = ("libc.so", "libc-")
+_AT_SECURE = 23
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,10 @@ def examine_program(name: str, hmalloc: Allocator) -> Report:
     if diagnosis.obstacle:
         return Report(False, f"no: hmalloc cannot serve {name}: {diagnosis.obstacle}", facts, diagnosis.hints)
     facts += _options_in_effect(hmalloc)
-    return Report(True, f"yes: hmalloc serves {name} under `hmalloc run -- {name}`", facts, diagnosis.hints)
+    verdict = f"yes: hmalloc serves {name} under `hmalloc run -- {name}`"
+    if (reason := diagnosis.facts.privileged_for_others):
+        verdict = f"{verdict} for {'root' if os.getuid() == 0 else 'its owner'}; no for an ordinary user: {reason}"
+    return Report(True, verdict, facts, diagnosis.hints)
 
 
 def _describe(diagnosis: Diagnosis) -> str:
@@ -66,7 +71,7 @@ def examine_process(pid: int) -> Report:
             name, facts = process.name(), _process_facts(process)
         maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
         environment = process.environ()
-        binary = Path(process.exe())
+        binary, secure = Path(f"/proc/{pid}/exe"), _runs_secure(pid)
     except psutil.NoSuchProcess as error:
         raise Failure(f"{pid}: no such process") from error
     except (psutil.AccessDenied, PermissionError) as error:
@@ -74,31 +79,58 @@ def examine_process(pid: int) -> Report:
     except FileNotFoundError as error:
         raise Failure(f"{pid}: the process has ended") from error
     libraries = sorted({line.split(maxsplit=5)[5] for line in maps.splitlines() if ".so" in line})
-    return _judge_process(f"{name} (process {pid})", binary, libraries, environment, facts)
+    return _judge_process(f"{name} (process {pid})", _read_if_possible(binary, secure), libraries, environment, facts,
+                          language_hints(Path(os.path.realpath(binary)), environment))
 
 
-def _judge_process(what: str, binary: Path, libraries: list[str], environment: dict, facts: list) -> Report:
-    hints = language_hints(binary, environment)
+def _runs_secure(pid: int) -> bool:
+    """Whether the kernel has told the loader to ignore the environment: the process gained rights when it began."""
+    words = Path(f"/proc/{pid}/auxv").read_bytes()
+    pairs = struct.iter_unpack("=QQ", words[:len(words) // 16 * 16])
+    return any(key == _AT_SECURE and value for key, value in pairs)
+
+
+def _judge_process(what: str, read: elf.ElfFacts | None, libraries: list[str], environment: dict, facts: list,
+                   hints: list[str]) -> Report:
     mine = next((path for path in libraries if allocators.is_hmalloc(path)), None)
     preload = environment.get("LD_PRELOAD", "")
     options = [f"{name}={value}" for name, value in sorted(environment.items()) if name.startswith("HMALLOC_")]
     facts = [*facts, ("LD_PRELOAD", preload or "not set"), ("options", " ".join(options) or "all at their defaults")]
+    if read and "hmalloc" in read.own_allocators:
+        return Report(True, f"yes: hmalloc is linked into {what}", facts, hints)
     if mine:
         if mine.endswith("(deleted)"):
             hints.append("The library has been replaced on disk since; a restart picks up the new one.")
-        return Report(True, f"yes: hmalloc serves {what}", [("library", mine), *facts], hints)
-    read = _read_if_possible(binary)
-    if read and "hmalloc" in read.own_allocators:
-        return Report(True, f"yes: hmalloc is linked into {what}", facts, hints)
+        facts = [("library", mine), *facts]
+        if winner := _who_comes_first(read, mine, libraries, preload):
+            return Report(False, f"no: hmalloc is loaded into {what}, but does not serve it: {winner}", facts, hints)
+        if read and read.privileged_for_others:
+            hints.append(f"Started by an ordinary user it gets no preload: {read.privileged_for_others}.")
+        return Report(True, f"yes: hmalloc serves {what}", facts, hints)
     return Report(False, f"no: hmalloc does not serve {what}: {_why_absent(read, preload)}", facts,
                   hints + _other_allocators(libraries))
 
 
-def _read_if_possible(binary: Path) -> elf.ElfFacts | None:
+def _who_comes_first(read: elf.ElfFacts | None, mine: str, libraries: list[str], preload: str) -> str | None:
+    """Whose malloc the loader finds before ours: the program's own, or that of a library preloaded before."""
+    if read and (reason := own_malloc(read)):
+        return reason
+    before = re.split(r"[ :]+", preload)
+    ours = next((at for at, entry in enumerate(before) if allocators.is_hmalloc(entry)), 0)
+    names = {os.path.basename(entry) for entry in before[:ours] if entry}
+    first = next((path for path in libraries if path != mine and os.path.basename(path) in names
+                  and elf.exports_malloc(Path(path))), None)
+    return f"{first} comes before it" if first else None
+
+
+def _read_if_possible(binary: Path, secure: bool) -> elf.ElfFacts | None:
+    """What the process's file says, and whether this process, not one of ours, lost its preloads."""
     try:
-        return elf.read(binary)
+        facts = elf.read(binary)
     except Failure:
         return None
+    reason = facts.privileged_for_others or "it gained rights when it was started"
+    return replace(facts, privileged=reason if secure else None)
 
 
 def _why_absent(facts: elf.ElfFacts | None, preload: str) -> str:

@@ -13,7 +13,10 @@ _LOADER_DRY = {"LD_TRACE_LOADED_OBJECTS": "1", "LD_WARN": "yes", "LD_BIND_NOW": 
 def malloc_provider(binary: Path, preload: str, defines_malloc: bool) -> Path | None:
     """The file whose malloc the program and its libraries are bound to; None if nobody asks for malloc.
 
-    Only for binaries whose loader is glibc's: another one would ignore the request and run the program."""
+    Only for binaries whose loader is glibc's: another one would ignore the request and run the program.  By an absolute
+    path, lest a namesake in PATH, of whose loader nothing is known, be run instead."""
+    if not binary.is_absolute():
+        raise ValueError(f"{binary}: not an absolute path")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LD_")}
     if "LD_LIBRARY_PATH" in os.environ:
         environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]

@@ -37,6 +37,7 @@ _ALLOCATOR_MARKS = {
     "rpmalloc": "rpmalloc",
 }
 _ALLOCATOR_LIBRARIES = ("hmalloc", "jemalloc", "mimalloc", "tcmalloc", "snmalloc", "rpmalloc", "hoard", "tbbmalloc")
+_CODE = ("STT_FUNC", "STT_LOOS", "STT_GNU_IFUNC", "STT_NOTYPE")  # pyelftools calls an indirect function LOOS
 # The kernel's names for what pyelftools calls otherwise.
 _MACHINES = {"x64": "x86_64", "AArch64": "aarch64", "RISC-V": "riscv64"}
 
@@ -52,9 +53,13 @@ class ElfFacts:
     """Allocators linked into the file itself."""
     exports_malloc: bool
     """Its own malloc is visible to the libraries, so that it wins over any preload."""
+    hides_malloc: bool
+    """It has a malloc for its own calls; what the libraries call is another."""
     is_go: bool
     privileged: str | None
-    """Why the loader ignores LD_PRELOAD for it: setuid, setgid or file capabilities."""
+    """Why the loader ignores LD_PRELOAD for it, if this user starts it: setuid, setgid or file capabilities."""
+    privileged_for_others: str | None
+    """The same, if an ordinary user does that it does not belong to."""
 
     @property
     def static(self) -> bool:
@@ -71,6 +76,14 @@ class ElfFacts:
     @property
     def allocator_libraries(self) -> list[str]:
         return [name for name in self.needed if any(known in name for known in _ALLOCATOR_LIBRARIES)]
+
+
+def exports_malloc(path: Path) -> bool:
+    """False also for what cannot be read."""
+    try:
+        return read(path).exports_malloc
+    except Failure:
+        return False
 
 
 def read(path: Path) -> ElfFacts:
@@ -91,9 +104,9 @@ def _read(elf: ELFFile, path: Path) -> ElfFacts:
         bits=elf.elfclass, machine=_MACHINES.get(machine, machine), loader=loader, needed=needed,
         sanitizer=_sanitizer(needed, marks),
         own_allocators=sorted({name for mark, name in _ALLOCATOR_MARKS.items() if mark in marks}),
-        exports_malloc="malloc" in exported,
+        exports_malloc="malloc" in exported, hides_malloc="malloc" in marks - exported,
         is_go=elf.get_section_by_name(".note.go.buildid") is not None,
-        privileged=_privileged(path))
+        privileged=_privileged(path, os.getuid(), os.getgid()), privileged_for_others=_privileged(path, -1, -1))
 
 
 def _symbols(elf: ELFFile) -> tuple[set[str], set[str]]:
@@ -104,9 +117,9 @@ def _symbols(elf: ELFFile) -> tuple[set[str], set[str]]:
         if not isinstance(section, SymbolTableSection):
             continue
         for symbol in section.iter_symbols():
-            if symbol.name in telling and symbol["st_shndx"] != "SHN_UNDEF":
+            if symbol.name in telling and symbol["st_shndx"] != "SHN_UNDEF" and symbol["st_info"]["type"] in _CODE:
                 marks.add(symbol.name)
-                if section.name == ".dynsym":
+                if section["sh_type"] == "SHT_DYNSYM":
                     exported.add(symbol.name)
     return exported, marks
 
@@ -119,16 +132,16 @@ def _sanitizer(needed: list[str], defined: set[str]) -> str | None:
     return next((name for symbol, name in _SANITIZERS.items() if symbol in defined), None)
 
 
-def _privileged(path: Path) -> str | None:
+def _privileged(path: Path, user: int, group: int) -> str | None:
     status = path.stat()
     # For the owner's own processes a set bit changes nothing, and the loader stays in its normal mode.
-    if status.st_mode & 0o4000 and status.st_uid != os.getuid():
+    if status.st_mode & 0o4000 and status.st_uid != user:
         return "it is setuid"
-    if status.st_mode & 0o2000 and status.st_gid != os.getgid():
+    if status.st_mode & 0o2000 and status.st_gid != group:
         return "it is setgid"
     try:
         os.getxattr(path, "security.capability")
     except OSError:
         return None
     # root gains nothing by them.
-    return "it has file capabilities" if os.getuid() != 0 else None
+    return "it has file capabilities" if user != 0 else None

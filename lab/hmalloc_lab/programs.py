@@ -23,10 +23,13 @@ class Program:
 
 
 def find(name: str) -> Path:
-    """The file that a shell would start for this name; a Failure with the shell's exit codes otherwise."""
+    """The file that a shell would start for this name; a Failure with the shell's exit codes otherwise.
+
+    Absolute: pathlib takes the `./` of `./prog` away, and whoever starts or opens a bare `prog` gets another one from
+    PATH.  Not normalised any further, for `link/../prog` is not `prog` where `link` is a symbolic link."""
     found = shutil.which(name)
     if found:
-        return Path(found)
+        return Path(found).absolute()
     if "/" not in name or not os.path.exists(name):
         raise Failure(f"{name}: program not found", NOT_FOUND)
     if os.path.isdir(name):
@@ -58,9 +61,10 @@ def _interpreter(path: Path) -> str | None:
     if not words:
         raise Failure(f"{path}: its first line names no interpreter", NOT_EXECUTABLE)
     if os.path.basename(words[0]) != "env":
-        return words[0]
+        # The kernel does not search PATH: `#!sh` is ./sh.
+        return os.path.join(os.curdir, words[0])
     # `#!/usr/bin/env -S NAME=VALUE python3 -u`: the first word that is neither an option nor an assignment.
     for word in words[1:]:
         if not word.startswith("-") and "=" not in word:
             return word
-    return words[0]
+    return os.path.join(os.curdir, words[0])

@@ -11,6 +11,9 @@ namespace {
 constexpr uint32_t kWaiters = uint32_t{1} << 31;
 
 constinit thread_local uint32_t thread_id = 0;
+constinit thread_local uint32_t held = 0;  // never fewer than the thread's locks, whenever a signal handler looks
+using Action = void() noexcept;
+constinit thread_local Action* when_none_is_held = nullptr;
 
 uint32_t my_id() noexcept {
   if (thread_id == 0) thread_id = static_cast<uint32_t>(system_call(SYS_gettid));
@@ -23,7 +26,24 @@ void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) noexcept 
   system_call(SYS_futex, system_call_argument(&word), operation | FUTEX_PRIVATE_FLAG, value);
 }
 
+// The fences keep the count around the lock for a handler on this thread; no other thread reads it.
+void begin_holding() noexcept {
+  ++held;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+void end_holding() noexcept {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (--held != 0 || HM_LIKELY(when_none_is_held == nullptr)) return;
+  Action* then = when_none_is_held;
+  when_none_is_held = nullptr;
+  then();
+}
+
 }  // namespace
+
+bool holds_a_lock() noexcept { return held != 0; }
+void when_it_holds_none(Action* then) noexcept { when_none_is_held = then; }
 
 uint32_t rename_thread() noexcept {
   uint32_t before = thread_id;
@@ -45,8 +65,9 @@ void Lock::free_from_others(uint32_t before) noexcept {
 // Acquire on success: the previous holder's writes happen before ours.
 bool Lock::lock() noexcept {
   uint32_t me = my_id(), seen = 0;
+  begin_holding();
   if (word_.compare_exchange_strong(seen, me, std::memory_order_acquire, std::memory_order_relaxed)) return true;
-  if ((seen & ~kWaiters) == me) return false;
+  if ((seen & ~kWaiters) == me) return end_holding(), false;
   wait(me);
   return true;
 }
@@ -79,6 +100,7 @@ void Lock::wait(uint32_t me) noexcept {
 // Release: our writes happen before the next holder's.
 void Lock::unlock() noexcept {
   if ((word_.exchange(0, std::memory_order_release) & kWaiters) != 0) futex(word_, FUTEX_WAKE, 1);
+  end_holding();
 }
 
 }  // namespace hm

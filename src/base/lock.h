@@ -29,6 +29,12 @@ class Lock {
   std::atomic<uint32_t> word_{0};
 };
 
+// For signal handlers.  Whether this thread holds a lock, or is about to: if it does, a handler that takes another may
+// wait for a thread that waits for this one.
+bool holds_a_lock() noexcept;
+// Calls `then` as soon as this thread holds none, in the middle of whatever it does: no structure is open at that point.
+void when_it_holds_none(void (*then)() noexcept) noexcept;
+
 // For a loop that waits for another thread to write.
 inline void pause_briefly() noexcept {
 #if defined(__x86_64__) || defined(__i386__)

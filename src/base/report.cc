@@ -11,7 +11,7 @@
 namespace hm {
 
 Text& Text::put(char c) noexcept {
-  if (used_ == sizeof buffer_) flush();
+  if (used_ == buffer_.size()) flush();
   buffer_[used_++] = c;
   return *this;
 }
@@ -44,7 +44,7 @@ Text& Text::operator<<(const void* pointer) noexcept {
 // Not by libc's write, which is a cancellation point.
 void Text::flush() noexcept {
   for (size_t done = 0; done < used_;) {
-    long n = system_call(SYS_write, fd_, system_call_argument(buffer_ + done), static_cast<long>(used_ - done));
+    long n = system_call(SYS_write, fd_, system_call_argument(&buffer_[done]), static_cast<long>(used_ - done));
     if (n == -EINTR) continue;
     if (n <= 0) break;
     done += static_cast<size_t>(n);

@@ -1,5 +1,7 @@
 // Text on a descriptor without allocating, and the end of a program that misused the allocator.
 #pragma once
+#include <span>
+
 #include "base/sizes.h"
 
 namespace hm {
@@ -11,10 +13,12 @@ inline constexpr const char* kLibraryName = HM_LIBRARY_NAME;
 inline constexpr const char* kLibraryName = "hmalloc";
 #endif
 
-// A line builder on the stack; writes itself out when full and at its end.
+// Collects text and writes it out when its buffer is full and at its end: what fits is one write(2), so that lines of
+// several processes do not mix.
 class Text {
  public:
-  explicit Text(int fd) noexcept : fd_(fd) {}
+  explicit Text(int fd) noexcept : Text(fd, line_) {}
+  Text(int fd, std::span<char> buffer) noexcept : fd_(fd), buffer_(buffer) {}
   ~Text() { flush(); }
   Text(const Text&) = delete;
   Text& operator=(const Text&) = delete;
@@ -28,8 +32,9 @@ class Text {
 
  private:
   int fd_;
+  std::span<char> buffer_;
   size_t used_ = 0;
-  char buffer_[512];
+  char line_[512];
 };
 
 // "hmalloc: free(0x7f..): double free", then abort.

@@ -124,4 +124,4 @@ int hm_background_start() noexcept { return background.start(); }
 int hm_collect() noexcept { return collect() ? 1 : 0; }
 
 void hm_stats_get(struct hm_stats* out) noexcept { gather(*out); }
-void hm_stats_print(int fd, int json) noexcept { print_stats(fd, json != 0); }
+void hm_stats_print(int fd, int json) noexcept { print_stats(Text(fd), json != 0); }

@@ -5,7 +5,7 @@
 #include "base/options.h"
 
 #define HM_OPTIONS(HM_OPTION)                                                                                     \
-  HM_OPTION(verbose, "VERBOSE", kFlag, 0, "say at start that hmalloc is active, and the options in effect")       \
+  HM_OPTION(verbose, "VERBOSE", kFlag, 0, "say at start whether hmalloc is active, and the options in effect")    \
   HM_OPTION(show_stats, "SHOW_STATS", kStats, 0, "print statistics at exit: 1 as text, json as JSON")             \
   HM_OPTION(decay_ms, "DECAY_MS", kNumber, 500, "milliseconds that the program may take to ask again for what it freed") \
   HM_OPTION(retain_bytes, "RETAIN", kSize, 128 * kKiB, "freed memory that stays resident in any case")            \

@@ -1,12 +1,12 @@
 #include "hmalloc/stats.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include "hmalloc/options.h"
+#include <cerrno>
+
 #include "base/os_pages.h"
-#include "base/report.h"
 #include "hmalloc/footprint.h"
+#include "hmalloc/options.h"
 #include "hmalloc/large.h"
 #include "hmalloc/registry.h"
 #include "hmalloc/slice_pool.h"
@@ -137,7 +137,8 @@ constexpr Row kRows[] = {
 };
 
 void print_text(Text& text, const Census& census) noexcept {
-  text << "hmalloc " << HM_VERSION_STRING << " statistics (bytes, except counts)\n";
+  text << "hmalloc " << HM_VERSION_STRING << " statistics of process " << uint64_t(getpid()) << " ("
+       << program_invocation_short_name << "), bytes, except counts\n";
   for (const Row& row : kRows) text.padded(census.total.*row.field, 16) << "  " << row.name << ": " << row.meaning << "\n";
   text.padded(census.total.heaps, 16) << "  heaps, " << uint64_t{census.total.live_heaps} << " of them live\n";
   text.padded(census.large_bytes, 16) << "  in " << census.large_blocks << " large blocks\n";
@@ -159,8 +160,20 @@ void print_text(Text& text, const Census& census) noexcept {
   });
 }
 
+// Any bytes may be in a file's name; what is no plain ASCII is written as if it were Latin-1.
+void print_json_string(Text& text, const char* bytes) noexcept {
+  text << "\"";
+  for (; *bytes != '\0'; ++bytes) {
+    auto byte = static_cast<unsigned char>(*bytes);
+    if (byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\') text.put(*bytes);
+    else (text << "\\u00").put("0123456789abcdef"[byte >> 4]).put("0123456789abcdef"[byte & 15]);
+  }
+  text << "\"";
+}
+
 void print_json(Text& text, const Census& census) noexcept {
-  text << "{\"version\":\"" << HM_VERSION_STRING << "\"";
+  text << "{\"version\":\"" << HM_VERSION_STRING << "\",\"pid\":" << uint64_t(getpid()) << ",\"program\":";
+  print_json_string(text, program_invocation_short_name);
   for (const Row& row : kRows) text << ",\"" << row.name << "\":" << census.total.*row.field;
   text << ",\"heaps\":" << uint64_t{census.total.heaps} << ",\"live_heaps\":" << uint64_t{census.total.live_heaps};
   text << ",\"large_blocks\":" << census.large_blocks << ",\"large_bytes\":" << census.large_bytes;
@@ -188,24 +201,9 @@ void print_json(Text& text, const Census& census) noexcept {
 
 void gather(hm_stats& out) noexcept { out = take_census().total; }
 
-void print_stats(int fd, bool json) noexcept {
+void print_stats(Text&& out, bool json) noexcept {
   Census census = take_census();
-  Text text(fd);
-  json ? print_json(text, census) : print_text(text, census);
-}
-
-void print_stats_at_exit() noexcept {
-  if (options.show_stats == 0) return;
-  int fd = STDERR_FILENO;
-  if (options.stats_file[0] != '\0') {
-    fd = open(options.stats_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (fd < 0) {
-      Text(STDERR_FILENO) << "hmalloc: cannot write HMALLOC_STATS_FILE=" << options.stats_file << "\n";
-      return;
-    }
-  }
-  print_stats(fd, options.show_stats == 2);
-  if (fd != STDERR_FILENO) close(fd);
+  json ? print_json(out, census) : print_text(out, census);
 }
 
 }  // namespace hm

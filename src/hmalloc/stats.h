@@ -2,12 +2,12 @@
 #pragma once
 #include <hmalloc/hmalloc.h>
 
-#include "base/sizes.h"
+#include "base/report.h"
 
 namespace hm {
 
 void gather(hm_stats& out) noexcept;
-void print_stats(int fd, bool json) noexcept;
-void print_stats_at_exit() noexcept;  // as the options say
+// One write(2), as far as it fits into the buffer.
+void print_stats(Text&& out, bool json) noexcept;
 
 }  // namespace hm

@@ -17,11 +17,11 @@ sys.path.insert(0, str(ROOT / "lab"))
 def hmalloc():
     """Calls the launcher as a user does, with neither terminal nor input."""
 
-    def call(*arguments, **environment):
+    def call(*arguments, folder=None, **environment):
         own = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "HMALLOC_"))}
         return subprocess.run(
             [LAUNCHER, *map(str, arguments)], env=own | environment, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=300)
+            capture_output=True, text=True, timeout=300, cwd=folder)
 
     # Whatever has to be built is built before any test looks at the output.
     assert call("doctor", "--", "/bin/sh").returncode == 0

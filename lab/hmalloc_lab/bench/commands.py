@@ -178,12 +178,20 @@ def plot_command(series: Path, wants_help: Help = False,
 
 @app.command("compare", context_settings=_SETTINGS)
 def compare_command(
-        old: Path, new: Path, wants_help: Help = False,
+        old: Path, new: Annotated[Path | None, typer.Argument()] = None, wants_help: Help = False,
         names: Names = "",
-        threshold: Annotated[float, typer.Option("--threshold", min=0, max=1000)] = 5.0) -> None:
+        between: Annotated[str, typer.Option("--between")] = "",
+        threshold: Annotated[float, typer.Option("--threshold", min=0.1, max=1000)] = 5.0) -> None:
     from . import versus
     from .results import Results
 
+    if (new is None) != bool(between):
+        raise Failure("compare: give two databases, or one and --between OLD,NEW (hmalloc bench --help)")
+    if new is None:
+        first, comma, second = between.partition(",")
+        if not comma or not first or not second:
+            raise Failure(f"--between {between}: two allocators are meant, OLD,NEW")
+        raise typer.Exit(versus.compare_within(_console(), Results.read(old), first, second, threshold / 100))
     chosen = names.split(",") if names else None
     raise typer.Exit(versus.compare(_console(), Results.read(old), Results.read(new), chosen, threshold / 100))
 
