@@ -11,13 +11,6 @@ namespace {
 
 constexpr uint32_t kWaiters = uint32_t{1} << 31;
 
-constinit thread_local uint32_t thread_id = 0;
-
-uint32_t my_id() noexcept {
-  if (thread_id == 0) thread_id = static_cast<uint32_t>(syscall(SYS_gettid));
-  return thread_id;
-}
-
 constexpr int kSpins = 64;  // a critical section is shorter than this, unless its thread lost the processor
 
 void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) noexcept {
@@ -28,26 +21,24 @@ void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) noexcept 
 
 }  // namespace
 
-uint32_t rename_thread() noexcept {
-  uint32_t before = thread_id;
-  thread_id = 0;
-  return before;
-}
-
-// Relaxed, here and in the next: in a child just forked there is no other thread.
+// Relaxed, here and in the next two: in a child just forked no other thread has a lock.
 void Lock::rename_holder(uint32_t before) noexcept {
   if (before != 0 && (word_.load(std::memory_order_relaxed) & ~kWaiters) == before)
-    word_.store(my_id(), std::memory_order_relaxed);
+    word_.store(my_thread_id(), std::memory_order_relaxed);
+}
+
+bool Lock::is_held_by_another(uint32_t before) const noexcept {
+  uint32_t seen = word_.load(std::memory_order_relaxed);
+  return seen != 0 && (seen & ~kWaiters) != before;
 }
 
 void Lock::free_from_others(uint32_t before) noexcept {
-  uint32_t seen = word_.load(std::memory_order_relaxed);
-  if (seen != 0 && (seen & ~kWaiters) != before) word_.store(0, std::memory_order_relaxed);
+  if (is_held_by_another(before)) word_.store(0, std::memory_order_relaxed);
 }
 
 // Acquire on success: the previous holder's writes happen before ours.
 bool Lock::lock() noexcept {
-  uint32_t me = my_id(), seen = 0;
+  uint32_t me = my_thread_id(), seen = 0;
   if (word_.compare_exchange_strong(seen, me, std::memory_order_acquire, std::memory_order_relaxed)) return true;
   if ((seen & ~kWaiters) == me) return false;
   wait(me);

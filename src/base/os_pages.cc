@@ -114,6 +114,11 @@ bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept {
   return mremap(from, old_bytes, new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
 }
 
+bool empty_in_children(void* base, size_t bytes) noexcept {
+  KeepErrno keep;
+  return madvise(base, bytes, MADV_WIPEONFORK) == 0;
+}
+
 size_t resident(void* base, size_t bytes) noexcept {
   KeepErrno keep;
   size_t pages = bytes / page_size(), found = 0;

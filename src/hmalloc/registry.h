@@ -1,8 +1,9 @@
-// All thread heaps: who uses which, what happens at thread exit and around fork.
+// All thread heaps: who uses which, what happens at thread exit and in the child of a fork.
 //
 // Invariants
 //  R1  A heap is live (one thread's my_heap points to it), dead (in the list of heaps without a thread), being drained
-//      (in neither), or stranded (its thread did not survive a fork; never used, drained or freed again).
+//      (in neither), or stranded (its thread did not survive a fork; never used, drained or freed again).  Each list is
+//      whole at every instruction.
 //  R2  A thread's my_heap is cleared before its heap is published as dead: a late destructor that allocates finds no
 //      heap and is served by the fallback, never by a heap that another thread has inherited.
 #pragma once
@@ -35,16 +36,17 @@ class Registry {
   }
   bool is_valid() noexcept;
 
-  void before_fork() noexcept;
-  void after_fork_in_parent() noexcept;
-  void after_fork_in_child() noexcept;
+  // In the child of a fork: all that the allocator shares between threads (base/process.h).
+  void repair(uint32_t before) noexcept;
 
  private:
   friend void detach(void* heap) noexcept;
   ThreadHeap* create() noexcept;
   ThreadHeap* pop_dead() noexcept;
+  ThreadHeap* take_due() noexcept;
   void publish(ThreadHeap& heap) noexcept;
-  void rename_locks() noexcept;
+  void put_back(ThreadHeap& heap) noexcept;
+  void strand_heaps() noexcept;
 
   Lock lock_;
   Lock fallback_lock_;

@@ -3,12 +3,22 @@
 // without an open chunk is unmapped.
 //
 // Any thread; one lock, held for a few instructions except while a chunk is prepared or closed.
+//
+// Invariants
+//  P1  The chain of mapped regions is whole at every instruction.  A chunk is open if the address map says so, else closed
+//      if its region says so, else in the hands of one opener.
+//  P2  A slice of an open chunk is free if `free` says so; free slices that were used since their memory was last given
+//      back are dirty; those that a purge in progress took out of `free` stand in its journal.
+//  P3  All other lists and counts follow from these: the child of a fork computes them anew where it must.
 #pragma once
 #include "base/lock.h"
 #include "hmalloc/huge_pages.h"
 #include "hmalloc/superblock.h"
 
 namespace hm {
+
+constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
+inline uint64_t all_slices(const Chunk& chunk) { return chunk.index() == 0 ? ~mask_of(0, kMetaSlices) : ~uint64_t{0}; }
 
 class SlicePool {
  public:
@@ -42,12 +52,8 @@ class SlicePool {
   // Calls visit(Superblock&) for every slice that starts a superblock or a run.  Holds the lock.
   template <class Visit>
   void for_each(Visit visit) noexcept;
-  template <class Visit>
-  void for_each_lock(Visit visit) noexcept {
-    visit(purge_lock_);  // in their order
-    for (Lock& lock : opening_) visit(lock);
-    visit(lock_);
-  }
+  void repair(uint32_t before) noexcept;  // in the child of a fork
+  bool is_valid() noexcept;
 
  private:
   static constexpr size_t kChunksPerOpener = 16;
@@ -63,15 +69,38 @@ class SlicePool {
   void link_free(Chunk& chunk) noexcept;
   void unlink_free(Chunk& chunk) noexcept;
   size_t purge_chunk(Chunk& chunk, bool all) noexcept;
+  void claim(Chunk& chunk, uint64_t slices) noexcept;
+  void return_claimed() noexcept;
+
+  bool is_open(const Chunk& chunk) const noexcept;
+  bool is_in_hands(const Chunk& chunk) const noexcept;
+  void undo_purge() noexcept;
+  void rebuild() noexcept;
+  void rebuild(Region& region) noexcept;
+  void rebuild(Chunk& chunk) noexcept;
+  bool is_valid(Region& region, size_t& open_chunks) noexcept;
+
+  // For a child of a fork: what a thread has taken out and will put back.
+  struct Opener {
+    Lock lock;
+    Chunk* chunk = nullptr;
+  };
+  struct Claimed {
+    Chunk* chunk = nullptr;  // null: no purge is in progress
+    uint64_t slices = 0;
+  };
 
   Lock lock_;
-  Lock purge_lock_, opening_[4];  // before lock_
+  Lock purge_lock_;     // before lock_, as the openers'
+  Opener openers_[4];
+  Claimed claimed_;
   std::atomic<size_t> turn_{0};   // of those who open; relaxed: it does not matter who comes when
   std::atomic<size_t> chunks_{0};
   std::atomic<size_t> reuses_{0};  // since a chunk was opened
   size_t regions_ = 0;
   size_t used_ = 0, most_used_ = 0;  // slices
-  Region* roomy_ = nullptr;          // regions with closed chunks
+  Region* mapped_ = nullptr;         // all regions
+  Region* roomy_ = nullptr;          // those with closed chunks
   Chunk* all_ = nullptr;             // open chunks
   Chunk* free_ = nullptr;            // those with free slices
   Chunk* sample_ = nullptr;          // with small pages: the one that was opened last

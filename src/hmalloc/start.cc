@@ -4,8 +4,9 @@
 
 #include <cerrno>
 
-#include "hmalloc/options.h"
+#include "base/process.h"
 #include "base/report.h"
+#include "hmalloc/options.h"
 #include "hmalloc/registry.h"
 #include "hmalloc/scavenger.h"
 #include "hmalloc/stats.h"
@@ -15,16 +16,15 @@
 namespace hm {
 namespace {
 
-void before_fork() noexcept { registry.before_fork(); }
-void in_parent() noexcept { registry.after_fork_in_parent(); }
-void in_child() noexcept {
-  registry.after_fork_in_child();
+void repair(uint32_t before) noexcept {
+  registry.repair(before);
   scavenger.after_fork_in_child();
 }
 
 __attribute__((constructor(101))) void start() noexcept {
   read_options();
-  pthread_atfork(before_fork, in_parent, in_child);
+  repair_forks_with(repair);
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
   if (options.verbose == 0) return;
   Text(STDERR_FILENO) << "hmalloc " << HM_VERSION_STRING << ": active in process " << static_cast<uint64_t>(getpid())
                       << " (" << program_invocation_short_name << ")\n";

@@ -1,5 +1,9 @@
 // A first-in first-out queue of superblocks of one class, used by a heap for the ones it has exhausted and by the
 // global pool.  A superblock in a queue belongs to nobody (S1); whoever pops it is its holder.
+//
+// Invariant
+//  Q1  The chain from head_ is whole at every instruction, and tail_ and count_ say of it what could be counted: the child
+//      of a fork repairs a queue that a thread was changing which it does not have.
 #pragma once
 #include "base/lock.h"
 #include "hmalloc/superblock.h"
@@ -11,13 +15,14 @@ class SuperblockQueue {
   void push(Superblock& sb) noexcept {
     LockGuard guard(lock_);
     sb.next = nullptr;
-    (tail_ == nullptr ? head_ : tail_->next) = &sb;
+    append(&sb);
     tail_ = &sb;
     set_count(count() + 1);
   }
   void push_front(Superblock& sb) noexcept {
     LockGuard guard(lock_);
     sb.next = head_;
+    keep_order();
     head_ = &sb;
     if (tail_ == nullptr) tail_ = &sb;
     set_count(count() + 1);
@@ -28,6 +33,7 @@ class SuperblockQueue {
     Superblock* sb = head_;
     if (sb == nullptr) return nullptr;
     head_ = sb->next;
+    keep_order();
     if (head_ == nullptr) tail_ = nullptr;
     set_count(count() - 1);
     return sb;
@@ -36,10 +42,11 @@ class SuperblockQueue {
   Superblock* pop_some(size_t n) noexcept {
     if (count() == 0) return nullptr;
     LockGuard guard(lock_);
-    Superblock* first = head_;
-    Superblock* last = nullptr;
+    Superblock *first = head_, *rest = first, *last = nullptr;
     size_t popped = 0;
-    for (; popped < n && head_ != nullptr; ++popped) head_ = (last = head_)->next;
+    for (; popped < n && rest != nullptr; ++popped) rest = (last = rest)->next;
+    head_ = rest;
+    keep_order();
     if (last != nullptr) last->next = nullptr;
     if (head_ == nullptr) tail_ = nullptr;
     else if (last != nullptr) head_->prefetch(last->class_index());  // the next to be popped, before long
@@ -53,7 +60,7 @@ class SuperblockQueue {
     Superblock* last = first;
     for (; last->next != nullptr; last = last->next) ++pushed;
     LockGuard guard(lock_);
-    (tail_ == nullptr ? head_ : tail_->next) = first;
+    append(first);
     tail_ = last;
     set_count(count() + pushed);
   }
@@ -67,7 +74,27 @@ class SuperblockQueue {
     for (Superblock* sb = head_; sb != nullptr; sb = sb->next) visit(*sb);
   }
 
+  // In the child of a fork, under the lock, which a thread held that is not there: Q1.
+  void repair() noexcept {
+    size_t found = 0;
+    tail_ = nullptr;
+    for (Superblock* sb = head_; sb != nullptr; sb = sb->next, ++found) tail_ = sb;
+    set_count(found);
+  }
+  bool is_valid() noexcept {
+    LockGuard guard(lock_);
+    size_t found = 0;
+    Superblock* last = nullptr;
+    for (Superblock* sb = head_; sb != nullptr && found <= count(); sb = sb->next, ++found) last = sb;
+    return last == tail_ && found == count();
+  }
+
  private:
+  void append(Superblock* first) noexcept {
+    keep_order();
+    (tail_ == nullptr ? head_ : tail_->next) = first;
+    keep_order();
+  }
   void set_count(size_t n) noexcept { count_.store(static_cast<uint32_t>(n), std::memory_order_relaxed); }
   Lock lock_;
   std::atomic<uint32_t> count_{0};

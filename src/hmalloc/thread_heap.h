@@ -62,6 +62,7 @@ struct ThreadHeap {
   bool live = false;
   bool drained = true;    // dead and empty
   bool aged = false;      // dead since before the last round
+  bool due = false;       // dead, and to be drained
 
   static ThreadHeap* create() noexcept;  // null: no memory
 
