@@ -8,7 +8,6 @@
 namespace hm {
 
 constinit Registry registry;
-void detach(void* heap) noexcept;
 
 namespace {
 

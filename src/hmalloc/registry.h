@@ -56,6 +56,8 @@ class Registry {
   uint32_t count_ = 0;
 };
 extern Registry registry;
+// At the end of a thread with this heap.
+void detach(void* heap) noexcept;
 
 // Does nothing; a call to it makes a static link take start.o, with the library's constructor, out of the archive.
 void link_start() noexcept;
