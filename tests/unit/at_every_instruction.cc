@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "base/process.h"
 
 namespace hm::test {
@@ -45,7 +47,7 @@ void after_instruction(int) {
 Steps fork_at_every_instruction(const std::function<void()>& operation, const std::function<bool()>& check,
                                 size_t stride) {
   steps = {};
-  every = stride;
+  every = getenv("HM_EVERY_INSTRUCTION") != nullptr ? 1 : stride;
   child_check = &check;
   struct sigaction trap {}, before {};
   trap.sa_handler = after_instruction;

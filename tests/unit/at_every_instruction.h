@@ -20,7 +20,8 @@ struct Steps {
   size_t seen = 0;    // instructions
   size_t failed = 0;  // the first at which a child did not end with true, in time; 0: none
 };
-// check() runs in the child of each `stride`th instruction's fork, before anything was repaired.
+// check() runs in the child of each `stride`th instruction's fork, before anything was repaired; of each one's where
+// HM_EVERY_INSTRUCTION is set in the environment.
 Steps fork_at_every_instruction(const std::function<void()>& operation, const std::function<bool()>& check,
                                 size_t stride = 1);
 

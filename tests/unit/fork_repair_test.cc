@@ -76,7 +76,7 @@ TEST(ForkRepair, QueuesAtEveryInstruction) {
 
 namespace {
 
-constexpr size_t kLongest = 20;  // slices that an operation may have had in its hands
+constexpr size_t kLongest = 10;  // slices that an operation may have had in its hands
 
 // A pool that is sound hands out what it says is zero, and counts all but what is in somebody's hands.
 bool is_sound(SlicePool& pool, size_t held) {
@@ -86,15 +86,18 @@ bool is_sound(SlicePool& pool, size_t held) {
   size_t regions = (g.chunks * kChunk + g.space) / kRegion;
   size_t all = g.chunks * kSlicesInChunk, accounted = g.free_slices + held + kLongest + regions * kMetaSlices;
   if (accounted < all) return false;
-  std::array<SlicePool::Run, 12> runs;
+  constexpr std::array<size_t, 4> kLengths = {1, 6, 31, kSlicesInChunk};
+  std::array<SlicePool::Run, kLengths.size()> runs;
   for (size_t i = 0; i < runs.size(); ++i) {
-    runs[i] = pool.allocate(1 + i * 5, true);
-    char* base = runs[i].first->base();
-    if (runs[i].zeroed && !test::is_zero(base, kSlice)) return false;
-    memset(base, 1, kSlice);
+    runs[i] = pool.allocate(kLengths[i], true);
+    for (size_t slice = 0; slice < kLengths[i]; ++slice) {
+      char* start = runs[i].first->base() + slice * kSlice;
+      if (runs[i].zeroed && !test::is_zero(start, kLine)) return false;
+      *start = 1;
+    }
   }
   if (!pool.is_valid()) return false;
-  for (size_t i = 0; i < runs.size(); ++i) pool.release(*runs[i].first, 1 + i * 5);
+  for (size_t i = 0; i < runs.size(); ++i) pool.release(*runs[i].first, kLengths[i]);
   pool.purge(true);
   return pool.is_valid();
 }
@@ -110,11 +113,13 @@ struct Slices {
   }
 };
 
-void test_slices(const char* name, void (*prepare)(SlicePool&), void (*operation)(Slices&), size_t held = 4) {
+void test_slices(const char* name, void (*prepare)(SlicePool&), void (*operation)(Slices&), size_t held = 4,
+                 size_t stride = 1) {
   Slices slices;
   prepare(slices.pool);
   ASSERT_TRUE(slices.pool.is_valid()) << name;
-  expect_all_good(fork_at_every_instruction([&] { operation(slices); }, [&] { return is_sound(slices.pool, held); }), name);
+  expect_all_good(fork_at_every_instruction([&] { operation(slices); }, [&] { return is_sound(slices.pool, held); }, stride),
+                  name);
   EXPECT_TRUE(slices.pool.is_valid()) << name;
 }
 
@@ -133,17 +138,17 @@ TEST(ForkRepair, ChunksAreOpenedAtEveryInstruction) {
   test_slices("the second", nothing, [](Slices& s) { s.pool.allocate(kSlicesInChunk, true); }, 4 + kSlicesInChunk);
   test_slices("a region's first", [](SlicePool& pool) {
     for (size_t i = 1; i < kChunksInRegion; ++i) pool.allocate(kSlicesInChunk, true);
-  }, [](Slices& s) { s.pool.allocate(kSlicesInChunk / 2, true); }, kChunksInRegion * kSlicesInChunk);
+  }, [](Slices& s) { s.pool.allocate(kSlicesInChunk / 2, true); }, kChunksInRegion * kSlicesInChunk, 5);
 }
 
 TEST(ForkRepair, PurgesAtEveryInstruction) {
-  test_slices("purge", nothing, [](Slices& s) { s.pool.purge(true); });
-  test_slices("a round of two", nothing, [](Slices& s) { s.pool.purge(false), s.pool.purge(false); });
+  test_slices("purge", nothing, [](Slices& s) { s.pool.purge(true); }, 4, 2);
+  test_slices("two rounds", nothing, [](Slices& s) { s.pool.purge(false), s.pool.purge(false); }, 4, 3);
   test_slices("a purge that closes a chunk", [](SlicePool& pool) {
     SlicePool::Run run = pool.allocate(kSlicesInChunk, true);
     memset(run.first->base(), 1, kSlicesInChunk * kSlice);
     pool.release(*run.first, kSlicesInChunk);
-  }, [](Slices& s) { s.pool.purge(true); });
+  }, [](Slices& s) { s.pool.purge(true); }, 4, 5);
 }
 
 TEST(ForkRepair, RegionsAreUnmappedAtEveryInstruction) {
@@ -155,7 +160,7 @@ TEST(ForkRepair, RegionsAreUnmappedAtEveryInstruction) {
     for (size_t i = kChunksInRegion; i < runs.size(); ++i) pool.release(*runs[i].first, kSlicesInChunk);
     for (size_t i = 0; i < kChunksInRegion; ++i) pool.release(*runs[i].first, kSlicesInChunk / 4 + 1);
     pool.release(*last.first, 10);
-  }, [](Slices& s) { s.pool.purge(true); });
+  }, [](Slices& s) { s.pool.purge(true); }, 4, 31);
 }
 
 // ---- heaps, and everything together
@@ -207,10 +212,11 @@ TEST(ForkRepair, AThreadGetsAndLosesItsHeapAtEveryInstruction) {
   on_thread([] {
     registry.attach();
     expect_all_good(fork_at_every_instruction([] { detach(my_heap()); }, allocator_works), "publish");
+    registry.attach();  // the thread's end will take it away once more
   });
   on_thread([] {
     while (registry.attach() != nullptr && heaps_in_use() < 4) {}
-    expect_all_good(fork_at_every_instruction([] { registry.attach(); }, allocator_works), "create");
+    expect_all_good(fork_at_every_instruction([] { registry.attach(); }, allocator_works, 31), "create");
   });
 }
 
@@ -219,13 +225,13 @@ TEST(ForkRepair, DeadHeapsAreDrainedAtEveryInstruction) {
   leave_dead_heaps(3);
   expect_all_good(fork_at_every_instruction([] { registry.drain_dead(true); }, [] {
     return allocator_works() && heaps_in_use() >= 2;
-  }, 7), "drain");
+  }, 31), "drain");
 }
 
 TEST(ForkRepair, TheFallbackAtEveryInstruction) {
   leave_dead_heaps(1);
   auto use = [] { registry.with_fallback([](ThreadHeap& heap) { return heap.refill(class_of(500)); }); };
-  expect_all_good(fork_at_every_instruction(use, [use] { return allocator_works() && (use(), all_is_valid()); }, 3), "fallback");
+  expect_all_good(fork_at_every_instruction(use, [use] { return allocator_works() && (use(), all_is_valid()); }, 17), "fallback");
 }
 
 TEST(ForkRepair, BlocksOfAllKindsAtEveryInstruction) {
@@ -233,8 +239,8 @@ TEST(ForkRepair, BlocksOfAllKindsAtEveryInstruction) {
     for (size_t size : {20u, 3000u, 20000u, 60000u, 700000u}) hm_free(hm_malloc(size));
     hm_local_free(hm_local_alloc(200));
   };
-  expect_all_good(fork_at_every_instruction(work, allocator_works, 11), "first use");
-  expect_all_good(fork_at_every_instruction([] { hm_collect(); }, allocator_works, 97), "collect");
+  expect_all_good(fork_at_every_instruction(work, allocator_works, 23), "first use");
+  expect_all_good(fork_at_every_instruction([] { hm_collect(); }, allocator_works, 197), "collect");
 }
 
 #endif
