@@ -10,15 +10,9 @@ namespace {
 
 constexpr uint32_t kWaiters = uint32_t{1} << 31;
 
-constinit thread_local uint32_t thread_id = 0;
 constinit thread_local uint32_t held = 0;  // never fewer than the thread's locks, whenever a signal handler looks
 using Action = void() noexcept;
 constinit thread_local Action* when_none_is_held = nullptr;
-
-uint32_t my_id() noexcept {
-  if (thread_id == 0) thread_id = static_cast<uint32_t>(system_call(SYS_gettid));
-  return thread_id;
-}
 
 constexpr int kSpins = 64;  // a critical section is shorter than this, unless its thread lost the processor
 
@@ -45,26 +39,24 @@ void end_holding() noexcept {
 bool holds_a_lock() noexcept { return held != 0; }
 void when_it_holds_none(Action* then) noexcept { when_none_is_held = then; }
 
-uint32_t rename_thread() noexcept {
-  uint32_t before = thread_id;
-  thread_id = 0;
-  return before;
-}
-
-// Relaxed, here and in the next: in a child just forked there is no other thread.
+// Relaxed, here and in the next two: in a child just forked no other thread has a lock.
 void Lock::rename_holder(uint32_t before) noexcept {
   if (before != 0 && (word_.load(std::memory_order_relaxed) & ~kWaiters) == before)
-    word_.store(my_id(), std::memory_order_relaxed);
+    word_.store(my_thread_id(), std::memory_order_relaxed);
+}
+
+bool Lock::is_held_by_another(uint32_t before) const noexcept {
+  uint32_t seen = word_.load(std::memory_order_relaxed);
+  return seen != 0 && (seen & ~kWaiters) != before;
 }
 
 void Lock::free_from_others(uint32_t before) noexcept {
-  uint32_t seen = word_.load(std::memory_order_relaxed);
-  if (seen != 0 && (seen & ~kWaiters) != before) word_.store(0, std::memory_order_relaxed);
+  if (is_held_by_another(before)) word_.store(0, std::memory_order_relaxed);
 }
 
 // Acquire on success: the previous holder's writes happen before ours.
 bool Lock::lock() noexcept {
-  uint32_t me = my_id(), seen = 0;
+  uint32_t me = my_thread_id(), seen = 0;
   begin_holding();
   if (word_.compare_exchange_strong(seen, me, std::memory_order_acquire, std::memory_order_relaxed)) return true;
   if ((seen & ~kWaiters) == me) return end_holding(), false;
@@ -73,8 +65,11 @@ bool Lock::lock() noexcept {
 }
 
 bool Lock::try_lock() noexcept {
-  uint32_t seen = 0;
-  return word_.compare_exchange_strong(seen, my_id(), std::memory_order_acquire, std::memory_order_relaxed);
+  uint32_t me = my_thread_id(), seen = 0;
+  begin_holding();
+  if (word_.compare_exchange_strong(seen, me, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+  end_holding();
+  return false;
 }
 
 void Lock::wait(uint32_t me) noexcept {

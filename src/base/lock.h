@@ -1,9 +1,10 @@
-// The one lock of the allocator, for slow paths only: a futex mutex that knows its holder, because fork() must be able
-// to take all of them even from a signal handler that interrupted a holder (conformance.md, case 54).
+// The one lock of the allocator, for slow paths only: a futex mutex that knows its holder, because the child of a fork
+// must know which of them its thread holds (a signal handler that interrupted it forked: conformance.md, case 54) and
+// which are held by threads that it does not have.
 #pragma once
 #include <atomic>
 
-#include "base/sizes.h"
+#include "base/process.h"
 
 namespace hm {
 
@@ -13,13 +14,15 @@ class Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
-  // False if this thread holds the lock already (only around fork): then it must not be unlocked either.
+  // False if this thread holds the lock already (in a signal handler that interrupted it): then it must not be unlocked
+  // either.
   bool lock() noexcept;
   bool try_lock() noexcept;  // false: somebody holds it
   void unlock() noexcept;
-  // In the child of a fork, for its only thread.
+  // In the child of a fork, for its only thread, whose locks name `before`.
   void rename_holder(uint32_t before) noexcept;
-  // The same, for a lock that was not taken before the fork: whoever else held it is not in the child.
+  // Whoever else holds it is not in the child.
+  bool is_held_by_another(uint32_t before) const noexcept;
   void free_from_others(uint32_t before) noexcept;
 
  private:
@@ -43,9 +46,6 @@ inline void pause_briefly() noexcept {
   asm volatile("yield");
 #endif
 }
-
-// In the child of a fork the calling thread has a new id.  Returns the one that its locks still name.
-uint32_t rename_thread() noexcept;
 
 class [[nodiscard]] LockGuard {
  public:
@@ -72,5 +72,14 @@ class [[nodiscard]] TryLockGuard {
   Lock& lock_;
   bool mine_;
 };
+// In the child of a fork, for each lock (before: as above).  What a thread was changing that is not there is repaired by
+// repair(), and the lock is free.  A lock that the surviving thread holds stays held, and what it guards stays as it is:
+// the interrupted code goes on with it.
+template <class Repair>
+void settle(Lock& lock, uint32_t before, Repair repair) noexcept {
+  if (!lock.is_held_by_another(before)) return lock.rename_holder(before);
+  repair();
+  lock.free_from_others(before);
+}
 
 }  // namespace hm

@@ -104,6 +104,10 @@ bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept {
   return succeeds(SYS_mremap, from, old_bytes, static_cast<long>(new_bytes), MREMAP_MAYMOVE | MREMAP_FIXED, to);
 }
 
+bool empty_in_children(void* base, size_t bytes) noexcept {
+  return system_call(SYS_madvise, system_call_argument(base), static_cast<long>(bytes), MADV_WIPEONFORK) == 0;
+}
+
 size_t resident(void* base, size_t bytes) noexcept {
   size_t pages = bytes / page_size(), found = 0;
   unsigned char in_memory[512];

@@ -19,6 +19,8 @@ bool resize(void* base, size_t old_bytes, size_t new_bytes) noexcept;
 bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept;
 // Bytes of it that have memory; 0 if the system does not tell.
 size_t resident(void* base, size_t bytes) noexcept;
+// Reads as zero in every child of a fork.  False: the system knows no such pages.
+bool empty_in_children(void* base, size_t bytes) noexcept;
 // Asks for huge pages, or for small ones again; a wish only.
 void prefer_huge_pages(void* base, size_t bytes, bool huge = true) noexcept;
 

@@ -4,9 +4,10 @@
 #pragma once
 #include <pthread.h>
 
+#include <atomic>
 #include <cerrno>
 
-#include "base/lock.h"
+#include "base/sizes.h"
 
 namespace hm {
 
@@ -19,23 +20,27 @@ class ThreadExit {
   // function(argument), argument not null, when the calling thread ends.  May call malloc: whatever belongs to the
   // thread must be in place.  False: no key or no memory is left, and the function will not run.
   bool watch(void* argument) noexcept {
-    {
-      LockGuard guard(lock_);
-      if (!made_) made_ = pthread_key_create(&key_, function_) == 0;
-      if (!made_) return false;
-    }
     int saved = errno;
-    bool watched = pthread_setspecific(key_, argument) == 0;
+    uint64_t key = key_.load(std::memory_order_acquire);
+    if (key == kNone) key = make();
+    bool watched = key != kNone && pthread_setspecific(static_cast<pthread_key_t>(key), argument) == 0;
     errno = saved;
     return watched;
   }
-  Lock& lock() noexcept { return lock_; }  // for fork
 
  private:
+  static constexpr uint64_t kNone = UINT64_MAX;
+  // No lock, which a fork would have to look after: of several threads that make a key, one's is it.
+  uint64_t make() noexcept {
+    pthread_key_t made;
+    if (pthread_key_create(&made, function_) != 0) return kNone;
+    uint64_t first = kNone;
+    if (key_.compare_exchange_strong(first, made, std::memory_order_acq_rel)) return made;
+    pthread_key_delete(made);
+    return first;
+  }
   void (*function_)(void*);
-  Lock lock_;
-  pthread_key_t key_ = 0;
-  bool made_ = false;
+  std::atomic<uint64_t> key_{kNone};
 };
 
 }  // namespace hm

@@ -234,6 +234,9 @@ size_t purge_huge_blocks(bool all) noexcept {
 
 Lock& huge_lock() noexcept { return store.lock; }
 
+// The lists can be walked (base/links.h); nothing is rebuilt yet.
+void huge_repair() noexcept {}
+
 bool huge_is_valid() noexcept {
   LockGuard guard(store.lock);
   return store.kept.is_valid() && store.active <= store.most_active && store.active + store.kept.bytes() <= store.mapped;

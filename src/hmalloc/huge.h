@@ -27,6 +27,9 @@ void* resize_huge(Extent& extent, size_t size) noexcept;
 
 size_t purge_huge_blocks(bool all) noexcept;  // what is kept; returns bytes
 Lock& huge_lock() noexcept;
+// In the child of a fork, under the lock: a thread held it that is not there, and was cut off at any instruction.
+// Afterwards everything under the lock is valid; what that thread had in its hands may be lost.
+void huge_repair() noexcept;
 bool huge_is_valid() noexcept;  // while no other thread is in here
 
 struct HugeGauges {  // bytes

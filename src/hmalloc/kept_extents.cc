@@ -1,5 +1,7 @@
 #include "hmalloc/kept_extents.h"
 
+#include <utility>
+
 namespace hm {
 
 void KeptExtents::remove(Extent& extent) noexcept {

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/fork_locks.h"
 #include "base/thread_exit.h"
 #include "hmalloc/huge.h"
 #include "hmalloc/slice_pool.h"
@@ -11,24 +10,11 @@
 namespace hm {
 
 constinit Registry registry;
-void detach(void* heap) noexcept;
 
 namespace {
 
 constinit thread_local bool ended = false;
 constinit ThreadExit thread_exit(detach);
-constinit ForkLocks<SuperblockPool::kShards * kClasses + 16> held_for_fork;
-
-// Every global lock in the one order in which fork may take them: those held while another is taken come first.
-template <class Visit>
-void for_each_global_lock(Visit visit) noexcept {
-  visit(superblock_pool.shelves_lock());
-  for (size_t shard = 0; shard < SuperblockPool::kShards; ++shard)
-    for (size_t c = 0; c < kClasses; ++c) visit(superblock_pool.queue(shard, ClassIndex(c)).lock());
-  visit(huge_lock());
-  visit(thread_exit.lock());
-  slice_pool.for_each_lock(visit);
-}
 
 }  // namespace
 
@@ -52,6 +38,7 @@ ThreadHeap* Registry::create() noexcept {
   heap->id = count_++;
   heap->live = true;
   heap->next = heaps_;
+  keep_order();
   heaps_ = heap;
   return heap;
 }
@@ -68,9 +55,10 @@ ThreadHeap* Registry::pop_dead() noexcept {
 
 void Registry::publish(ThreadHeap& heap) noexcept {
   LockGuard guard(lock_);
-  heap.live = false;
-  heap.drained = heap.aged = false;
+  heap.live = heap.drained = heap.aged = heap.due = false;
+  heap.shelf.stranded = false;  // a child's repair cannot know which of its threads has it
   heap.next_dead = dead_;
+  keep_order();
   dead_ = &heap;
 }
 
@@ -92,32 +80,38 @@ bool Registry::is_due(ThreadHeap& heap, Drain which) noexcept {
   return std::exchange(heap.aged, true);
 }
 
+ThreadHeap* Registry::take_due() noexcept {
+  LockGuard guard(lock_);
+  for (ThreadHeap** link = &dead_; *link != nullptr; link = &(*link)->next_dead) {
+    ThreadHeap* heap = *link;
+    if (!heap->due) continue;
+    heap->due = false;
+    *link = heap->next_dead;
+    return heap;
+  }
+  return nullptr;
+}
+
+// Behind the ones that are still warm.
+void Registry::put_back(ThreadHeap& heap) noexcept {
+  LockGuard guard(lock_);
+  heap.drained = true;
+  heap.next_dead = nullptr;
+  keep_order();
+  ThreadHeap** link = &dead_;
+  while (*link != nullptr) link = &(*link)->next_dead;
+  *link = &heap;
+}
+
+// One at a time is in no list, for the child of a fork would strand it.
 void Registry::drain_dead(Drain which) noexcept {
-  ThreadHeap* taken = nullptr;
   {
     LockGuard guard(lock_);
-    ThreadHeap** link = &dead_;
-    while (*link != nullptr) {
-      ThreadHeap* heap = *link;
-      if (is_due(*heap, which)) {
-        *link = heap->next_dead;
-        heap->next_dead = taken;
-        taken = heap;
-      } else {
-        link = &heap->next_dead;
-      }
-    }
+    for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead) heap->due = is_due(*heap, which);
   }
-  while (taken != nullptr) {
-    ThreadHeap* heap = taken;
-    taken = heap->next_dead;
+  while (ThreadHeap* heap = take_due()) {
     heap->drain();
-    LockGuard guard(lock_);
-    heap->drained = true;
-    heap->next_dead = nullptr;
-    ThreadHeap** link = &dead_;  // behind the ones that are still warm
-    while (*link != nullptr) link = &(*link)->next_dead;
-    *link = heap;
+    put_back(*heap);
   }
 }
 
@@ -133,34 +127,23 @@ bool Registry::is_valid() noexcept {
   return true;
 }
 
-// The fallback's holder may take the registry's lock, so it comes first; from then on no other thread is in here.
-void Registry::before_fork() noexcept {
-  held_for_fork.take(fallback_lock_);
-  held_for_fork.take(lock_);
-  for_each_global_lock([](Lock& lock) { held_for_fork.take(lock); });
+// In every lock's case what stands under it is whole now, or in the hands of this very thread, whose interrupted code
+// goes on.  The registry's own lists are whole at every instruction (R1).
+void Registry::repair(uint32_t before) noexcept {
+  settle(lock_, before, [] {});
+  settle(fallback_lock_, before, [this] { fallback_ = nullptr; });
+  superblock_pool.repair(before);
+  settle(huge_lock(), before, huge_repair);
+  slice_pool.repair(before);
+  strand_heaps();
 }
 
-void Registry::after_fork_in_parent() noexcept { held_for_fork.release(); }
-
-// Other threads' heaps may have been copied in the middle of a change: they stay readable, so that their blocks can be
-// freed, and are never used again.  Only this thread's, the fallback and the dead ones, all under our locks, are whole.
-void Registry::after_fork_in_child() noexcept {
-  rename_locks();
+// Other threads' heaps were left in the middle of a change: they stay readable, so that their blocks can be freed, and are
+// never used again.  Only this thread's, the fallback (none, if another used it) and the dead ones are whole.
+void Registry::strand_heaps() noexcept {
   for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next)
     heap->shelf.stranded = heap->shelf.stranded || (heap != my_heap() && heap != fallback_);
   for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead) heap->shelf.stranded = false;
-  after_fork_in_parent();
-}
-
-// The thread has a new id in the child; locks that it holds must name that.
-void Registry::rename_locks() noexcept {
-  uint32_t before = rename_thread();
-  auto rename = [before](Lock& lock) { lock.rename_holder(before); };
-  rename(lock_);
-  rename(fallback_lock_);
-  for_each_global_lock(rename);
-  if (!have_heap()) return;
-  for (SuperblockQueue& queue : my_heap()->shelf.queues) rename(queue.lock());
 }
 
 }  // namespace hm

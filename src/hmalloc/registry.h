@@ -1,8 +1,9 @@
-// All thread heaps: who uses which, what happens at thread exit and around fork.
+// All thread heaps: who uses which, what happens at thread exit and in the child of a fork.
 //
 // Invariants
 //  R1  A heap is live (one thread's my_heap points to it), dead (in the list of heaps without a thread), being drained
-//      (in neither), or stranded (its thread did not survive a fork; never used, drained or freed again).
+//      (in neither), or stranded (its thread did not survive a fork; never used, drained or freed again).  Each list is
+//      whole at every instruction.
 //  R2  A thread's my_heap is cleared before its heap is published as dead: a late destructor that allocates finds no
 //      heap and is served by the fallback, never by a heap that another thread has inherited.
 #pragma once
@@ -39,17 +40,18 @@ class Registry {
   }
   bool is_valid() noexcept;
 
-  void before_fork() noexcept;
-  void after_fork_in_parent() noexcept;
-  void after_fork_in_child() noexcept;
+  // In the child of a fork: all that the allocator shares between threads (base/process.h).
+  void repair(uint32_t before) noexcept;
 
  private:
   friend void detach(void* heap) noexcept;
   ThreadHeap* create() noexcept;
   ThreadHeap* pop_dead() noexcept;
   static bool is_due(ThreadHeap& heap, Drain which) noexcept;
+  ThreadHeap* take_due() noexcept;
   void publish(ThreadHeap& heap) noexcept;
-  void rename_locks() noexcept;
+  void put_back(ThreadHeap& heap) noexcept;
+  void strand_heaps() noexcept;
 
   Lock lock_;
   Lock fallback_lock_;
@@ -59,6 +61,8 @@ class Registry {
   uint32_t count_ = 0;
 };
 extern Registry registry;
+// At the end of a thread with this heap.
+void detach(void* heap) noexcept;
 
 // Does nothing; a call to it makes a static link take start.o, with the library's constructor, out of the archive.
 void link_start() noexcept;

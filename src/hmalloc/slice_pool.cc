@@ -18,8 +18,6 @@ namespace {
 
 constexpr size_t kFewReuses = 8;   // while one chunk is used up: the program grows
 constexpr size_t kGrowingSooner = 8;  // times
-constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
-uint64_t all_slices(const Chunk& chunk) { return chunk.index() == 0 ? ~mask_of(0, kMetaSlices) : ~uint64_t{0}; }
 size_t slices_in(uint64_t mask) { return static_cast<size_t>(std::popcount(mask)); }
 size_t bytes_in(uint64_t mask) { return slices_in(mask) * kSlice; }
 char* slice_at(const Chunk& chunk, size_t slice) { return reinterpret_cast<char*>(chunk.start() + slice * kSlice); }
@@ -54,16 +52,18 @@ SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
     if (run.first != nullptr || !map) return run;
   }
   // Threads that run out together open one chunk and not one each, until one more does not weigh.
-  size_t openers = std::min(chunks() / kChunksPerOpener + 1, std::size(opening_));
-  LockGuard turn(opening_[turn_.fetch_add(1, std::memory_order_relaxed) % openers]);
+  size_t openers = std::min(chunks() / kChunksPerOpener + 1, std::size(openers_));
+  Opener& opener = openers_[turn_.fetch_add(1, std::memory_order_relaxed) % openers];
+  LockGuard turn(opener.lock);
   for (;;) {
     Chunk* chunk;
     bool huge;
     {
       LockGuard guard(lock_);
+      opener.chunk = nullptr;
       Run run = find(n);
       if (run.first != nullptr) return run;
-      chunk = prepare_chunk();
+      opener.chunk = chunk = prepare_chunk();
       if (chunk == nullptr) return {};
       huge = chunk->huge;
     }
@@ -123,6 +123,7 @@ Region* SlicePool::map_region() noexcept {
   for (size_t i = 0; i < kChunksInRegion; ++i) new (base + kDescriptors + i * sizeof(Chunk)) Chunk;
   auto* region = new (base + kRegionHeader) Region;
   ++regions_;
+  link_first(mapped_, *region, &Region::next_mapped, &Region::previous_mapped);
   link_first(roomy_, *region, &Region::next, &Region::previous);
   return region;
 }
@@ -224,11 +225,31 @@ bool SlicePool::close_if_unused(Chunk& chunk) noexcept {
 
 void SlicePool::unmap(Region& region) noexcept {
   unlink(roomy_, region, &Region::next, &Region::previous);
+  unlink(mapped_, region, &Region::next_mapped, &Region::previous_mapped);
   if (os::unmap(reinterpret_cast<void*>(region.start()), kRegion)) {
     --regions_;
   } else {  // the system would not take it: it serves again
+    link_first(mapped_, region, &Region::next_mapped, &Region::previous_mapped);
     link_first(roomy_, region, &Region::next, &Region::previous);
   }
+}
+
+// With a note of them, lest they be lost to the child of a fork.
+void SlicePool::claim(Chunk& chunk, uint64_t slices) noexcept {
+  claimed_.slices = slices;
+  keep_order();
+  claimed_.chunk = &chunk;
+  keep_order();
+  chunk.free &= ~slices;
+  if (chunk.free == 0) unlink_free(chunk);
+}
+
+void SlicePool::return_claimed() noexcept {
+  Chunk& chunk = *claimed_.chunk;
+  if (chunk.free == 0) link_free(chunk);
+  chunk.free |= claimed_.slices;
+  keep_order();
+  claimed_.chunk = nullptr;
 }
 
 namespace {
@@ -270,8 +291,7 @@ size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
       return bytes_in(due);
     }
     claimed = whole_groups(due) & chunk.free;
-    chunk.free &= ~claimed;
-    if (chunk.free == 0) unlink_free(chunk);
+    claim(chunk, claimed);
     huge = std::exchange(chunk.huge, false);
   }
   // Or the system would make one huge page of what is left, and fill the holes.
@@ -287,8 +307,7 @@ size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
   purge_states(chunk, claimed);
   LockGuard guard(lock_);
   Recount recount(*this, chunk);
-  if (chunk.free == 0) link_free(chunk);
-  chunk.free |= claimed;
+  return_claimed();
   chunk.used &= ~(due & ~refused);
   chunk.dirty |= refused;  // still resident; tried again next round
   return bytes_in(due & ~refused);

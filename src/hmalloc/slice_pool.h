@@ -4,6 +4,13 @@
 // open chunk is unmapped.
 //
 // Any thread; one lock, held for a few instructions except while a chunk is prepared or closed.
+//
+// Invariants
+//  P1  The chain of mapped regions is whole at every instruction.  A chunk is open if the address map says so, else closed
+//      if its region says so, else in the hands of one opener.
+//  P2  A slice of an open chunk is free if `free` says so; free slices that were used since their memory was last given
+//      back are dirty; those that a purge in progress took out of `free` stand in its journal.
+//  P3  All other lists and counts follow from these: the child of a fork computes them anew where it must.
 #pragma once
 #include "base/lock.h"
 #include "hmalloc/huge_pages.h"
@@ -11,6 +18,9 @@
 #include "hmalloc/superblock.h"
 
 namespace hm {
+
+constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
+inline uint64_t all_slices(const Chunk& chunk) { return chunk.index() == 0 ? ~mask_of(0, kMetaSlices) : ~uint64_t{0}; }
 
 class SlicePool {
  public:
@@ -51,12 +61,8 @@ class SlicePool {
   // Calls visit(Superblock&) for every slice that starts a superblock or a run.  Holds the lock.
   template <class Visit>
   void for_each(Visit visit) noexcept;
-  template <class Visit>
-  void for_each_lock(Visit visit) noexcept {
-    visit(purge_lock_);  // in their order
-    for (Lock& lock : opening_) visit(lock);
-    visit(lock_);
-  }
+  void repair(uint32_t before) noexcept;  // in the child of a fork
+  bool is_valid() noexcept;
 
  private:
   static constexpr size_t kChunksPerOpener = 16;
@@ -78,6 +84,16 @@ class SlicePool {
   void give_back_surplus(uintptr_t chunk_start) noexcept;
   size_t surplus_bytes(uint64_t now_ms) noexcept;
   void ask_for(uint64_t slices) noexcept;
+  void claim(Chunk& chunk, uint64_t slices) noexcept;
+  void return_claimed() noexcept;
+
+  bool is_open(const Chunk& chunk) const noexcept;
+  bool is_in_hands(const Chunk& chunk) const noexcept;
+  void undo_purge() noexcept;
+  void rebuild() noexcept;
+  void rebuild(Region& region) noexcept;
+  void rebuild(Chunk& chunk) noexcept;
+  bool is_valid(Region& region, size_t& open_chunks) noexcept;
 
   // Slices of a chunk that are free, resident, and may go back at once.
   static size_t surplus_of(const Chunk& chunk) noexcept;
@@ -100,8 +116,20 @@ class SlicePool {
     size_t before_;
   };
 
+  // For a child of a fork: what a thread has taken out and will put back.
+  struct Opener {
+    Lock lock;
+    Chunk* chunk = nullptr;
+  };
+  struct Claimed {
+    Chunk* chunk = nullptr;  // null: no purge is in progress
+    uint64_t slices = 0;
+  };
+
   Lock lock_;
-  Lock purge_lock_, opening_[4];  // before lock_
+  Lock purge_lock_;     // before lock_, as the openers'
+  Opener openers_[4];
+  Claimed claimed_;
   std::atomic<size_t> turn_{0};   // of those who open; relaxed: it does not matter who comes when
   std::atomic<size_t> chunks_{0};
   std::atomic<size_t> reuses_{0};  // since a chunk was opened
@@ -110,7 +138,8 @@ class SlicePool {
   size_t most_used_ = 0;
   std::atomic<size_t> surplus_{0};   // slices; relaxed: written under the lock, read without it as a hint
   Retention retention_;
-  Region* roomy_ = nullptr;          // regions with closed chunks
+  Region* mapped_ = nullptr;         // all regions
+  Region* roomy_ = nullptr;          // those with closed chunks
   Chunk* all_ = nullptr;             // open chunks
   Chunk* free_ = nullptr;            // those with free slices
   Chunk* sample_ = nullptr;          // with small pages: the one that was opened last

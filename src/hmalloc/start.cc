@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/address_map.h"
+#include "base/process.h"
 #include "base/report.h"
 #include "hmalloc/background.h"
 #include "hmalloc/options.h"
@@ -20,10 +21,8 @@
 namespace hm {
 namespace {
 
-void before_fork() noexcept { registry.before_fork(); }
-void in_parent() noexcept { registry.after_fork_in_parent(); }
-void in_child() noexcept {
-  registry.after_fork_in_child();
+void repair(uint32_t before) noexcept {
+  registry.repair(before);
   background.after_fork_in_child();
   stats_after_fork_in_child();
 }
@@ -62,7 +61,8 @@ void say_whether_active() noexcept {
 
 __attribute__((constructor(101))) void start() noexcept {
   read_options();
-  pthread_atfork(before_fork, in_parent, in_child);
+  repair_forks_with(repair);
+  pthread_atfork(nullptr, nullptr, after_fork_in_child);
   watch_for_termination();
   if (options.background != 0) background.start();
   if (options.verbose == 0) return;

@@ -52,7 +52,9 @@ void count_local(const ThreadHeap& heap, Census& census) noexcept {
         if (granules < kInCache) bytes += granules * kGranule;
       }
       census.local_bytes += bytes;
-      if (bytes > 0) census.total.active += kUnit;
+      if (bytes == 0) continue;
+      census.total.active += kUnit;
+      census.total.metadata += kUnitGranules;
     }
   }
 }

@@ -141,7 +141,9 @@ struct alignas(2 * kLine) Region {
   uint64_t no_blocks = 0;
   Region* next = nullptr;      // all with chunks that are not open
   Region* previous = nullptr;
-  uint8_t closed = kAllChunks; // bit i: chunk i is not open
+  Region* next_mapped = nullptr;  // all
+  Region* previous_mapped = nullptr;
+  uint8_t closed = kAllChunks; // bit i: chunk i is not open, nor about to be opened
 
   static Region& of(const Chunk& chunk) noexcept { return *reinterpret_cast<Region*>(chunk.region() + kRegionHeader); }
   uintptr_t start() const noexcept { return align_down(address_of(this), kRegion); }

@@ -105,7 +105,36 @@ Superblock* SuperblockPool::claim(ClassIndex c, const Shelf* mine, size_t looks,
 void SuperblockPool::add(Shelf& shelf) noexcept {
   LockGuard guard(shelves_lock_);
   shelf.shard = shelf_count_++ % kShards;
-  shelf.next = std::exchange(shelves_, &shelf);
+  shelf.next = shelves_;
+  keep_order();
+  shelves_ = &shelf;
+}
+
+namespace {
+
+void repair_queue(SuperblockQueue& queue, uint32_t before) noexcept {
+  settle(queue.lock(), before, [&] { queue.repair(); });
+}
+
+}  // namespace
+
+// The list of shelves is whole at every instruction: nothing ever leaves it.
+void SuperblockPool::repair(uint32_t before) noexcept {
+  settle(shelves_lock_, before, [] {});
+  for (auto& shard : queues_)
+    for (SuperblockQueue& queue : shard) repair_queue(queue, before);
+  for (Shelf* shelf = shelves_; shelf != nullptr; shelf = shelf->next)
+    for (SuperblockQueue& queue : shelf->queues) repair_queue(queue, before);
+}
+
+bool SuperblockPool::is_valid() noexcept {
+  LockGuard guard(shelves_lock_);
+  bool valid = true;
+  for (auto& shard : queues_)
+    for (SuperblockQueue& queue : shard) valid = valid && queue.is_valid();
+  for (Shelf* shelf = shelves_; shelf != nullptr; shelf = shelf->next)
+    for (SuperblockQueue& queue : shelf->queues) valid = valid && queue.is_valid();
+  return valid;
 }
 
 size_t SuperblockPool::release_shelved() noexcept {

@@ -46,7 +46,8 @@ class SuperblockPool {
   void add(Shelf& shelf) noexcept;  // of a new heap, for good
   // Of all shelves: wholly free superblocks to their chunks.  Returns how many.
   size_t release_shelved() noexcept;
-  Lock& shelves_lock() noexcept { return shelves_lock_; }  // for fork
+  void repair(uint32_t before) noexcept;  // in the child of a fork: all queues, of pool and shelves
+  bool is_valid() noexcept;
   SuperblockQueue& queue(size_t shard, ClassIndex c) noexcept { return queues_[shard][raw(c)]; }
   bool owns(const SuperblockQueue& queue) const noexcept {
     return address_of(&queue) - address_of(&queues_) < sizeof queues_;

@@ -67,6 +67,7 @@ struct ThreadHeap {
   bool live = false;
   bool drained = true;    // dead and empty
   bool aged = false;      // dead since before the last round
+  bool due = false;       // dead, and to be drained
 
   static ThreadHeap* create() noexcept;  // null: no memory
 
@@ -96,9 +97,9 @@ struct ThreadHeap {
   // After every slow operation: whether it is time to look after the heap (upkeep.h).
   // One that moved much memory counts for several.
   bool tick_is_due(uint32_t operations = 1) noexcept {
-    bool due = operations_to_tick <= operations;
-    if (!due) operations_to_tick -= operations;
-    return HM_UNLIKELY(due);
+    if (HM_UNLIKELY(operations_to_tick <= operations)) return true;
+    operations_to_tick -= operations;
+    return false;
   }
   struct Tick {
     uint64_t now_ms;

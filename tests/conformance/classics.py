@@ -49,6 +49,8 @@ EVERY = {
              runs=False),
     **listed("a preloadable library alone, without an archive and a header", "static", "static_pie", "static_lto",
              "static_cxx", "archive", "noplt", runs=False),
+    **listed("takes its locks before the C library takes those of stdio", "fork_stdio", runs=False),
+    **listed("needs the handlers of a fork", "fork_unannounced", "vfork_beside", runs=False),
     **listed(KEEPS, "return_to_os", "return_by_decay", "idle_owner"),
 }
 

@@ -111,6 +111,9 @@ THREADS = [
 
 FORK = [
     *case(50, "fork", "fork_mt"),
+    *case(50, "fork_stdio", "fork_stdio", name="fork_mt", differs={"jemalloc": "takes its locks before stdio's"}),
+    *case(50, "fork", "fork_unannounced", "vfork_beside", name="fork_mt",
+          differs=only_ours("not promised by others: no handler runs in the child")),
     *case(51, "fork", "fork_from_thread"),
     *case(52, "fork", "atfork_alloc"),
     *case(53, "fork", "fork_chain", "spawn_ok"),

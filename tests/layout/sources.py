@@ -9,6 +9,9 @@ ROOMS = ["base", "hmalloc", "classics", "door"]
 ATOMICS = {
     "include/hmalloc/hmalloc.h": "the top of a cache in the hand, which statistics read; the size byte of a local block, which statistics and remote frees look at",
     "src/base/lock.cc": "the lock itself",
+    "src/base/process.h": "the number of the process, which each lock looks at; a fence for the compiler alone",
+    "src/base/process.cc": "who repairs the child of a fork; the others wait",
+    "src/base/thread_exit.h": "the key, which any of several threads makes",
     "src/base/address_map.h": "a unit's kind, which a wild pointer may ask about at any time",
     "src/base/os_pages.cc": "counters and hints: the page size, the last mapping, calls made, the latest time",
     "src/classics/vvmalloc/ms_queue.h": "counted links of the lock-free queue; its pool of nodes; a counter",
@@ -35,6 +38,7 @@ ATOMICS = {
     "src/hmalloc/background.cc": "whether the thread that gives memory back runs, and whether it sleeps",
     "src/hmalloc/slice_pool.h": "the numbers of chunks and of surplus slices, hints",
     "src/hmalloc/slice_pool.cc": "the number of chunks, a hint",
+    "src/hmalloc/slice_pool_repair.cc": "the number of chunks, a hint",
     "src/hmalloc/stats.cc": "the peak",
     "src/hmalloc/superblock.h": "the kind of a slice and the owner's name, both read by anybody",
     "src/hmalloc/superblock_pool.cc": "when to search next, a hint",

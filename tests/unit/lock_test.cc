@@ -65,3 +65,39 @@ TEST(Lock, WaitsWithoutTouchingErrno) {
   lock.unlock();
   waiter.join();
 }
+
+namespace {
+
+// Held by a thread that is not there any more.
+void leave_locked(Lock& lock) {
+  std::thread([&] { EXPECT_TRUE(lock.lock()); }).join();
+}
+bool is_repaired(Lock& lock, uint32_t before) {
+  bool repaired = false;
+  settle(lock, before, [&] { repaired = true; });
+  return repaired;
+}
+
+}  // namespace
+
+TEST(Lock, WhatAThreadThatIsGoneHeldIsRepairedAndFree) {
+  Lock lock;
+  leave_locked(lock);
+  EXPECT_TRUE(is_repaired(lock, my_thread_id()));
+  EXPECT_TRUE(lock.lock());
+  lock.unlock();
+  leave_locked(lock);
+  EXPECT_TRUE(is_repaired(lock, 0)) << "this thread has no lock at all";
+  EXPECT_FALSE(is_repaired(lock, 0)) << "it is free";
+}
+
+// The interrupted code goes on with what it was changing.
+TEST(Lock, WhatThisThreadHoldsStaysHeldUnderItsNewId) {
+  Lock lock;
+  EXPECT_TRUE(lock.lock());
+  uint32_t before = rename_thread();
+  EXPECT_FALSE(is_repaired(lock, before));
+  EXPECT_FALSE(lock.lock()) << "held by this thread";
+  lock.unlock();
+  EXPECT_FALSE(is_repaired(lock, before)) << "free";
+}

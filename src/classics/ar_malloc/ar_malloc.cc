@@ -159,7 +159,6 @@ void for_each_lock(Visit visit) noexcept {
   for (Arena& arena : arenas) visit(arena.lock());
   visit(slab_memory.lock());
   visit(large.lock());
-  visit(thread_exit_lock());
 }
 
 }  // namespace

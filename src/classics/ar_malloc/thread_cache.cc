@@ -120,7 +120,6 @@ bool this_cache_is_valid() noexcept {
 }
 
 Lock& threads_lock() noexcept { return threads.lock; }
-Lock& thread_exit_lock() noexcept { return thread_exit.lock(); }
 
 // Their caches lie in memory that the C library takes for itself, and their lists may be half changed: the blocks in
 // them are lost to the child.

@@ -79,7 +79,6 @@ bool this_cache_is_valid() noexcept;
 
 // Around a fork.
 Lock& threads_lock() noexcept;
-Lock& thread_exit_lock() noexcept;
 void forget_other_threads() noexcept;  // under threads_lock
 
 }  // namespace hm::ar_malloc

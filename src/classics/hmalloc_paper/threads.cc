@@ -25,7 +25,7 @@ constinit ForkLocks<6> held_for_fork;
 // The order in which they are taken together.
 template <class Visit>
 void for_each_lock(Visit visit) noexcept {
-  for (Lock* lock : {&fallback.lock, &registry.lock, &thread_exit.lock(), &first_superblocks.lock(),
+  for (Lock* lock : {&fallback.lock, &registry.lock, &first_superblocks.lock(),
                      &next_superblocks.lock(), &large_blocks.lock()})
     visit(*lock);
 }

@@ -78,7 +78,6 @@ void ThreadLists::give_back(ThreadList* list, bool locked) noexcept {
 void ThreadLists::before_fork() noexcept {
   held_for_fork_.take(late_lock_);
   held_for_fork_.take(lock_);
-  held_for_fork_.take(exit_.lock());
   if (Lock* central = shared_.central.lock()) held_for_fork_.take(*central);
   fork_has_heap_ = shared_.heap.lock().lock();
 }
@@ -93,7 +92,7 @@ void ThreadLists::mark_lost() noexcept {
 void ThreadLists::after_fork(bool in_child) noexcept {
   if (in_child) {
     uint32_t before = rename_thread();
-    for (Lock* lock : {&late_lock_, &lock_, &exit_.lock(), shared_.central.lock()})
+    for (Lock* lock : {&late_lock_, &lock_, shared_.central.lock()})
       if (lock != nullptr) lock->rename_holder(before);
     mark_lost();
   }

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
@@ -168,6 +169,42 @@ static void spawn_ok(void) {
   stop_four(threads);
 }
 
+static pid_t clone_bare(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL); }
+
+/* The C library runs no handlers, and the allocator must see for itself that other threads' locks will never be free. */
+static void fork_unannounced(void) {
+  pthread_t threads[4];
+  start_four(threads);
+  for (int i = 0; i < 200; i++) {
+    pid_t child = i % 2 == 0 ? _Fork() : clone_bare();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      alarm(10);
+      allocate_much();
+      _exit(0);
+    }
+    require_good_end(child);
+  }
+  stop_four(threads);
+}
+
+/* A child of vfork has its parent's memory: it must not take it for its own. */
+static void vfork_beside(void) {
+  pthread_t threads[4];
+  start_four(threads);
+  for (int i = 0; i < 200; i++) {
+    pid_t child = vfork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      for (size_t size = 10; size < 200000; size *= 3) free(hidden(malloc(size)));
+      _exit(0);
+    }
+    require_good_end(child);
+    free(malloc(1000));
+  }
+  stop_four(threads);
+}
+
 static pid_t (*fork_in_signal)(void);
 static atomic_int forks;
 
@@ -198,7 +235,7 @@ static void fork_by_timer(pid_t (*call)(void)) {
   REQUIRE(atomic_load(&forks) > 3);
 }
 
-/* With one thread even fork, which takes the allocator's locks, must come through a handler that interrupts malloc. */
+/* With one thread even fork, which runs the handlers of everybody, must come through a handler that interrupts malloc. */
 static void fork_in_handler(void) { fork_by_timer(fork); }
 
 /* With several, POSIX leaves only _Fork, which calls no handlers. */
@@ -212,6 +249,7 @@ static void fork_in_handler_mt(void) {
 
 static const Case cases[] = {{"fork_mt", fork_mt},           {"fork_from_thread", fork_from_thread},
                              {"atfork_alloc", atfork_alloc}, {"fork_chain", fork_chain},
-                             {"spawn_ok", spawn_ok},         {"fork_in_handler", fork_in_handler},
+                             {"spawn_ok", spawn_ok},         {"fork_unannounced", fork_unannounced},
+                             {"vfork_beside", vfork_beside}, {"fork_in_handler", fork_in_handler},
                              {"fork_in_handler_mt", fork_in_handler_mt}};
 CASE_MAIN(cases)

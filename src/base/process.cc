@@ -1,0 +1,74 @@
+#include "base/process.h"
+
+#include <sys/syscall.h>
+
+#include <new>
+
+#include "base/os_pages.h"
+#include "base/system_call.h"
+
+namespace hm {
+namespace {
+
+constinit KnownProcess first_known{kFirstProcess, 0};  // until there is a page
+constinit uint32_t last_number = kFirstProcess;
+using Repair = void (*)(uint32_t before) noexcept;
+constinit Repair repair_process = nullptr;  // null: nobody cares, and the number stays
+
+uint32_t id_of_thread() noexcept { return static_cast<uint32_t>(system_call(SYS_gettid)); }
+uint32_t id_of_process() noexcept { return static_cast<uint32_t>(system_call(SYS_getpid)); }
+
+// The thread that finds the process new repairs it, and the others wait.  Meanwhile it may take locks: it has the number
+// that the process has.
+void repair_if_new() noexcept {
+  std::atomic<uint32_t>& number = known_process->number;
+  uint32_t found = kNewProcess;
+  if (number.compare_exchange_strong(found, kProcessInRepair, std::memory_order_acquire)) {
+    uint32_t before = my_name.id;
+    my_name = {id_of_thread(), kProcessInRepair};
+    repair_process(before);
+    known_process->id = id_of_process();
+    my_name.process = ++last_number;
+    number.store(last_number, std::memory_order_release);
+    return;
+  }
+  while (number.load(std::memory_order_acquire) == kProcessInRepair) system_call(SYS_sched_yield);
+}
+
+}  // namespace
+
+constinit KnownProcess* known_process = &first_known;
+constinit thread_local ThreadName my_name{0, kNoProcess};
+
+// A child of vfork writes to its parent's variables: it must not leave its own id there.
+uint32_t ask_thread_id() noexcept {
+  repair_if_new();
+  ThreadName name{id_of_thread(), known_process->number.load(std::memory_order_acquire)};
+  if (known_process->id == 0 || known_process->id == id_of_process()) my_name = name;
+  return name.id;
+}
+
+// Without the page, the C library's word must do.
+void repair_forks_with(Repair repair) noexcept {
+  repair_process = repair;
+  first_known.id = id_of_process();
+  void* page = os::map(os::page_size(), os::page_size());
+  if (page == nullptr) return;
+  if (os::empty_in_children(page, os::page_size())) known_process = new (page) KnownProcess{++last_number, first_known.id};
+  else os::unmap(page, os::page_size());
+}
+
+void after_fork_in_child() noexcept {
+  uint32_t number = known_process->number.load(std::memory_order_relaxed);
+  if (number >= kFirstProcess && known_process->id != id_of_process())
+    known_process->number.store(kNewProcess, std::memory_order_relaxed);
+  repair_if_new();
+}
+
+uint32_t rename_thread() noexcept {
+  uint32_t before = my_name.id;
+  my_name = {0, kNoProcess};
+  return before;
+}
+
+}  // namespace hm

@@ -1,0 +1,141 @@
+// hm_fork_storm [--runs N] [--forks N]: threads that allocate and free blocks of every kind while others fork in every way
+// there is.  Each child examines what it finds, frees blocks of threads that it does not have, allocates, forks again, and
+// ends; a child that hangs dies by its alarm.  A run is a process of its own.
+#include <hmalloc/hmalloc.h>
+#include <signal.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "hmalloc/registry.h"
+#include "hmalloc/superblock_pool.h"
+#include "verdict.h"
+#include "worker.h"
+
+using namespace stress;
+
+namespace {
+
+constexpr unsigned kWorkers = 4, kForkers = 3, kPatience = 60;
+constexpr Kind kEvery[] = {kGeneral, kShared, kLocal, kLarge};
+
+// A thread that holds few blocks and passes most of them on.
+void work(uint64_t life, const std::atomic<bool>& stop) {
+  Random random(seed * 7919 + life);
+  for (uint64_t i = 0; !stop.load(std::memory_order_relaxed); ++i) {
+    Kind kind = kEvery[random() % 4];
+    Block* block = allocate(kind, random_size(kind, random), random);
+    if (block != nullptr) block = table.exchange(random() % 64, block);
+    if (block != nullptr) release(block, random);
+    if (i % 1024 == 0) hm_collect();
+  }
+}
+
+// No other library is called here: its locks may be held for ever where no handlers ran.
+void use_every_kind(Random& random) {
+  for (Kind kind : kEvery)
+    for (int i = 0; i < 40; ++i) {
+      Block* block = allocate(kind, random_size(kind, random), random);
+      check(block);
+      release(block, random);
+    }
+}
+
+void examine_child() {
+  if (!hm::superblock_pool.is_valid()) fail("a queue of superblocks is not valid in the child");
+  if (!hm::slice_pool.is_valid()) fail("the slice pool is not valid in the child");
+  examine_everything();
+}
+
+pid_t fork_by_system_call() { return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr)); }
+
+struct Way {
+  pid_t (*fork)();
+  bool complete;  // the C library is whole in the child: it may start threads
+};
+constexpr Way kWays[] = {{fork, true}, {_Fork, false}, {fork_by_system_call, false}};
+
+void require_good_end(pid_t child, const char* whose) {
+  int status = 0;
+  pid_t ended = waitpid(child, &status, 0);
+  if (ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  fprintf(stderr, "fork storm: %s, status %x\n", whose, static_cast<unsigned>(status));
+  fail(ended == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "it hangs" : "it failed");
+}
+
+[[noreturn]] void live_as_child(uint64_t life, bool complete, int generations) {
+  alarm(kPatience);
+  Random random(life);
+  examine_child();
+  for (size_t slot = 0; slot < 64; ++slot)
+    if (Block* block = table.exchange(slot, nullptr)) release(block, random);
+  use_every_kind(random);
+  if (complete) {
+    std::atomic<bool> stop{false};
+    std::thread other(work, life, std::cref(stop));
+    use_every_kind(random);
+    stop.store(true);
+    other.join();
+  }
+  if (generations > 0) {
+    Way way = complete ? kWays[life % 3] : kWays[1 + life % 2];
+    pid_t child = way.fork();
+    if (child == 0) live_as_child(life + 1, false, generations - 1);
+    require_good_end(child, "a grandchild");
+  }
+  hm_collect();
+  examine_child();
+  _exit(0);
+}
+
+void fork_often(unsigned line, unsigned forks) {
+  hm_free(hm_malloc(1));
+  for (unsigned i = 0; i < forks; ++i) {
+    Way way = kWays[(line + i) % 3];
+    pid_t child = way.fork();
+    if (child == 0) live_as_child(line * 100 + i, way.complete, 1);
+    require_good_end(child, "a child");
+  }
+}
+
+void run_once(unsigned forks) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> workers, forkers;
+  for (unsigned i = 0; i < kWorkers; ++i) workers.emplace_back(work, i, std::cref(stop));
+  for (unsigned i = 0; i < kForkers; ++i) forkers.emplace_back(fork_often, i, forks);
+  for (std::thread& thread : forkers) thread.join();
+  stop.store(true);
+  for (std::thread& thread : workers) thread.join();
+  examine_child();
+}
+
+unsigned number_after(const char* name, int count, char** arguments, unsigned otherwise) {
+  for (int i = 1; i + 1 < count; ++i)
+    if (strcmp(arguments[i], name) == 0) return static_cast<unsigned>(atoi(arguments[i + 1]));
+  return otherwise;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  unsigned runs = number_after("--runs", count, arguments, 2), forks = number_after("--forks", count, arguments, 20);
+  for (unsigned run = 0; run < runs; ++run) {
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(10 * kPatience);
+      seed = run + 1;
+      run_once(forks);
+      _exit(0);
+    }
+    require_good_end(child, "a run");
+  }
+  printf("fork storm: ok, %u runs\n", runs);
+}
