@@ -56,7 +56,7 @@ ThreadHeap* Registry::pop_dead() noexcept {
 void Registry::publish(ThreadHeap& heap) noexcept {
   LockGuard guard(lock_);
   heap.live = heap.drained = heap.aged = heap.due = false;
-  heap.shelf.stranded = false;  // a child's repair cannot know which of its threads has it
+  if (heap.shelf.stranded) heap.shelf.stranded = false;  // a child's repair cannot know which of its threads has it
   heap.next_dead = dead_;
   keep_order();
   dead_ = &heap;
