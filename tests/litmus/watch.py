@@ -40,24 +40,47 @@ def run(command, **how):
     return done.stdout
 
 
-def compile_one(compiler, root, source, target):
-    """Compiled once: `target` and a list of what it was made of stay in the folder."""
+def made_of(target):
+    """The files that an object was compiled from; none if there is no object."""
     depends = target.with_suffix(".d")
-    if target.exists() and depends.exists():
-        made_of = depends.read_text().replace("\\\n", " ").split(":", 1)[1].split()
-        if all(os.path.getmtime(name) <= target.stat().st_mtime for name in made_of if os.path.exists(name)):
-            return
+    if not target.exists() or not depends.exists():
+        return []
+    return depends.read_text().replace("\\\n", " ").split(":", 1)[1].split()
+
+
+def is_current(target):
+    names = made_of(target)
+    return bool(names) and all(os.path.exists(n) and os.path.getmtime(n) <= target.stat().st_mtime for n in names)
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """A tree with one changed file, which goes before the tree of all; and where the objects of that one lie."""
+    tree: pathlib.Path
+    file: str
+    objects: pathlib.Path
+
+
+def object_of(source, compiler, root, work, change):
+    """The object of a source, compiled if there is none; of an unchanged one that of the unchanged tree."""
+    if change:
+        kept = change.objects / f"{source.stem}.o"
+        if not any(name.endswith(change.file) for name in made_of(kept)):
+            return kept
+        source = changed if (changed := change.tree / source.relative_to(root)).exists() else source
+    target = work / f"{source.stem}.o"
     access = ["-fno-access-control", "-fno-optimize-sibling-calls"] if source == HERE / "probes.cc" else []
-    run([*compiler, *FLAGS, *access, f"-I{root}/src", f"-I{root}/include", "-MMD", "-c", source, "-o", target])
+    trees = [*([change.tree] if change else []), root]
+    if not is_current(target):
+        run([*compiler, *FLAGS, *access, *(f"-I{tree}/{room}" for tree in trees for room in ("src", "include")), "-MMD", "-c",
+             source, "-o", target])
+    return target
 
 
-def build(compiler, root, work):
+def build(compiler, root, work, change):
     work.mkdir(parents=True, exist_ok=True)
-    sources = [HERE / "probes.cc", *(pathlib.Path(root, "src", f"{name}.cc") for name in SOURCES)]
-    objects = [work / f"{source.stem}.o" for source in sources]
-    for source, target in zip(sources, objects):
-        compile_one(compiler, root, source, target)
-    run([*compiler, *LINK, *objects, "-o", work / "probes"])
+    sources = [HERE / "probes.cc", *(root / "src" / f"{name}.cc" for name in SOURCES)]
+    run([*compiler, *LINK, *(object_of(source, compiler, root, work, change) for source in sources), "-o", work / "probes"])
     return work / "probes"
 
 
@@ -170,9 +193,9 @@ def accesses_of(window, target, code):
     return collapsed([access for access in found if access])
 
 
-def trace(target, root, work, vectors=False):
+def trace(target, root, work, vectors=False, change=None):
     """Window -> its accesses.  vectors: with their registers, which makes the log ten times as long."""
-    program = build(target.compiler, root, work)
+    program = build(target.compiler, root, work, change)
     table, code = symbols(program), disassembly(program, target.machine)
     log = work / f"{target.name}.log"
     windows = execute(program, target, table, log, vectors)
@@ -183,6 +206,6 @@ def trace(target, root, work, vectors=False):
     except UnknownValue:
         if vectors:
             raise
-        return trace(target, root, work, vectors=True)
+        return trace(target, root, work, True, change)
     finally:
         log.unlink(missing_ok=True)

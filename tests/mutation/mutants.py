@@ -65,13 +65,13 @@ MUTANTS = [
     # Threads and local memory
     Mutant("heap_published_while_used", "src/hmalloc/registry.cc",
            "  set_my_heap(nullptr);  // R2: before the heap is published\n", ""),
-    Mutant("foreign_heaps_used_after_fork", "src/hmalloc/registry.cc", 
-           "heap->stranded = heap->stranded || (heap != my_heap() && heap != fallback_);", "heap->stranded = false;"),
+    Mutant("foreign_heaps_used_after_fork", "src/hmalloc/registry.cc",
+           "heap->shelf.stranded = heap->shelf.stranded || (heap != my_heap() && heap != fallback_);",
+           "heap->shelf.stranded = false;"),
     Mutant("remote_free_counted_again", "src/hmalloc/local_heap.cc", "set_size(chunk, g, 0);\n    ++freed;", "++freed;",
            (UNIT, LOCAL_STRESS)),
     Mutant("wrong_threads_place", "src/hmalloc/local_heap.cc", "return my_heap() == heap_ ? hm_local_tls_ : parked_;",
            "return hm_local_tls_;", (UNIT, LOCAL_STRESS)),
     Mutant("remote_free_taken_for_own", "src/hmalloc/local_heap.cc",
-           "if (chunk.owner.load(std::memory_order_relaxed) != my_heap()) {",
-           "if (chunk.owner.load(std::memory_order_relaxed) == nullptr) {", (UNIT, LOCAL_STRESS)),
+           "if (owner.heap() != my_heap()) {", "if (owner.heap() == nullptr) {", (UNIT, LOCAL_STRESS)),
 ]
