@@ -84,7 +84,7 @@ class Writer:
     ARCHITECTURE = "AArch64"
 
     def __init__(self, thread):
-        self.thread, self.lines, self.starts, self.results = thread, [], [], []
+        self.thread, self.lines, self.starts = thread, [], []
         self.reads, self.conditions, self.addresses, self.free = [], [], {}, 0
 
     def register(self, start=None):

@@ -75,7 +75,8 @@ def compare(target, tests, update):
     print(f"{target.name}: {len(tests)} tests, {'as committed' if same else 'NOT as committed'}; {by_now}", flush=True)
     if same:
         return 0
-    print("\n".join(list(difflib.unified_diff(committed.splitlines(), text.splitlines(), "committed", "today", lineterm=""))[:60]))
+    shown = difflib.unified_diff(committed.splitlines(), text.splitlines(), "committed", "today", lineterm="")
+    print("\n".join(list(shown)[:60]))
     if by_then != by_now:
         print(f"the committed ones were {by_then}: not held against this compiler; the test that judges takes today's")
         return 0
@@ -126,7 +127,8 @@ def results(path, rows, command, targets):
              "", "| test | hand-over | seeded fault | states | verdict |", "|---|---|---|--:|---|"]
     for test, states, word, _ in rows:
         hand_over = re.search(r'"hand-over (.*?):', test.text)[1]
-        lines.append(f"| {test.name.removesuffix('.' + test.fault)} | {hand_over} | {test.fault.replace('_', ' ')} | {states} | {word} |")
+        cells = [test.name.removesuffix(f".{test.fault}"), hand_over, test.fault.replace("_", " "), str(states), word]
+        lines.append(f"| {' | '.join(cells)} |")
     path.write_text("\n".join(lines) + "\n")
 
 

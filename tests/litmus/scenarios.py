@@ -1,8 +1,8 @@
 """The hand-overs of docs/design.md as litmus tests: what the traced functions do, between what the program does.
 
 A thread is a list of accesses.  W and R are the program's to its block or to what it hands a pointer over by; a name in
-quotes stands for all accesses of that window of probes.cc, with "..." behind it for those up to its first atomic one.  `wrong` is what must never be seen, in herd's words, but for
-1:s, which is thread 1's last read of s; that exclusive pairs succeeded is added to it.
+quotes stands for all accesses of that window of probes.cc, with "..." behind it for those up to its first atomic one.
+`wrong` is what must never be seen, in herd's words, but for 1:s, which is thread 1's last read of s; that exclusive pairs succeeded is added to it.
 
 Threads are straight lines: the path on which the hand-over takes place.  Branches and address arithmetic are left out, so
 no order rests on a dependency that another compiler need not keep.
@@ -41,11 +41,10 @@ def changed(threads, thread, change):
     return [change(accesses) if number == thread else accesses for number, accesses in enumerate(threads)]
 
 
-def relaxed(thread, *words, orders=("acquire", "release")):
-    """These orders of the thread's accesses to the words are dropped."""
+def relaxed(thread, *words):
+    """The orders of the thread's accesses to the words are dropped."""
     def weaken(access):
-        dropped = {"acquire": "", "release": False}
-        return dataclasses.replace(access, **{o: dropped[o] for o in orders}) if access.word in words else access
+        return dataclasses.replace(access, acquire="", release=False) if access.word in words else access
     return lambda threads: changed(threads, thread, lambda accesses: [weaken(a) for a in accesses])
 
 

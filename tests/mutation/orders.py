@@ -21,7 +21,8 @@ import mutants  # noqa: E402
 import mutate  # noqa: E402
 import watch  # noqa: E402
 
-ORDER = re.compile(r"memory_order(?:_|::)(acquire|release|acq_rel|seq_cst|consume)|__ATOMIC_(ACQUIRE|RELEASE|ACQ_REL|SEQ_CST|CONSUME)")
+ORDER = re.compile(r"memory_order(?:_|::)(acquire|release|acq_rel|seq_cst|consume)\b|"
+                   r"__ATOMIC_(ACQUIRE|RELEASE|ACQ_REL|SEQ_CST|CONSUME)\b")
 CALL = re.compile(r"\.(load|store|exchange|compare_exchange_\w+|fetch_\w+|test_and_set)\(")
 FENCE = re.compile(r"atomic_(thread|signal)_fence|__atomic_thread_fence|__sync_")
 TSAN = "for ThreadSanitizer, whose build alone "
@@ -92,7 +93,8 @@ def weakened(site, text):
 
 
 def reason_of(site):
-    return next((why for (file, words), why in ORDERS_WITH_A_REASON.items() if file == site.file and words in site.text), None)
+    reasons = ORDERS_WITH_A_REASON.items()
+    return next((why for (file, words), why in reasons if file == site.file and words in site.text), None)
 
 
 class Litmus:
@@ -104,7 +106,8 @@ class Litmus:
         self.right = self.tests(options.work / "unchanged", None)
 
     def tests(self, work, change):
-        made = litmus.compose.compose(watch.trace(self.target, self.options.root, work, change=change), "aarch64", self.target.name)
+        traces = watch.trace(self.target, self.options.root, work, change=change)
+        made = litmus.compose.compose(traces, self.target.machine, self.target.name)
         return {test.name: test for test in made if not test.fault}
 
     def noticed(self, site):
@@ -140,8 +143,9 @@ def judge(site, checker, copy):
     killer = None if reason else checker.noticed(site)
     by_tsan = ask_tsan(copy, site) if copy else ""
     fine = bool(killer or reason) and not (copy and (reason or "").startswith(TSAN) and not by_tsan)
-    said = [killer or reason or "NOBODY NOTICED, and no reason is written", *([f"ThreadSanitizer: {by_tsan or 'silent'}"] if copy else [])]
-    print(f"{'ok  ' if fine else 'FAIL'} {site.name()}: {'; '.join(said)}", flush=True)
+    said = killer or reason or "NOBODY NOTICED, and no reason is written"
+    also = f"; ThreadSanitizer: {by_tsan or 'silent'}" if copy else ""
+    print(f"{'ok  ' if fine else 'FAIL'} {site.name()}: {said}{also}", flush=True)
     return fine
 
 
