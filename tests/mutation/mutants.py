@@ -76,8 +76,8 @@ MUTANTS = [
            "  chunk.free &= ~slices;\n  keep_order();\n  claimed_.chunk = &chunk;"),
     Mutant("fallback_kept_after_fork", "src/hmalloc/registry.cc", "[this] { fallback_ = nullptr; }", "[] {}"),
     Mutant("queues_not_repaired", "src/hmalloc/superblock_pool.cc", "[&] { queue.repair(); }", "[] {}"),
-    Mutant("queue_cut_by_a_push", "src/hmalloc/superblock_queue.h", "    sb.next = head_;\n    keep_order();\n    head_ = &sb;",
-           "    Superblock* rest = head_;\n    head_ = &sb;\n    keep_order();\n    sb.next = rest;"),
+    Mutant("queue_cut_by_a_push", "src/hmalloc/superblock_queue.h", "    keep_order();\n    (head_ == nullptr ? tail_ : head_->previous) = &sb;\n    head_ = &sb;\n",
+           "    sb.next = nullptr;\n    Superblock* rest = std::exchange(head_, &sb);\n    keep_order();\n    sb.next = rest;\n"),
     Mutant("dead_heaps_cut_by_one_more", "src/hmalloc/registry.cc",
            "  heap.next_dead = dead_;\n  keep_order();\n  dead_ = &heap;",
            "  ThreadHeap* rest = dead_;\n  dead_ = &heap;\n  keep_order();\n  heap.next_dead = rest;"),
@@ -90,6 +90,5 @@ MUTANTS = [
     Mutant("wrong_threads_place", "src/hmalloc/local_heap.cc", "return my_heap() == heap_ ? hm_local_tls_ : parked_;",
            "return hm_local_tls_;", (UNIT, LOCAL_STRESS)),
     Mutant("remote_free_taken_for_own", "src/hmalloc/local_heap.cc",
-           "if (chunk.owner.load(std::memory_order_relaxed) != my_heap()) {",
-           "if (chunk.owner.load(std::memory_order_relaxed) == nullptr) {", (UNIT, LOCAL_STRESS)),
+           "if (owner.heap() != my_heap()) {", "if (owner.heap() == nullptr) {", (UNIT, LOCAL_STRESS)),
 ]

@@ -59,7 +59,35 @@ fn reclaim() {
     others.into_iter().for_each(|t| t.join().unwrap());
 }
 
+/// A free block is taken, handed to another thread and given back by it; the byte has one writer at a time, so no
+/// store of the owner may come to lie behind the other's.
+fn retake() {
+    let sb = Superblock::new();
+    sb.state[0].store(FREE, Relaxed);
+    let pointer = Arc::new(AtomicU8::new(0)); // the program's own hand-over
+    let other = {
+        let (sb, pointer) = (sb.clone(), pointer.clone());
+        thread::spawn(move || {
+            let got = pointer.load(Acquire) == 1;
+            if got {
+                sb.free(0);
+            }
+            got
+        })
+    };
+    if !weakened("taken after it was handed out") {
+        sb.state[0].store(TAKEN, Relaxed);
+    }
+    pointer.store(1, Release);
+    if weakened("taken after it was handed out") {
+        sb.state[0].store(TAKEN, Relaxed);
+    }
+    let freed = other.join().unwrap();
+    assert_eq!(sb.is_free(0), freed, "a free was lost");
+}
+
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "block_hand_over", run: hand_over, must_fail: &["give back", "sweep"] },
+    Scenario { name: "block_retake", run: retake, must_fail: &["taken after it was handed out"] },
     Scenario { name: "block_reclaim", run: reclaim, must_fail: &["give back", "sweep", "touch after give back"] },
 ];

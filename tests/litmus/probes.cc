@@ -1,0 +1,206 @@
+// Runs, one after the other, the functions that hand memory from thread to thread, each on memory that takes it down the
+// path of a hand-over.  watch.py watches every instruction of it: what litmus tests are made of is what the compiler made.
+//
+// Each window says on standard output what it is called and which words it may touch; then it calls its function.
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/os_pages.h"
+#include "hmalloc/allocator.h"
+
+namespace hm::os {
+void* mapped_before = nullptr;  // what the next call answers, so that its words can be named before it is made
+
+void* map(size_t bytes, size_t alignment, size_t) noexcept {  // stands in for base/os_pages.cc
+  if (void* answer = mapped_before; answer != nullptr) return mapped_before = nullptr, answer;
+  auto all = reinterpret_cast<uintptr_t>(mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE,
+                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  return reinterpret_cast<void*>(align_up(all, alignment));
+}
+}  // namespace hm::os
+
+using namespace hm;
+
+namespace {
+
+constexpr uint32_t kMe = 17, kOther = 18, kWaits = uint32_t{1} << 31;
+uint32_t* held_by_other;  // a lock whose holder lets go of it when we go to sleep
+
+struct Word {
+  const char* name;
+  const void* at;
+  size_t bytes;
+};
+
+template <size_t kCount>
+void window(const char* name, const Word (&words)[kCount]) {
+  printf("window %s\n", name);
+  for (const Word& word : words) printf("word %s %zx %zu\n", word.name, address_of(word.at), word.bytes);
+  fflush(stdout);
+}
+
+// A call that the compiler cannot look into: it must neither fit the function to its arguments nor leave it out.
+template <class Function>
+Function* run(Function* function) {
+  return opaque(function);
+}
+
+}  // namespace
+
+extern "C" long syscall(long number, ...) noexcept {
+  va_list rest;
+  va_start(rest, number);
+  if (number == SYS_futex && va_arg(rest, uint32_t*) == held_by_other && held_by_other != nullptr) *held_by_other = 0;
+  va_end(rest);
+  return number == SYS_gettid ? long{kMe} : 0;
+}
+
+// The windows themselves, under C names that watch.py knows them by.
+#define HM_WINDOW extern "C" HM_NOINLINE
+HM_WINDOW void window_give_back(BlockState* state) { state->give_back(); }
+HM_WINDOW uint64_t window_free_mask(BlockState* states) { return StateGroup(states).free_mask(); }
+HM_WINDOW void window_take_all(BlockState* states) { StateGroup(states).take(StateGroup::kOnes); }
+HM_WINDOW void window_take(BlockState* states, uint64_t mask) { StateGroup(states).take(mask); }
+HM_WINDOW void window_free(void* block) { deallocate(block, "free"); }
+HM_WINDOW void window_reclaim(Superblock* sb) { if (sb->wholly_free()) sb->clear(); }
+HM_WINDOW void window_format(Superblock* sb, ClassIndex c) { sb->format(c); }
+HM_WINDOW SliceKind window_kind(const Superblock* sb) { return sb->kind(); }
+HM_WINDOW void window_map_set(void* chunk) { AddressMap::set(chunk, ChunkKind::kSlices); }
+HM_WINDOW ChunkKind window_map_kind(uintptr_t address) { return AddressMap::kind(address); }
+HM_WINDOW void window_local_free(void* block) { free_local(block, "free"); }
+HM_WINDOW void window_local_count(LocalHeap* heap, LocalChunk* chunk, size_t unit) { heap->count_remote_frees(*chunk, unit); }
+HM_WINDOW void window_local_chunk(LocalHeap* heap) { (void)heap->map_chunk(); }
+HM_WINDOW LocalChunk* window_local_chunks(const LocalHeap* heap) { return heap->chunks(); }
+HM_WINDOW bool window_lock(Lock* lock) { return lock->lock(); }
+HM_WINDOW void window_lock_wait(Lock* lock, uint32_t me) { lock->wait(me); }
+HM_WINDOW void window_unlock(Lock* lock) { lock->unlock(); }
+
+namespace {
+
+uint64_t one_word(uint64_t value, BlockState*& states) {
+  alignas(8) static uint64_t word;
+  word = value;
+  states = reinterpret_cast<BlockState*>(&word);
+  return value;
+}
+
+HM_NOINLINE void states() {
+  BlockState* s;
+  one_word(StateGroup::kOnes, s);
+  window("give_back", {{"s", s, 8}});
+  run(window_give_back)(s + 1);
+  one_word(StateGroup::kOnes, s);
+  window("give_back_6", {{"s", s, 8}});
+  run(window_give_back)(s + 6);
+  one_word(0x0101010101010001, s);
+  window("free_mask", {{"s", s, 8}});
+  run(window_free_mask)(s);
+  one_word(0x0101010101010001, s);
+  window("take", {{"s", s, 8}});
+  run(window_take)(s, uint64_t{1} << 8);
+  one_word(0x0101010101000001, s);
+  window("take_two", {{"s", s, 8}});
+  run(window_take)(s, uint64_t{1} << 8 | uint64_t{1} << 16);
+  one_word(0, s);
+  window("take_all", {{"s", s, 8}});
+  run(window_take_all)(s);
+}
+
+// A superblock of eight blocks: its states are one word.
+HM_NOINLINE void superblocks() {
+  auto* region = static_cast<char*>(os::map(kRegion, kRegion));
+  auto slice = address_of(region) + 50 * kSlice;
+  Superblock& sb = Superblock::of(slice);
+  ClassIndex c = class_of(4096);
+  window("format", {{"k", &sb.kind_, 1}, {"d", &sb.blocks, 4}});
+  run(window_format)(&sb, c);
+  if (sb.blocks != StateGroup::kBlocks) abort();
+  window("kind", {{"k", &sb.kind_, 1}});
+  run(window_kind)(&sb);
+
+  AddressMap::set(reinterpret_cast<void*>(align_down(slice, kChunk)), ChunkKind::kSlices);
+  Shelf* somebody = reinterpret_cast<Shelf*>(region);
+  sb.set_owner(somebody);
+  sb.states[1].mark_taken();
+  Word words[] = {{"s", sb.states, 8}, {"d", &sb.inverse, 4}};
+  window("free", words);
+  run(window_free)(sb.start + 4096);
+  window("reclaim", words);
+  run(window_reclaim)(&sb);
+}
+
+HM_NOINLINE void address_map() {
+  void* chunk = os::map(kChunk, kChunk);
+  auto unit = address_of(chunk) / kChunk;
+  Word words[] = {{"m", &AddressMap::units_[unit], 1}};
+  window("map_set", words);
+  run(window_map_set)(chunk);
+  window("map_kind", words);
+  run(window_map_kind)(address_of(chunk) + 4096);
+}
+
+HM_NOINLINE void local() {
+  alignas(64) static char room[2][sizeof(ThreadHeap)];
+  auto* heap = new (room[0]) LocalHeap(reinterpret_cast<ThreadHeap*>(room[1]));
+  (void)heap->map_chunk();
+  auto* first = heap->chunks();
+  size_t granule = kFirstUnit * kUnitGranules + 8;
+  std::atomic<uint8_t>*sizes = &first->sizes[granule], &flag = first->remote[kFirstUnit];
+  Word words[] = {{"s", &sizes[1], 1}, {"t", &sizes[6], 1}, {"f", &flag, 1}};
+  char* base = reinterpret_cast<char*>(first) + granule * kGranule;
+  sizes[1] = sizes[6] = 5;
+  flag = 1;
+  window("local_look", words);
+  run(window_local_count)(heap, first, kFirstUnit);
+  window("local_free", words);
+  run(window_local_free)(base + kGranule);
+  window("local_free_other", words);
+  run(window_local_free)(base + 6 * kGranule);
+  sizes[6] = 5;
+  first->units[kFirstUnit] = {9, 0};
+  window("local_count", words);
+  run(window_local_count)(heap, first, kFirstUnit);
+  auto* second = static_cast<LocalChunk*>(os::map(kChunk, kChunk));
+  Word list[] = {{"c", &heap->chunks_, 8}, {"n", &second->next, 8}};
+  os::mapped_before = second;
+  window("local_chunk", list);
+  run(window_local_chunk)(heap);
+  window("local_chunks", list);
+  run(window_local_chunks)(heap);
+}
+
+HM_NOINLINE void locks() {
+  static Lock lock;
+  auto* word = reinterpret_cast<uint32_t*>(&lock.word_);
+  Word words[] = {{"l", word, 4}};
+  (void)lock.lock();  // a thread asks for its id once
+  *word = 0;
+  window("lock", words);
+  run(window_lock)(&lock);
+  window("unlock", words);
+  run(window_unlock)(&lock);
+  *word = 0;
+  window("lock_spinning", words);
+  run(window_lock_wait)(&lock, kMe);
+  *word = kOther | kWaits;
+  held_by_other = word;
+  window("lock_woken", words);
+  run(window_lock_wait)(&lock, kMe);
+  *word = kOther;
+  window("lock_marking", words);
+  run(window_lock_wait)(&lock, kMe);
+}
+
+}  // namespace
+
+int main() {
+  states();
+  superblocks();
+  address_map();
+  local();
+  locks();
+}
