@@ -114,6 +114,29 @@ bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept {
   return mremap(from, old_bytes, new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
 }
 
+namespace {
+std::atomic<size_t> guards{0};  // relaxed: a number; a race allows one more than the most, or one less
+}
+
+bool guard(void* base, size_t bytes) noexcept {
+  if (guards.load(std::memory_order_relaxed) >= kMostGuards || counted_failure()) return false;
+  KeepErrno keep;
+  bool made = mprotect(base, bytes, PROT_NONE) == 0;
+  if (made) guards.fetch_add(1, std::memory_order_relaxed);
+  return made;
+}
+
+void unguarded(size_t n) noexcept { guards.fetch_sub(n, std::memory_order_relaxed); }
+
+void* map_guarded(size_t bytes) noexcept {
+  bytes = align_up(bytes, page_size());
+  auto* base = static_cast<char*>(map(bytes + 2 * page_size(), page_size()));
+  if (base == nullptr) return nullptr;
+  guard(base, page_size());
+  guard(base + page_size() + bytes, page_size());
+  return base + page_size();
+}
+
 size_t resident(void* base, size_t bytes) noexcept {
   KeepErrno keep;
   size_t pages = bytes / page_size(), found = 0;

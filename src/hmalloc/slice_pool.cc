@@ -111,6 +111,7 @@ Region* SlicePool::map_region() noexcept {
   if (base == nullptr) return nullptr;
   for (size_t i = 0; i < kChunksInRegion; ++i) new (base + kDescriptors + i * sizeof(Chunk)) Chunk;
   auto* region = new (base + kRegionHeader) Region;
+  for (size_t at : {size_t{0}, kSecondGuard}) region->guards += os::guard(base + at, kGuard);
   ++regions_;
   link_first(roomy_, *region, &Region::next, &Region::previous);
   return region;
@@ -196,7 +197,7 @@ bool SlicePool::close_if_unused(Chunk& chunk) noexcept {
   auto first = static_cast<size_t>(std::countr_zero(chunk.free));
   if (!os::purge(slice_at(chunk, first), (kSlicesInChunk - first) * kSlice)) return false;
   purge_states(chunk, chunk.free);
-  AddressMap::set(slice_at(chunk, 0), ChunkKind::kForeign);
+  AddressMap::set(slice_at(chunk, 0), ChunkKind::kGone);
   if (sample_ == &chunk) sample_ = nullptr;
   unlink_free(chunk);
   unlink(all_, chunk, &Chunk::next, &Chunk::previous);
@@ -210,7 +211,9 @@ bool SlicePool::close_if_unused(Chunk& chunk) noexcept {
 
 void SlicePool::unmap(Region& region) noexcept {
   unlink(roomy_, region, &Region::next, &Region::previous);
+  size_t guards = region.guards;
   if (os::unmap(reinterpret_cast<void*>(region.start()), kRegion)) {
+    os::unguarded(guards);
     --regions_;
   } else {  // the system would not take it: it serves again
     link_first(roomy_, region, &Region::next, &Region::previous);

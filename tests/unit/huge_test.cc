@@ -33,8 +33,8 @@ TEST(Huge, AFarBlockIsTheOnlyStartInItsGap) {
   EXPECT_EQ(huge_extent(static_cast<char*>(block) + kSlice), nullptr);
   hm_free(block);
   hm_collect();
-  EXPECT_EQ(kind_of(block), ChunkKind::kForeign);
-  EXPECT_EQ(kind_of(gap), ChunkKind::kForeign);
+  EXPECT_EQ(kind_of(block), ChunkKind::kGone);
+  EXPECT_EQ(kind_of(gap), ChunkKind::kGone);
 }
 
 TEST(Huge, WhatLiesBehindASmallerBlockGoesBackInTime) {
@@ -82,7 +82,7 @@ TEST(Huge, ABlockGrowsIntoTheKeptExtentBehindIt) {
   EXPECT_TRUE(test::matches(grown, 4 * kMiB - kSlice, 3));
   EXPECT_EQ(huge_gauges().kept, 4 * kMiB + 2 * kMiB - kSlice) << "the rest, and slack";
   EXPECT_EQ(kind_of(block + 12 * kMiB), ChunkKind::kHuge);
-  EXPECT_EQ(kind_of(block + 4 * kMiB), ChunkKind::kForeign);
+  EXPECT_EQ(kind_of(block + 4 * kMiB), ChunkKind::kGone);
   EXPECT_EQ(os::calls(), calls);
   hm_free(grown);
   EXPECT_EQ(huge_gauges().kept, 16 * kMiB);

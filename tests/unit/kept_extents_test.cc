@@ -30,7 +30,7 @@ void keep_all(const std::vector<size_t>& sizes, std::vector<char*>& blocks) {
 TEST(KeptExtents, AnExtentIsKeptOnceItsSizeRecurs) {
   void* first = hm_malloc(3 * kMiB + 100000);
   hm_free(first);
-  EXPECT_EQ(kind_of(first), ChunkKind::kForeign);
+  EXPECT_EQ(kind_of(first), ChunkKind::kGone);
   void* block = hm_malloc(3 * kMiB);
   memset(block, 1, 3 * kMiB);
   hm_free(block);
@@ -41,7 +41,7 @@ TEST(KeptExtents, AnExtentIsKeptOnceItsSizeRecurs) {
   EXPECT_EQ(os::calls(), calls);
   hm_free(again);
   hm_collect();
-  EXPECT_EQ(kind_of(block), ChunkKind::kForeign);
+  EXPECT_EQ(kind_of(block), ChunkKind::kGone);
   EXPECT_EQ(huge_gauges().mapped, 0u);
   EXPECT_EQ(huge_gauges().kept, 0u);
 }
@@ -87,7 +87,7 @@ TEST(KeptExtents, AKeptExtentIsSplitAndJoinedAgain) {
       memset(parts[i], 1, hm_usable_size(parts[i]));
     }
     for (size_t i : {2, 0, 3, 1}) hm_free(parts[i]);
-    EXPECT_EQ(kind_of(parts[2]), ChunkKind::kForeign) << "in the middle of one extent";
+    EXPECT_EQ(kind_of(parts[2]), ChunkKind::kGone) << "in the middle of one extent";
   }
   EXPECT_EQ(hm_malloc(16 * kMiB - kSlice), block);
   EXPECT_EQ(os::calls(), calls);
@@ -124,7 +124,7 @@ TEST(KeptExtents, WhatIsKeptForTheLongestTimeMakesRoom) {
   ASSERT_EQ(huge_gauges().kept, 24 * kMiB);
   while (kind_of(blocks[0]) == ChunkKind::kHuge && huge_gauges().kept <= kKeepMost)
     hm_free(hm_aligned_alloc(4 * kMiB, 5 * kMiB));  // a mapping of its own each time
-  EXPECT_EQ(kind_of(blocks[0]), ChunkKind::kForeign);
+  EXPECT_EQ(kind_of(blocks[0]), ChunkKind::kGone);
   EXPECT_EQ(kind_of(blocks[1]), ChunkKind::kHuge);
   EXPECT_EQ(kind_of(blocks[2]), ChunkKind::kHuge);
 }
@@ -168,7 +168,7 @@ TEST(KeptExtents, AFarBlocksExtentServesOthers) {
   EXPECT_EQ(kind_of(far), ChunkKind::kHugeAligned);
   hm_free(far);
   EXPECT_EQ(huge_gauges().kept, 8 * kMiB);
-  EXPECT_EQ(kind_of(far), ChunkKind::kForeign);
+  EXPECT_EQ(kind_of(far), ChunkKind::kGone);
   char* block = static_cast<char*>(hm_malloc(7 * kMiB));
   EXPECT_EQ(block, static_cast<char*>(far) - kChunk + kSlice);
   hm_free(block);

@@ -128,7 +128,7 @@ TEST(SlicePool, AChunkWithoutUsedSlicesIsClosedButTheLast) {
   EXPECT_EQ(pool->purge(true), slices_in(2) * kSlice);
   EXPECT_EQ(pool->chunks(), 1u);
   bool first_is_ours = AddressMap::kind(first) == ChunkKind::kSlices;
-  EXPECT_EQ(AddressMap::kind(first_is_ours ? second : first), ChunkKind::kForeign);
+  EXPECT_EQ(AddressMap::kind(first_is_ours ? second : first), ChunkKind::kGone);
   EXPECT_EQ(pool->gauges().free_slices, first_is_ours ? kFirstRun : kSlicesInChunk);
   EXPECT_EQ(pool->gauges().space, kRegion - kChunk);
 }
@@ -140,7 +140,7 @@ TEST(SlicePool, AClosedChunkServesAgainAndIsZero) {
   uintptr_t second = address_of(base(b));
   pool->release(*b.first, kSlicesInChunk);
   pool->purge(true);
-  EXPECT_EQ(AddressMap::kind(second), ChunkKind::kForeign);
+  EXPECT_EQ(AddressMap::kind(second), ChunkKind::kGone);
   b = pool->allocate(kSlicesInChunk, true);
   EXPECT_EQ(address_of(base(b)), second);
   EXPECT_TRUE(b.zeroed);
