@@ -91,9 +91,6 @@ void ExtentTable::repair() noexcept {
       extent.next = free_;
       free_ = &extent;
     }
-  for_each([this](Extent& extent) {
-    if (extent.bytes() > 0 && reserve(extent.start())) enter(extent);
-  });
 }
 
 }  // namespace hm

@@ -1,4 +1,4 @@
-// The descriptors of all extents, and which of them starts at an address.  They lie in mappings of their own between pages
+// The descriptors of all extents, and which of them has its block at an address.  They lie in mappings of their own between pages
 // that nobody can touch, and these mappings stay: a descriptor can be read by whoever has found it.
 //
 // The table has two levels: a leaf answers for 512 chunks, 1 GB.  Whoever asks takes no lock; all else is under huge_lock.
@@ -11,18 +11,18 @@ namespace hm {
 
 class ExtentTable {
  public:
-  // The descriptor of the extent that starts in the chunk of an address of kind kHuge, or null.  Any thread, no lock: the
-  // answer holds for as long as the caller, by holding the block, keeps it true.
+  // The descriptor of the extent that starts in the chunk of an address and has, or had last, a block; or null.  Any
+  // thread, no lock: the answer holds for as long as the caller, by holding the block, keeps it true.
   Extent* find(uintptr_t address) const noexcept;
 
   // A descriptor in the caller's hands, for an extent that starts here; it owns nothing yet.  Null: no memory.
   Extent* create(char* start) noexcept;
   // Makes sure that an extent can start here.  False: no memory.
   bool reserve(const void* start) noexcept { return leaf_for(address_of(start)) != nullptr; }
-  // Its start becomes known, or unknown again.  Also without the lock, by the thread that has it in its hands.
+  // Its block becomes known, or unknown again.  Also without the lock, by the thread that has it in its hands.
   void enter(Extent& extent) noexcept;
   void leave(const Extent& extent) noexcept;
-  void release(Extent& extent) noexcept;  // it owns nothing any more, and its start is unknown
+  void release(Extent& extent) noexcept;  // it owns nothing any more, and its block is unknown
 
   size_t bytes() const noexcept { return pieces_ * kPiece; }  // of memory for all this
   template <class Visit>
@@ -31,7 +31,7 @@ class ExtentTable {
       for (Extent& extent : slab->extents)
         if (extent.state() != ExtentState::kUnused) visit(extent);
   }
-  // In a forked child whose parent's thread was in here: the free descriptors, and the starts of the others.
+  // In a child that was forked while another thread was in here: finds the free descriptors.
   void repair() noexcept;
 
  private:

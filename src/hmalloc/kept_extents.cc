@@ -25,7 +25,6 @@ Extent* KeptExtents::cut(Extent& extent, size_t bytes) noexcept {
   extent.set_bytes(bytes);  // E5: before they are the rest's
   extent.dirty = std::min(extent.dirty, bytes);
   rest->set_bytes(more);
-  extent_table.enter(*rest);
   insert(before, *rest);
   return &extent;
 }

@@ -161,6 +161,24 @@ TEST(SlicePool, ARegionWithoutOpenChunksIsUnmapped) {
   EXPECT_EQ(pool->gauges().space, kRegion - kChunk);
 }
 
+TEST(SlicePool, ARegionThatIsUnmappedGivesItsGuardsBack) {
+  Pool pool;
+  for (size_t round = 0; round <= os::kMostGuards / 2; round += 100) {
+    SlicePool::Run first = pool->allocate(kFirstRun, true);
+    for (int i = 0; i < 100; ++i) {  // opens and unmaps a second region
+      std::vector<SlicePool::Run> runs;
+      while (pool->chunks() <= kChunksInRegion) runs.push_back(pool->allocate(kSlicesInChunk, true));
+      for (SlicePool::Run& run : runs) pool->release(*run.first, kSlicesInChunk);
+      pool->purge(true);
+    }
+    pool->release(*first.first, kFirstRun);
+  }
+  SlicePool::Run last = pool->allocate(1, true);
+  uintptr_t region = last.first->region();
+  EXPECT_EQ(test::accessible_bytes(region, region + kDescriptors).size(), 0u);
+  pool->release(*last.first, 1);
+}
+
 TEST(SlicePool, ChunksOfARegionTakeOneMapping) {
   Pool pool;
   std::vector<SlicePool::Run> runs{pool->allocate(kFirstRun, true)};

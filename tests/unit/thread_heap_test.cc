@@ -36,6 +36,19 @@ size_t cached_bytes() {
 
 }  // namespace
 
+TEST(ThreadHeap, LiesBetweenGuards) {
+  test::on_thread([] {
+    hm_free(hm_malloc(1));
+    uintptr_t heap = address_of(my_heap()), page = os::page_size();
+    ASSERT_EQ(heap % page, 0u);
+    EXPECT_EQ(test::accessible_bytes(heap - page, heap).size(), 0u);
+    auto behind = test::accessible_bytes(heap, heap + 4 * kMiB);
+    ASSERT_FALSE(behind.empty());
+    EXPECT_LT(behind.front().second, heap + 4 * kMiB);
+    EXPECT_EQ(test::accessible_bytes(behind.front().second, behind.front().second + page).size(), 0u);
+  });
+}
+
 TEST(ThreadHeap, AThreadThatOnlyFreesGetsNone) {
   void* block = allocate(64);
   on_thread([=] {
