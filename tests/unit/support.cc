@@ -1,5 +1,7 @@
 #include "support.h"
 
+#include <sys/mman.h>
+
 #include <fstream>
 #include <string>
 
@@ -47,6 +49,12 @@ std::vector<std::pair<uintptr_t, uintptr_t>> accessible_bytes(uintptr_t from, ui
     else found.emplace_back(start, end);
   }
   return found;
+}
+
+bool is_guard(uintptr_t page) {
+  unsigned char in_memory;
+  bool mapped = mincore(reinterpret_cast<void*>(page), os::page_size(), &in_memory) == 0;
+  return mapped && accessible_bytes(page, page + os::page_size()).empty();
 }
 
 Superblock& fresh_superblock(ClassIndex c) {
