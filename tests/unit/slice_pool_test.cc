@@ -165,12 +165,12 @@ TEST(SlicePool, ARegionThatIsUnmappedGivesItsGuardsBack) {
   Pool pool;
   pool->allocate(1, true);
   std::vector<SlicePool::Run> runs;
-  while (pool->chunks() <= kChunksInRegion) runs.push_back(pool->allocate(kSlicesInChunk, true));
+  while (pool->chunks() <= kChunksInRegion) runs.push_back(pool->allocate(kFirstRun, true));
   void* page = os::map(1, os::page_size());
   while (os::guard(page, os::page_size())) continue;
-  for (SlicePool::Run& run : runs) pool->release(*run.first, kSlicesInChunk);
+  for (SlicePool::Run& run : runs) pool->release(*run.first, kFirstRun);
   pool->purge(true);
-  EXPECT_EQ(pool->gauges().space, kRegion - kChunk) << "the second region is gone";
+  ASSERT_LT(pool->gauges().space, kRegion) << "the second region is gone";
   EXPECT_TRUE(os::guard(page, os::page_size()));
   EXPECT_TRUE(os::guard(page, os::page_size()));
   EXPECT_FALSE(os::guard(page, os::page_size()));
