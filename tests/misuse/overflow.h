@@ -1,6 +1,7 @@
-// What the programs overflow_*.c share: each writes outside of its kind of block, by a byte, a page and a megabyte, upward
-// and downward, then frees all blocks and allocates again.  Each time in a child, which must end in one of three ways: a
-// fault at the bad write itself, one line and abort, or an allocator that is intact whatever the neighbours hold now.
+// What the programs overflow_*.c share: each writes outside of its kind of block, from a byte to as much as a
+// region has of metadata, upward and downward, then frees all blocks and allocates again.  Each time in a child, which
+// must end in one of three ways: a fault at the bad write itself, one line and abort, or an allocator that is intact whatever
+// the neighbours hold now.
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_BLOCKS = 2048, PAGE = 4096, MEGABYTE = 1 << 20 };
+enum { MOST_BLOCKS = 2048, PAGE = 4096, MEGABYTE = 1 << 20, METADATA = 0x150000 };
 
 // What the words of an overflow point at: an allocator that trusts one of them writes there.
 static uint64_t target[64];
@@ -29,8 +30,10 @@ static void judge_fault(int number, siginfo_t* info, void* context) {
   fail("a fault that is not the bad write's\n");
 }
 
-// One byte is an 'A'; more are words that name the target.
-static void overwrite(char* begin, char* end, int downward) {
+// One byte is an 'A'; more are words that name the target.  Careful: only where there are zeros now, which is what an
+// attacker does who leaves all that is checked as it is, and links what is not linked.
+static inline void overwrite(char* begin, char* end, int downward, int careful) {
+  __asm__ volatile("" : "+r"(begin), "+r"(end));  // the compiler must not see whose bytes these are
   write_begin = begin;
   write_end = end;
   if (end - begin == 1) {
@@ -41,7 +44,10 @@ static void overwrite(char* begin, char* end, int downward) {
   size_t words = (size_t)(end - begin) / sizeof word;
   for (size_t i = 0; i < words; i++) {
     char* at = downward ? end - (i + 1) * sizeof word : begin + i * sizeof word;
-    for (size_t byte = 0; byte < sizeof word; byte++) ((volatile char*)at)[byte] = ((char*)&word)[byte];
+    static const char zeros[sizeof word];
+    if (careful && memcmp(at, zeros, sizeof word) != 0) continue;
+    memcpy(at, &word, sizeof word);
+    __asm__ volatile("" ::: "memory");
   }
 }
 
@@ -53,7 +59,7 @@ static void* checked(void* block) {
 // Blocks of all kinds, each with its own number in its words, at its ends and in between.
 static void use_the_allocator(void* (*get)(size_t), void (*put)(void*)) {
   static const size_t sizes[] = {16, 48, 100, 384, 1000, 1700, 5000, 20000, 32768, 100000, 1 << 20, 3 << 20};
-  enum { ROUNDS = 3, EACH = 40, ALL = sizeof sizes / sizeof *sizes * EACH };
+  enum { ROUNDS = 2, EACH = 40, ALL = sizeof sizes / sizeof *sizes * EACH };
   static uint64_t* blocks[ALL];
   for (int round = 0; round < ROUNDS; round++) {
     for (size_t i = 0; i < ALL; i++) {
@@ -77,6 +83,11 @@ static void use_the_allocator(void* (*get)(size_t), void (*put)(void*)) {
     if (target[i] != i) fail("the allocator wrote where an overflow told it to\n");
 }
 
+struct reach {
+  size_t bytes;
+  int careful;
+};
+
 struct kind {
   size_t size, count;
   void* (*get)(size_t);
@@ -84,7 +95,7 @@ struct kind {
 };
 
 // victim: 0 the lowest block, 1 one in the middle, 2 the highest.
-static void overflow(const struct kind* kind, size_t distance, int downward, int victim) {
+static inline void overflow(const struct kind* kind, struct reach reach, int downward, int victim) {
   static char* blocks[MOST_BLOCKS];
   for (size_t i = 0; i < sizeof target / sizeof *target; i++) target[i] = i;
   struct sigaction action = {.sa_sigaction = judge_fault, .sa_flags = SA_SIGINFO};
@@ -95,7 +106,7 @@ static void overflow(const struct kind* kind, size_t distance, int downward, int
   for (size_t i = 0; i < kind->count && victim != 1; i++)
     if (victim == 0 ? blocks[i] < blocks[chosen] : blocks[i] > blocks[chosen]) chosen = i;
   char *start = blocks[chosen], *end = start + kind->size;
-  downward ? overwrite(start - distance, start, 1) : overwrite(end, end + distance, 0);
+  downward ? overwrite(start - reach.bytes, start, 1, reach.careful) : overwrite(end, end + reach.bytes, 0, reach.careful);
   write_begin = write_end = NULL;
   for (size_t i = 0; i < kind->count; i++) kind->put(blocks[(chosen + 1 + i) % kind->count]);  // neighbours first
   use_the_allocator(kind->get, kind->put);
@@ -104,17 +115,17 @@ static void overflow(const struct kind* kind, size_t distance, int downward, int
 }
 
 // One line and abort, as run.py has it of all misuses.
-static int is_one_message(const char* text, size_t length) {
+static inline int is_one_message(const char* text, size_t length) {
   return length > 8 && memcmp(text, "hmalloc:", 8) == 0 && memchr(text, '\n', length) == text + length - 1;
 }
 
-static int ends_well(const struct kind* kind, size_t distance, int downward, int victim) {
+static inline int ends_well(const struct kind* kind, struct reach reach, int downward, int victim) {
   int ends[2], status = 0;
   if (pipe(ends) != 0) return 0;
   pid_t child = fork();
   if (child == 0) {
     dup2(ends[1], STDERR_FILENO);
-    overflow(kind, distance, downward, victim);
+    overflow(kind, reach, downward, victim);
   }
   close(ends[1]);
   char said[400];
@@ -127,19 +138,19 @@ static int ends_well(const struct kind* kind, size_t distance, int downward, int
   if (status == 0 && length == 0) return 1;
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && is_one_message(said, length)) return 1;
   char text[600];
-  int n = snprintf(text, sizeof text, "%zu bytes, %zu %s of block %d: status %d, %s\n", kind->size, distance,
-                   downward ? "in front" : "behind", victim, status, said);
+  int n = snprintf(text, sizeof text, "%zu bytes, %zu%s %s of block %d: status %d, %s\n", kind->size, reach.bytes,
+                   reach.careful ? " with care" : "", downward ? "in front" : "behind", victim, status, said);
   if (write(STDERR_FILENO, text, (size_t)n) != n) _exit(2);
   return 0;
 }
 
-static int all_end_well(const struct kind* kinds, size_t count) {
-  static const size_t distances[] = {1, PAGE, MEGABYTE};
+static inline int all_end_well(const struct kind* kinds, size_t count) {
+  static const struct reach reaches[] = {{1, 0}, {PAGE, 0}, {MEGABYTE, 0}, {MEGABYTE, 1}, {METADATA, 0}, {METADATA, 1}};
   int failures = 0;
   for (size_t i = 0; i < count; i++)
-    for (size_t d = 0; d < 3; d++)
+    for (size_t r = 0; r < sizeof reaches / sizeof *reaches; r++)
       for (int downward = 0; downward < 2; downward++)
-        for (int victim = 0; victim < 3; victim++) failures += !ends_well(&kinds[i], distances[d], downward, victim);
+        for (int victim = 0; victim < 3; victim++) failures += !ends_well(&kinds[i], reaches[r], downward, victim);
   return failures > 0;
 }
 #define ALL_END_WELL(kinds) all_end_well(kinds, sizeof(kinds) / sizeof *(kinds))

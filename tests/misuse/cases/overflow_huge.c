@@ -7,19 +7,20 @@
 static void* live_on(void* ready) {
   free(malloc(100));
   pthread_barrier_wait((pthread_barrier_t*)ready);
-  for (;;) pause();
+  while (pause() < 0) continue;
+  return NULL;
 }
 
 static void* with_a_thread(size_t size) {
   static int threads;
   void* block = malloc(size);
   if (threads == 4 || size < 2 << 20) return block;
-  threads++;
+  static pthread_barrier_t ready[4];
+  pthread_barrier_t* mine = &ready[threads++];
   pthread_t thread;
-  pthread_barrier_t ready;
-  pthread_barrier_init(&ready, NULL, 2);
-  if (pthread_create(&thread, NULL, live_on, &ready) != 0) return NULL;
-  pthread_barrier_wait(&ready);
+  pthread_barrier_init(mine, NULL, 2);
+  if (pthread_create(&thread, NULL, live_on, mine) != 0) return NULL;
+  pthread_barrier_wait(mine);
   return block;
 }
 
