@@ -1,7 +1,8 @@
-// What the programs overflow_*.c share: each writes outside of its kind of block, from a byte to as much as a
-// region has of metadata, upward and downward, then frees all blocks and allocates again.  Each time in a child, which
-// must end in one of three ways: a fault at the bad write itself, one line and abort, or an allocator that is intact whatever
-// the neighbours hold now.
+// What the programs overflow_*.c share: each writes outside of its kind of block, from a byte to as much as a region has
+// of metadata, upward and downward, then frees all blocks and allocates again.  Each time in a child, which must end in one of
+// three ways: a fault at the bad write itself, one line and abort, or an allocator that is intact whatever the neighbours
+// hold now.
+#include <malloc.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_BLOCKS = 2048, PAGE = 4096, MEGABYTE = 1 << 20, METADATA = 0x150000 };
+enum { MOST_BLOCKS = 2048, PAGE = 4096, MEGABYTE = 1 << 20, METADATA = 0x150000, LOCAL_METADATA = 0x2f000 };
 
 // What the words of an overflow point at: an allocator that trusts one of them writes there.
 static uint64_t target[64];
@@ -92,6 +93,7 @@ struct kind {
   size_t size, count;
   void* (*get)(size_t);
   void (*put)(void*);
+  void (*prepare)(void);  // or null: when all blocks are there
 };
 
 // victim: 0 the lowest block, 1 one in the middle, 2 the highest.
@@ -102,6 +104,7 @@ static inline void overflow(const struct kind* kind, struct reach reach, int dow
   if (sigaction(SIGSEGV, &action, NULL) != 0 || sigaction(SIGBUS, &action, NULL) != 0) fail("no handler\n");
   alarm(20);
   for (size_t i = 0; i < kind->count; i++) memset(blocks[i] = (char*)checked(kind->get(kind->size)), 1, kind->size);
+  if (kind->prepare != NULL) kind->prepare();
   size_t chosen = kind->count / 2;
   for (size_t i = 0; i < kind->count && victim != 1; i++)
     if (victim == 0 ? blocks[i] < blocks[chosen] : blocks[i] > blocks[chosen]) chosen = i;
@@ -109,6 +112,7 @@ static inline void overflow(const struct kind* kind, struct reach reach, int dow
   downward ? overwrite(start - reach.bytes, start, 1, reach.careful) : overwrite(end, end + reach.bytes, 0, reach.careful);
   write_begin = write_end = NULL;
   for (size_t i = 0; i < kind->count; i++) kind->put(blocks[(chosen + 1 + i) % kind->count]);  // neighbours first
+  malloc_trim(0);  // looks at all there is
   use_the_allocator(kind->get, kind->put);
   if (kind->get != malloc) use_the_allocator(malloc, free);
   _exit(0);
@@ -145,7 +149,7 @@ static inline int ends_well(const struct kind* kind, struct reach reach, int dow
 }
 
 static inline int all_end_well(const struct kind* kinds, size_t count) {
-  static const struct reach reaches[] = {{1, 0}, {PAGE, 0}, {MEGABYTE, 0}, {MEGABYTE, 1}, {METADATA, 0}, {METADATA, 1}};
+  static const struct reach reaches[] = {{1, 0}, {PAGE, 0}, {LOCAL_METADATA, 0}, {LOCAL_METADATA, 1}, {MEGABYTE, 0}, {MEGABYTE, 1}, {METADATA, 0}, {METADATA, 1}};
   int failures = 0;
   for (size_t i = 0; i < count; i++)
     for (size_t r = 0; r < sizeof reaches / sizeof *reaches; r++)

@@ -17,6 +17,6 @@ static void* get_mixed(size_t size) {
 }
 
 int main(void) {
-  static const struct kind kinds[] = {{48, 100, get, put}, {1792, 2000, get, put}, {1000, 2000, get_mixed, put}};
+  static const struct kind kinds[] = {{48, 100, get, put, NULL}, {1792, 2000, get, put, NULL}, {1000, 2000, get_mixed, put, NULL}};
   return ALL_END_WELL(kinds);
 }

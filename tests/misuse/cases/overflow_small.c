@@ -3,8 +3,8 @@
 #include "../overflow.h"
 
 int main(void) {
-  static const struct kind kinds[] = {{16, 100, malloc, free},      {64, 1000, malloc, free}, {384, 1000, malloc, free},
-                                      {5000, 100, malloc, free},    {20000, 50, malloc, free},
-                                      {32768, 1000, malloc, free}};  // two regions
+  static const struct kind kinds[] = {{16, 100, malloc, free, NULL},     {64, 1000, malloc, free, NULL},
+                                      {384, 1000, malloc, free, NULL},   {5000, 100, malloc, free, NULL},
+                                      {20000, 50, malloc, free, NULL},   {32768, 1000, malloc, free, NULL}};  // two regions
   return ALL_END_WELL(kinds);
 }
