@@ -29,7 +29,7 @@ ATOMICS = {
     "src/hmalloc/extent_table.h": "where an extent starts, which whoever frees its block asks without the lock",
     "src/hmalloc/extent_table.cc": "where an extent starts, which whoever frees its block asks without the lock; what a forked child reads",
     "src/hmalloc/footprint.h": "bytes that each part of the allocator publishes, a hint",
-    "src/hmalloc/huge.cc": "names of mappings",
+    "src/hmalloc/huge_store.cc": "names of mappings",
     "src/hmalloc/large.h": "bytes of a cache of runs, which statistics read",
     "src/hmalloc/large.cc": "the length of a run, which statistics read while its owner changes it",
     "src/hmalloc/local_heap.h": "chunks of a heap, which statistics walk",

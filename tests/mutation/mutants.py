@@ -59,8 +59,8 @@ MUTANTS = [
            "  extent.set_bytes(bytes);  // E5: before they are the rest's\n  extent.dirty = std::min(extent.dirty, bytes);\n"
            "  rest->set_bytes(more);\n",
            "  rest->set_bytes(more);\n  extent.set_bytes(bytes);\n  extent.dirty = std::min(extent.dirty, bytes);\n"),
-    Mutant("unmapped_and_owned", "src/hmalloc/huge.cc", "  set_bytes(extent, 0);  // E5\n", ""),
-    Mutant("moved_and_owned", "src/hmalloc/huge.cc", "  set_bytes(extent, 0);  // E5: the next who maps memory may get this\n", ""),
+    Mutant("unmapped_and_owned", "src/hmalloc/huge_store.cc", "  set_bytes(extent, 0);  // E5\n", ""),
+    Mutant("moved_and_owned", "src/hmalloc/huge_store.cc", "  set_bytes(extent, 0);  // E5: the next who maps memory may get this\n", ""),
     Mutant("repaired_twice", "src/hmalloc/huge.cc", "  store.kept.forget_all();\n", ""),
     Mutant("no_first_guard", "src/hmalloc/slice_pool.cc", "{size_t{0}, kSecondGuard}", "{kSecondGuard}"),
     Mutant("heap_without_guards", "src/hmalloc/thread_heap.cc", "os::map_guarded(kHeapBytes)", "os::map(kHeapBytes, os::page_size())"),
