@@ -6,6 +6,7 @@
 #pragma once
 #include "base/lock.h"
 #include "base/sizes.h"
+#include "hmalloc/regret.h"
 
 namespace hm {
 
@@ -38,7 +39,5 @@ struct HugeGauges {  // bytes
   size_t descriptors;  // and the table that finds them
 };
 HugeGauges huge_gauges() noexcept;
-
-inline constexpr size_t kKeepMost = 64 * kMiB;
 
 }  // namespace hm

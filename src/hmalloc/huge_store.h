@@ -5,7 +5,6 @@
 #include "base/lock.h"
 #include "hmalloc/extent_table.h"
 #include "hmalloc/footprint.h"
-#include "hmalloc/huge.h"
 #include "hmalloc/kept_extents.h"
 #include "hmalloc/regret.h"
 
