@@ -112,7 +112,7 @@ struct hm_stats {
   uint64_t refills;            /* empty block caches filled */
   uint64_t flushes;            /* full block caches emptied by half */
   uint64_t purged;             /* bytes given back to the system so far */
-  uint64_t os_calls;           /* mmap, munmap, mremap, madvise so far */
+  uint64_t os_calls;           /* mmap, munmap, mremap, madvise, mprotect so far */
   uint32_t heaps;              /* thread heaps in existence */
   uint32_t live_heaps;         /* of these, the ones that a thread uses now */
 };
@@ -149,8 +149,8 @@ static inline __attribute__((always_inline)) void hm_cache_free(struct hm_cache*
 #define HM_LOCAL_MAX 1792u       /* largest local block: 112 granules of 16 bytes */
 #define HM_LOCAL_CHUNK_ 0x200000 /* one chunk of local memory, aligned to its size */
 #define HM_LOCAL_UNIT_ 0x10000   /* a coalescing unit: one bump region, two counts */
-#define HM_LOCAL_COUNTS_ 0x1000  /* in a chunk: struct hm_local_unit_ of each 64 KB unit */
-#define HM_LOCAL_SIZES_ 0x2000   /* in a chunk: one byte per granule, the size of the live block that starts there */
+#define HM_LOCAL_COUNTS_ 0x10000 /* in a chunk: struct hm_local_unit_ of each 64 KB unit */
+#define HM_LOCAL_SIZES_ 0x11000  /* in a chunk: one byte per granule, the size of the live block that starts there */
 
 #define HM_LOCAL_CACHED_ 64      /* granules: larger blocks are not cached */
 #define HM_LOCAL_SLOTS_ 32       /* of a cache, the first one null */

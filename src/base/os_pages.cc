@@ -108,6 +108,28 @@ bool empty_in_children(void* base, size_t bytes) noexcept {
   return system_call(SYS_madvise, system_call_argument(base), static_cast<long>(bytes), MADV_WIPEONFORK) == 0;
 }
 
+namespace {
+std::atomic<size_t> guards{0};  // relaxed: a number; a race allows one more than the most, or one less
+}
+
+bool guard(void* base, size_t bytes) noexcept {
+  if (guards.load(std::memory_order_relaxed) >= kMostGuards) return false;
+  bool made = succeeds(SYS_mprotect, base, bytes, PROT_NONE);
+  if (made) guards.fetch_add(1, std::memory_order_relaxed);
+  return made;
+}
+
+void unguarded(size_t n) noexcept { guards.fetch_sub(n, std::memory_order_relaxed); }
+
+void* map_guarded(size_t bytes) noexcept {
+  bytes = align_up(bytes, page_size());
+  auto* base = static_cast<char*>(map(bytes + 2 * page_size(), page_size()));
+  if (base == nullptr) return nullptr;
+  guard(base, page_size());
+  guard(base + page_size() + bytes, page_size());
+  return base + page_size();
+}
+
 size_t resident(void* base, size_t bytes) noexcept {
   size_t pages = bytes / page_size(), found = 0;
   unsigned char in_memory[512];

@@ -5,6 +5,8 @@
 
 namespace hm::os {
 
+inline constexpr size_t kMostGuards = 16384;
+
 size_t page_size() noexcept;  // read at run time: 4, 16 or 64 KB
 
 // Zeroed, readable and writable; its start, or the place `lead` bytes behind it, is a multiple of `alignment` (a power of
@@ -17,6 +19,13 @@ bool purge(void* base, size_t bytes) noexcept;
 bool resize(void* base, size_t old_bytes, size_t new_bytes) noexcept;
 // Moves a mapping's pages onto another mapping of new_bytes, without copying them.
 bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept;
+// Whole pages that nobody can touch from now on, to keep overflows from what lies behind them.  False: they stay as they
+// are.  Each may cost the process two of its mappings (vm.max_map_count), so there are at most kMostGuards at a time:
+// `unguarded` says that so many have been unmapped.
+bool guard(void* base, size_t bytes) noexcept;
+void unguarded(size_t guards) noexcept;
+// As map, for good, with a guard on both sides if they can be had.
+void* map_guarded(size_t bytes) noexcept;
 // Bytes of it that have memory; 0 if the system does not tell.
 size_t resident(void* base, size_t bytes) noexcept;
 // Reads as zero in every child of a fork.  False: the system knows no such pages.

@@ -48,6 +48,7 @@ inline constexpr size_t kLine = 64;        // a cache line
 inline constexpr size_t kGranule = 16;     // every block starts at a multiple of this
 inline constexpr size_t kSlice = 32 * kKiB;  // the unit in which a chunk is handed out; a superblock is one or four
 inline constexpr size_t kChunk = 2 * kMiB;   // the unit of the address map, and a huge page; aligned to its own size
+inline constexpr size_t kGuard = 64 * kKiB;  // nobody can touch it, whatever the size of a page: 4, 16 or 64 KB
 inline constexpr size_t kMaxRequest = PTRDIFF_MAX;
 
 constexpr size_t align_up(size_t n, size_t alignment) { return (n + alignment - 1) & ~(alignment - 1); }

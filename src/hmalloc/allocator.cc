@@ -31,6 +31,11 @@ struct Found {
   misuse(function, block, aligned ? "points into a block, not to its start" : "misaligned pointer");
 }
 
+[[noreturn]] HM_COLD void not_live(const char* function, const void* block) noexcept {
+  bool aligned = address_of(block) % kGranule == 0;
+  misuse(function, block, aligned ? "double free, or never a block" : "misaligned pointer");
+}
+
 Found find_small(Superblock& sb, const void* block, const char* function) noexcept {
   BlockPlace place(sb, address_of(block));
   if (place.index() >= sb.blocks) not_a_block(function, block);
@@ -57,9 +62,10 @@ Found find_in_slices(const void* block, const char* function) noexcept {
 Found find(const void* block, const char* function) noexcept {
   switch (AddressMap::kind(address_of(block))) {
     case ChunkKind::kForeign:
-    case ChunkKind::kRegions:  // the last three: of allocators that are in other libraries
+    case ChunkKind::kRegions:  // these four: of allocators that are in other libraries
     case ChunkKind::kWideRegions:
     case ChunkKind::kRuns:
+    case ChunkKind::kHugeAligned:
       if (block != nullptr) not_a_block(function, block);
       return {Found::kNothing, nullptr, nullptr, nullptr, 0};
     case ChunkKind::kSlices: return find_in_slices(block, function);
@@ -68,12 +74,12 @@ Found find(const void* block, const char* function) noexcept {
       if (size == 0) misuse(function, block, "not a live local block");
       return {Found::kLocal, nullptr, nullptr, nullptr, size};
     }
-    case ChunkKind::kHuge:
-    case ChunkKind::kHugeAligned: break;
+    case ChunkKind::kGone: not_live(function, block);
+    case ChunkKind::kHuge: break;
   }
   Extent* extent = huge_extent(block);
   if (extent == nullptr) interior(function, block);
-  if (!huge_is_live(*extent)) misuse(function, block, "double free, or never a block");
+  if (!huge_is_live(*extent)) not_live(function, block);
   return {Found::kHuge, nullptr, nullptr, extent, huge_capacity(*extent)};
 }
 
@@ -181,7 +187,7 @@ void free_slow(void* block, const char* function) noexcept {
       if (!have_heap() || !my_heap()->large.keep(*found.sb)) free_large(*found.sb);
       return tick_here(found.capacity);
     case Found::kHuge:
-      free_huge(*found.huge);
+      if (!free_huge(*found.huge)) not_live(function, block);  // another thread was quicker
       return tick_here(found.capacity);
     case Found::kLocal:
     case Found::kNothing: return;

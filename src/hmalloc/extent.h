@@ -1,73 +1,64 @@
-// An extent: whole chunks of 2 MB with one huge block, or kept without one.  This header is in its second page; the block
-// begins one slice after the start, or at the next multiple of a larger alignment.
+// An extent: whole chunks of 2 MB with one huge block at their start, or kept without one.  What the allocator knows of it
+// is this descriptor, which lies elsewhere (extent_table.h): nothing of ours is in an extent, or next to it.
 //
 // Invariants
 //  E1  An extent is a live block's, in the list of kept ones, or in the hands of the one thread that took it from there,
-//      is about to map or unmap it, or frees its block.
+//      is about to map or unmap it, or frees or moves its block: its state says which.
 //  E2  Kept neighbours of one mapping are one extent.
 //  E3  Behind `dirty`, and behind its block, an extent has never been written to or was purged since: it reads as zero.
-//      (The first slice, where its header is, is no block's and counts as dirty when extents are joined.)
 //  E4  What is written to behind a live block is in the list of slack, or has just been purged.
+//  E5  A descriptor that is in use owns the bytes from start() to end().  At no instruction do two own the same byte:
+//      whoever passes bytes on, to another descriptor or to the system, lets go of them first.  So a child that was forked
+//      in the middle of an operation, and has not the thread that was in it, finds all there is to know here (huge_repair);
+//      what was in that thread's hands is lost to it.
 #pragma once
-#include <algorithm>
-#include <new>
+#include <atomic>
 
 #include "base/address_map.h"
 #include "base/links.h"
 #include "base/os_pages.h"
-#include "hmalloc/superblock.h"
 
 namespace hm {
 
+enum class ExtentState : uint32_t {
+  kUnused = 0,  // the descriptor is free: it owns nothing, whatever is in it
+  kHeld,        // in the hands of one thread
+  kKept,
+  kLive,        // the program holds its block
+};
+
 // While its block lives, that thread alone uses it; what the lists need is under their lock.
 struct Extent {
-  static constexpr uint64_t kLive = 0x6c69766520626c6b, kKept = 0x6b65707420626c6b;
+  size_t size = 0;         // asked for
+  size_t dirty = 0;        // from the start
+  uint64_t mapping = 0;    // extents are joined within one, for the system moves pages of one only
+  size_t slack = 0;        // kept behind the block: it is in that list
+  uint64_t since_ms = 0;   // in a list since
+  Extent* next = nullptr;  // in its list, or of free descriptors
+  Extent* previous = nullptr;
 
-  uint64_t live;      // kLive while the program holds the block
-  char* block;
-  size_t size;        // asked for
-  size_t bytes;       // whole chunks
-  size_t dirty;       // from the start
-  uint64_t mapping;   // extents are joined within one, for the system moves pages of one only
-  size_t slack;       // kept behind the block: it is in that list
-  uint64_t since_ms;  // in a list since
-  Extent* next;
-  Extent* previous;
+  ExtentState state() const noexcept { return state_.load(std::memory_order_acquire); }
+  char* start() const noexcept { return start_.load(std::memory_order_relaxed); }
+  size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }  // whole chunks
+  // Release, in all three: what says who owns which bytes is written in the order of the program (E5).
+  void set_state(ExtentState state) noexcept { state_.store(state, std::memory_order_release); }
+  void set_start(char* start) noexcept { start_.store(start, std::memory_order_release); }
+  void set_bytes(size_t bytes) noexcept { bytes_.store(bytes, std::memory_order_release); }
 
-  static Extent* at(char* start) noexcept { return reinterpret_cast<Extent*>(start + kDescriptors); }
-  static Extent* create(char* start, size_t bytes, size_t dirty, uint64_t mapping) noexcept {
-    auto* extent = new (at(start)) Extent{kKept, start + kSlice, 0, bytes, dirty, mapping, 0, 0, nullptr, nullptr};
-    extent->set_kinds(true);
-    return extent;
-  }
-
-  char* start() const noexcept { return reinterpret_cast<char*>(align_down(address_of(this), kChunk)); }
-  char* end() const noexcept { return start() + bytes; }
-  size_t lead() const noexcept { return static_cast<size_t>(block - start()); }
-  size_t taken() const noexcept { return align_up(lead() + size, os::page_size()); }  // by the block, from the start
+  char* end() const noexcept { return start() + bytes(); }
+  bool is_live() const noexcept { return state() == ExtentState::kLive; }
+  size_t taken() const noexcept { return align_up(size, os::page_size()); }  // by the block
   bool is_followed_by(const Extent* other) const noexcept {
     return other != nullptr && end() == other->start() && mapping == other->mapping;
   }
-
-  void set_kinds(bool ours) const noexcept {
-    // An address in the gap before a far block is ours too, though no block starts there.
-    AddressMap::set(start(), ours ? ChunkKind::kHuge : ChunkKind::kForeign);
-    if (lead() >= kChunk) AddressMap::set(block, ours ? ChunkKind::kHugeAligned : ChunkKind::kForeign);
-  }
-  void leave_block() noexcept {
-    if (lead() < kChunk) return;  // still known as a block's start, should it be freed again
-    AddressMap::set(block, ChunkKind::kForeign);
-    block = start() + kSlice;
-  }
-  // The one that follows, which is in no list.
-  void absorb(const Extent& other) noexcept {
-    other.set_kinds(false);
-    dirty = bytes + std::max(other.dirty, kSlice);  // its header too
-    bytes += other.bytes;
-  }
   void purge_behind() noexcept {
-    if (os::purge(start() + taken(), bytes - taken())) dirty = taken();
+    if (os::purge(start() + taken(), bytes() - taken())) dirty = taken();
   }
+
+ private:
+  std::atomic<ExtentState> state_{ExtentState::kUnused};
+  std::atomic<char*> start_{nullptr};
+  std::atomic<size_t> bytes_{0};
 };
 
 class ExtentList {
@@ -83,6 +74,7 @@ class ExtentList {
     if (extent != nullptr) remove(*extent);
     return extent;
   }
+  void forget() noexcept { first_ = nullptr; }  // whoever is in it
 
  private:
   Extent* first_ = nullptr;

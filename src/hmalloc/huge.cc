@@ -1,109 +1,15 @@
 #include "hmalloc/huge.h"
 
-#include "hmalloc/kept_extents.h"
-#include "hmalloc/footprint.h"
+#include <algorithm>
+
+#include "base/size_classes.h"
+#include "hmalloc/huge_store.h"
 #include "hmalloc/options.h"
-#include "hmalloc/regret.h"
 
 namespace hm {
 namespace {
 
-struct HugeStore {
-  Lock lock;
-  KeptExtents kept;
-  Regret regret;
-  size_t blocks = 0, mapped = 0, active = 0, most_active = 0;
-  std::atomic<uint64_t> mappings{0};  // so far, to name each; relaxed: no two get the same
-
-  size_t room() const noexcept { return std::max(kKeepMost, most_active + most_active / 2 - active); }
-  bool may_keep(size_t more) const noexcept { return kept.bytes() + more <= std::min(regret.allowance(), room()); }
-  void activate(size_t added) noexcept {
-    active += added;
-    most_active = std::max(most_active, active);
-  }
-  // Takes out the oldest until there is room for that much, if there can be; the caller unmaps them.
-  ExtentList make_room(size_t more) noexcept {
-    ExtentList dropped;
-    while (more <= regret.allowance() && !may_keep(more)) {
-      Extent* oldest = kept.take_oldest();
-      if (oldest == nullptr) break;
-      regret.gave_back(oldest->bytes);
-      dropped.push(*oldest);
-    }
-    return dropped;
-  }
-  // False: it is too much to be kept.
-  bool note_slack(Extent& extent) noexcept {
-    if (extent.dirty <= extent.taken()) return true;
-    size_t slack = extent.dirty - extent.taken();
-    if (!may_keep(slack)) return false;
-    kept.note_slack(extent, slack);
-    return true;
-  }
-  void publish() noexcept { footprint.set_huge(active + kept.bytes()); }
-};
-constinit HugeStore store;
-
-uint64_t name_mapping() noexcept { return store.mappings.fetch_add(1, std::memory_order_relaxed); }
-
-// ---- the system, of extents in the hands of this thread
-
-Extent* map_extent(size_t bytes, size_t alignment) noexcept {
-  // A block of larger alignment lies 2 MB behind the start.
-  auto* start = static_cast<char*>(os::map(bytes, std::max(alignment, kChunk), alignment > kChunk ? kChunk : 0));
-  if (start == nullptr) return nullptr;
-  if (bytes / 4 > options.huge_pages_after) os::prefer_huge_pages(start, bytes);
-  Extent* extent = Extent::create(start, bytes, 0, name_mapping());
-  LockGuard guard(store.lock);
-  store.mapped += bytes;
-  return extent;
-}
-
-// In place, or by moving its pages, block and all.  Null: unchanged.
-Extent* resize_extent(Extent& extent, size_t bytes) noexcept {
-  size_t before = extent.bytes, lead = extent.lead();
-  Extent* result = &extent;
-  if (!os::resize(extent.start(), before, bytes)) {
-    char* target = static_cast<char*>(os::map(bytes, kChunk));
-    if (target == nullptr) return nullptr;
-    extent.set_kinds(false);
-    if (!os::move(extent.start(), before, target, bytes)) {
-      extent.set_kinds(true);
-      return nullptr;  // target may be unmapped already, and somebody else's by now: its address space is let go
-    }
-    result = Extent::at(target);
-    result->block = target + lead;
-    result->mapping = name_mapping();
-    result->set_kinds(true);
-  }
-  result->bytes = bytes;
-  result->dirty = std::min(result->dirty, bytes);
-  LockGuard guard(store.lock);
-  store.mapped += bytes - before;
-  return result;
-}
-
-// What the system does not take (vm.max_map_count) is kept, at least without its pages.
-size_t unmap_extent(Extent& extent) noexcept {
-  size_t bytes = extent.bytes;
-  extent.set_kinds(false);
-  bool gone = os::unmap(extent.start(), bytes);
-  if (!gone) {
-    extent.set_kinds(true);
-    os::purge(extent.start() + kSlice, bytes - kSlice);
-  }
-  LockGuard guard(store.lock);
-  if (gone) store.mapped -= bytes;
-  else store.kept.keep(extent);
-  store.publish();
-  return gone ? bytes : 0;
-}
-
-size_t unmap_all(ExtentList list) noexcept {
-  size_t bytes = 0;
-  while (Extent* extent = list.pop()) bytes += unmap_extent(*extent);
-  return bytes;
-}
+HugeStore& store = huge_store;
 
 // A kept extent, or null.  stretch: if none is long enough, then a longer one of one of them.
 Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
@@ -112,10 +18,9 @@ Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
     LockGuard guard(store.lock);
     extent = store.kept.take(bytes, stretch);
     if (!stretch) return extent;
-    if (extent == nullptr || extent->bytes < bytes) store.regret.mapped(bytes, store.most_active + kKeepMost);
+    if (extent == nullptr || extent->bytes() < bytes) store.regret.mapped(bytes, store.most_active + kKeepMost);
   }
-  if (extent == nullptr || extent->bytes == bytes) return extent;
-  if (Extent* longer = resize_extent(*extent, bytes)) return longer;
+  if (extent == nullptr || extent->bytes() >= bytes || resize_extent(*extent, bytes)) return extent;
   LockGuard guard(store.lock);
   store.kept.keep(*extent);
   return nullptr;
@@ -123,12 +28,13 @@ Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
 
 // ---- blocks
 
-// One has begun here, or took this much before.
+// One has begun here, or took this much before, and is in this thread's hands.
 void settle(Extent& extent, size_t before) noexcept {
   bool fits;
   ExtentList dropped;
   {
     LockGuard guard(store.lock);
+    extent.set_state(ExtentState::kLive);
     store.blocks += before == 0;
     store.activate(extent.taken() - before);
     fits = store.note_slack(extent);
@@ -156,66 +62,64 @@ size_t purge_slack(uint64_t before_ms) noexcept {
 }  // namespace
 
 FreshBlock allocate_huge(size_t size, size_t alignment, bool map) noexcept {
-  size_t lead = alignment <= kSlice ? kSlice : std::min(alignment, kChunk);  // from the start of the extent to the block
-  size_t bytes = align_up(lead + size, kChunk);
+  size_t bytes = align_up(size, kChunk);
   Extent* extent = alignment <= kChunk ? reuse_extent(bytes, map) : nullptr;
   if (extent == nullptr && map) extent = map_extent(bytes, alignment);
   if (extent == nullptr) return {nullptr, 0};
-  extent->live = Extent::kLive;
-  extent->block = extent->start() + lead;
   extent->size = size;
-  extent->set_kinds(true);
-  FreshBlock result{extent->block, extent->dirty > lead ? std::min(extent->dirty - lead, size) : 0};
+  extent_table.enter(*extent);
+  FreshBlock result{extent->start(), std::min(extent->dirty, size)};
   settle(*extent, 0);
   return result;
 }
 
 Extent* huge_extent(const void* block) noexcept {
-  uintptr_t start = align_down(address_of(block), kChunk);
-  if (AddressMap::kind(address_of(block)) == ChunkKind::kHugeAligned) start -= kChunk;
-  Extent* extent = Extent::at(reinterpret_cast<char*>(start));
-  return extent->block == block ? extent : nullptr;
+  Extent* extent = extent_table.find(address_of(block));
+  return extent != nullptr && extent->start() == block ? extent : nullptr;
 }
 
 size_t huge_size(const Extent& extent) noexcept { return extent.size; }
-size_t huge_capacity(const Extent& extent) noexcept { return extent.taken() - extent.lead(); }
-bool huge_is_live(const Extent& extent) noexcept { return extent.live == Extent::kLive; }
+size_t huge_capacity(const Extent& extent) noexcept { return extent.taken(); }
+bool huge_is_live(const Extent& extent) noexcept { return extent.is_live(); }
 
-void free_huge(Extent& extent) noexcept {
-  extent.live = Extent::kKept;
+bool free_huge(Extent& extent) noexcept {
   ExtentList dropped;
   {
     LockGuard guard(store.lock);
+    if (!extent.is_live()) return false;
+    extent.set_state(ExtentState::kHeld);
     store.kept.forget_slack(extent);
     extent.dirty = std::max(extent.dirty, extent.taken());
     --store.blocks;
     store.active -= extent.taken();
-    dropped = store.make_room(extent.bytes);
-    if (store.may_keep(extent.bytes)) {
+    dropped = store.make_room(extent.bytes());
+    if (store.may_keep(extent.bytes())) {
       store.kept.keep(extent);
     } else {
-      store.regret.gave_back(extent.bytes);
+      store.regret.gave_back(extent.bytes());
       dropped.push(extent);
     }
     store.publish();
   }
   unmap_all(dropped);
+  return true;
 }
 
 void* resize_huge(Extent& extent, size_t size) noexcept {
-  if (size > kMaxRequest / 2 || size <= kLargeMax || extent.lead() != kSlice) return nullptr;
-  size_t before = extent.taken(), bytes = align_up(kSlice + size, kChunk);
-  bool in_place;
+  if (size > kMaxRequest / 2 || size <= kLargeMax) return nullptr;
+  size_t before = extent.taken(), bytes = align_up(size, kChunk);
+  bool done;
   {
     LockGuard guard(store.lock);
     store.kept.forget_slack(extent);  // or others would purge what is going to be the block's
     extent.dirty = std::max(extent.dirty, before);
-    in_place = bytes == extent.bytes || store.kept.grow(extent, bytes);
+    done = bytes == extent.bytes() || store.kept.grow(extent, bytes);
+    if (!done) extent.set_state(ExtentState::kHeld);
   }
-  Extent* result = in_place ? &extent : resize_extent(extent, bytes);
-  if (result != nullptr) result->size = size;
-  settle(result != nullptr ? *result : extent, before);
-  return result != nullptr ? result->block : nullptr;
+  if (!done) done = resize_extent(extent, bytes);
+  if (done) extent.size = size;
+  settle(extent, before);
+  return done ? extent.start() : nullptr;
 }
 
 size_t purge_huge_blocks(bool all) noexcept {
@@ -232,10 +136,24 @@ size_t purge_huge_blocks(bool all) noexcept {
   return bytes + unmap_all(due);
 }
 
-Lock& huge_lock() noexcept { return store.lock; }
+// Regret is a matter of speed: whatever is in it is as good as anything.
+void huge_repair() noexcept {
+  extent_table.repair();
+  store.kept.forget_all();
+  store.blocks = store.mapped = store.active = 0;
+  extent_table.for_each([](Extent& extent) {
+    extent.dirty = std::min(extent.dirty, extent.bytes());
+    store.mapped += extent.bytes();
+    if (extent.state() == ExtentState::kKept) store.kept.put_back(extent);
+    if (!extent.is_live()) return;
+    ++store.blocks;
+    store.activate(extent.taken());
+    if (extent.slack > 0) store.kept.put_slack_back(extent);
+  });
+  store.publish();
+}
 
-// The lists can be walked (base/links.h); nothing is rebuilt yet.
-void huge_repair() noexcept {}
+Lock& huge_lock() noexcept { return store.lock; }
 
 bool huge_is_valid() noexcept {
   LockGuard guard(store.lock);
@@ -244,7 +162,7 @@ bool huge_is_valid() noexcept {
 
 HugeGauges huge_gauges() noexcept {
   LockGuard guard(store.lock);
-  return {store.blocks, store.mapped, store.kept.bytes(), store.active, store.most_active};
+  return {store.blocks, store.mapped, store.kept.bytes(), store.active, store.most_active, extent_table.bytes()};
 }
 
 }  // namespace hm

@@ -6,6 +6,7 @@
 #pragma once
 #include "base/lock.h"
 #include "base/sizes.h"
+#include "hmalloc/regret.h"
 
 namespace hm {
 
@@ -21,23 +22,22 @@ Extent* huge_extent(const void* block) noexcept;  // null if block does not star
 size_t huge_capacity(const Extent& extent) noexcept;
 size_t huge_size(const Extent& extent) noexcept;  // as asked for
 bool huge_is_live(const Extent& extent) noexcept;
-void free_huge(Extent& extent) noexcept;
+bool free_huge(Extent& extent) noexcept;  // false: somebody else has
 // In place, or by moving the pages; the block's new address, or null: unchanged.
 void* resize_huge(Extent& extent, size_t size) noexcept;
 
 size_t purge_huge_blocks(bool all) noexcept;  // what is kept; returns bytes
 Lock& huge_lock() noexcept;
-// In the child of a fork, under the lock: a thread held it that is not there, and was cut off at any instruction.
-// Afterwards everything under the lock is valid; what that thread had in its hands may be lost.
+// In the child of a fork, for its only thread, if the lock's holder is not there: makes lists and counts anew from the
+// descriptors.  What was in other threads' hands is lost.  The lock must be free, or the caller's.
 void huge_repair() noexcept;
 bool huge_is_valid() noexcept;  // while no other thread is in here
 
 struct HugeGauges {  // bytes
   size_t blocks;  // their number
   size_t mapped, kept, active, most_active;
+  size_t descriptors;  // and the table that finds them
 };
 HugeGauges huge_gauges() noexcept;
-
-inline constexpr size_t kKeepMost = 64 * kMiB;
 
 }  // namespace hm

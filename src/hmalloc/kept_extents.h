@@ -18,12 +18,19 @@ class KeptExtents {
   void forget_slack(Extent& extent) noexcept;
   Extent* slack_until(uint64_t before_ms) const noexcept;  // one of them
 
+  // huge_repair: empties the lists, then puts in what the descriptors say.
+  void forget_all() noexcept;
+  void put_back(Extent& extent) noexcept;
+  void put_slack_back(Extent& extent) noexcept;
+
   size_t bytes() const noexcept { return bytes_; }  // of both
   bool is_valid() const noexcept;                   // E2, E4, counts and links
 
  private:
   Extent* cut(Extent& extent, size_t bytes) noexcept;
   void remove(Extent& extent) noexcept;
+  void insert(Extent* before, Extent& extent) noexcept;
+  static void absorb(Extent& extent, Extent& next) noexcept;
   void join_with_next(Extent& extent) noexcept;
 
   ExtentList kept_;   // by address

@@ -129,7 +129,7 @@ void LocalHeap::count_remote_frees(LocalChunk& chunk, size_t unit) noexcept {
 }
 
 // Before new memory: what other threads freed, and free stretches between longer-lived blocks.  One round over all
-// units, from where the last search ended: a barren round is paid for by the 29 units of the chunk that follows it.
+// units, from where the last search ended: a barren round is paid for by the 27 units of the chunk that follows it.
 bool LocalHeap::use_hole(size_t least) noexcept {
   for (size_t left = count_ * (kUnitsInChunk - kFirstUnit); left > 0; --left) {
     if (hole_chunk_ == nullptr) hole_chunk_ = chunks();
@@ -178,7 +178,7 @@ bool LocalHeap::use_hole_in(LocalChunk& chunk, size_t unit, uintptr_t from, size
 // Without the memory for them a heap works without caches.
 bool LocalHeap::map_cache() noexcept {
   constexpr size_t kStack = HM_LOCAL_SLOTS_ * sizeof(void*);
-  auto* memory = static_cast<char*>(os::map(sizeof(hm_local_cache_) + (HM_LOCAL_CACHED_ + 2) * kStack, os::page_size()));
+  auto* memory = static_cast<char*>(os::map_guarded(sizeof(hm_local_cache_) + (HM_LOCAL_CACHED_ + 2) * kStack));
   if (memory == nullptr) return false;
   auto* cache = reinterpret_cast<hm_local_cache_*>(memory);
   char* stacks = memory + align_up(sizeof(hm_local_cache_), kStack);
@@ -205,6 +205,8 @@ void LocalHeap::flush_cache() noexcept {
 bool LocalHeap::map_chunk() noexcept {
   auto* chunk = static_cast<LocalChunk*>(os::map(kChunk, kChunk));
   if (chunk == nullptr) return false;
+  os::guard(chunk->guard, kGuard);
+  os::guard(chunk->second_guard, kGuard);
   chunk->owner.store(this, std::memory_order_relaxed);  // the release below publishes it
   chunk->empty = kAllUnits;
   chunk->next = chunks();

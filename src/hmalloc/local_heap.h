@@ -25,14 +25,14 @@ class LocalHeap;
 inline constexpr size_t kUnit = HM_LOCAL_UNIT_;
 inline constexpr size_t kUnitsInChunk = kChunk / kUnit;
 inline constexpr size_t kUnitGranules = kUnit / kGranule;
-inline constexpr size_t kFirstUnit = (HM_LOCAL_SIZES_ + kChunk / kGranule + kUnit - 1) / kUnit;
+inline constexpr size_t kFirstUnit = 5;  // behind the front of the chunk
 inline constexpr uint8_t kInCache = HM_LOCAL_IN_CACHE_;
 inline constexpr uint8_t kRemoteFreed = 254;
 static_assert(HM_LOCAL_CHUNK_ == kChunk && HM_LOCAL_MAX / kGranule < kInCache && kInCache < kRemoteFreed);
 
-// The front of a local chunk.  The first page stays unused: an overflow out of the mapping before ends there.
+// The front of a local chunk, between two guards: an overflow out of the mapping before, or an under-run, ends there.
 struct LocalChunk {
-  char gap[HM_LOCAL_COUNTS_];
+  char guard[kGuard];
   hm_local_unit_ units[kUnitsInChunk];           // the owner
   std::atomic<LocalHeap*> owner;                 // changes only with the thread of a heap, hence never; any thread
   LocalChunk* next;                              // the owner
@@ -42,12 +42,14 @@ struct LocalChunk {
   std::atomic<uint8_t> remote[kUnitsInChunk];    // unit i has bytes kRemoteFreed; set by any thread
   char rest[HM_LOCAL_SIZES_ - HM_LOCAL_COUNTS_ - kUnitsInChunk * 9 - 48];
   std::atomic<uint8_t> sizes[kChunk / kGranule + 8];  // L1; a sweep looks at eight at a time
+  alignas(kGuard) char second_guard[kGuard];
 
   static LocalChunk& of(uintptr_t address) noexcept {
     return *reinterpret_cast<LocalChunk*>(align_down(address, kChunk));
   }
 };
-static_assert(offsetof(LocalChunk, sizes) == HM_LOCAL_SIZES_);
+static_assert(offsetof(LocalChunk, units) == HM_LOCAL_COUNTS_ && offsetof(LocalChunk, sizes) == HM_LOCAL_SIZES_);
+static_assert(sizeof(LocalChunk) == kFirstUnit * kUnit);
 
 // What a thread without local memory has: no unit, no chunk that a free could fall into, and caches that are empty and
 // full at once.

@@ -10,6 +10,8 @@
 
 namespace hm {
 
+inline constexpr size_t kKeepMost = 64 * kMiB;  // of huge blocks, or what makes all of them 3/2 of their peak
+
 class Regret {
  public:
   size_t allowance() const noexcept { return allowance_; }

@@ -122,6 +122,7 @@ Region* SlicePool::map_region() noexcept {
   if (base == nullptr) return nullptr;
   for (size_t i = 0; i < kChunksInRegion; ++i) new (base + kDescriptors + i * sizeof(Chunk)) Chunk;
   auto* region = new (base + kRegionHeader) Region;
+  for (size_t at : {size_t{0}, kSecondGuard}) region->guards += os::guard(base + at, kGuard);
   ++regions_;
   link_first(mapped_, *region, &Region::next_mapped, &Region::previous_mapped);
   link_first(roomy_, *region, &Region::next, &Region::previous);
@@ -211,7 +212,7 @@ bool SlicePool::close_if_unused(Chunk& chunk) noexcept {
   auto first = static_cast<size_t>(std::countr_zero(chunk.free));
   if (!os::purge(slice_at(chunk, first), (kSlicesInChunk - first) * kSlice)) return false;
   purge_states(chunk, chunk.free);
-  AddressMap::set(slice_at(chunk, 0), ChunkKind::kForeign);
+  AddressMap::set(slice_at(chunk, 0), ChunkKind::kGone);
   if (sample_ == &chunk) sample_ = nullptr;
   unlink_free(chunk);
   unlink(all_, chunk, &Chunk::next, &Chunk::previous);
@@ -226,7 +227,9 @@ bool SlicePool::close_if_unused(Chunk& chunk) noexcept {
 void SlicePool::unmap(Region& region) noexcept {
   unlink(roomy_, region, &Region::next, &Region::previous);
   unlink(mapped_, region, &Region::next_mapped, &Region::previous_mapped);
+  size_t guards = region.guards;
   if (os::unmap(reinterpret_cast<void*>(region.start()), kRegion)) {
+    os::unguarded(guards);
     --regions_;
   } else {  // the system would not take it: it serves again
     link_first(mapped_, region, &Region::next_mapped, &Region::previous_mapped);

@@ -44,7 +44,7 @@ void count_slices(Census& census) noexcept {
 void count_local(const ThreadHeap& heap, Census& census) noexcept {
   for (LocalChunk* chunk = heap.local.chunks(); chunk != nullptr; chunk = chunk->next) {
     census.total.mapped += kChunk;
-    census.total.metadata += offsetof(LocalChunk, sizes);
+    census.total.metadata += HM_LOCAL_SIZES_ - HM_LOCAL_COUNTS_;
     for (size_t unit = kFirstUnit; unit < kUnitsInChunk; ++unit) {
       size_t bytes = 0;
       for (size_t g = unit * kUnitGranules; g < (unit + 1) * kUnitGranules; ++g) {
@@ -101,7 +101,7 @@ Census take_census() noexcept {
   total.allocated = (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active + census.local_bytes;
   total.cached += census.cached_runs;
   total.mapped += slices.chunks * kChunk + slices.space + huge.mapped;
-  total.metadata += slices.chunks * kSlicesInChunk * sizeof(Superblock);
+  total.metadata += slices.chunks * kSlicesInChunk * sizeof(Superblock) + huge.descriptors;
   for (size_t c = 0; c < kClasses; ++c) total.metadata += census.classes[c].superblocks * blocks_of(ClassIndex(c));
   uint64_t superblocks = 0;
   for (size_t c = 0; c < kClasses; ++c) superblocks += census.classes[c].superblocks * slices_of(ClassIndex(c)) * kSlice;
@@ -135,7 +135,7 @@ constexpr Row kRows[] = {
     {"cross_thread_frees", &hm_stats::cross_thread_frees, "blocks, seen when caches were flushed"},
     {"refills", &hm_stats::refills, "of block caches"},
     {"flushes", &hm_stats::flushes, "of block caches"},
-    {"os_calls", &hm_stats::os_calls, "mmap, munmap, mremap, madvise"},
+    {"os_calls", &hm_stats::os_calls, "mmap, munmap, mremap, madvise, mprotect"},
 };
 
 void print_text(Text& text, const Census& census) noexcept {

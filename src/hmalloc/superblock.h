@@ -4,11 +4,13 @@
 // class; a large run is any number of slices.  Each slice has a descriptor, found from any address within it by two
 // masks.  Memory comes and goes by chunks of 2 MB, so that one can be a huge page; the first of a region has the metadata.
 //
-//   0         a gap of one page: an overflow out of the mapping before ends here
-//   0x001000  descriptors of slices, 128 bytes each; in place of the metadata's own: headers of chunks and region
-//   0x011000  states of classes from 64 bytes up: 512 bytes for each slice
-//   0x051000  states of the smaller classes: 2 KB for each slice
-//   0x158000  slice 43, the first that holds blocks
+//   0         a guard: an overflow out of the mapping before ends here
+//   0x010000  descriptors of slices, 128 bytes each; in place of the metadata's own: headers of chunks and region
+//   0x020000  states of classes from 64 bytes up: 512 bytes for each slice
+//   0x050000  states of the smaller classes: 2 KB for each slice.  Where those of the metadata's slices would be, which have
+//             none, are the last of the line above
+//   0x150000  a guard: an under-run ends here
+//   0x160000  slice 44, the first that holds blocks
 //
 // Invariants
 //  S1  A superblock is in exactly one place: current of one heap, in one SuperblockQueue, or in the hands of the
@@ -43,10 +45,11 @@ inline constexpr size_t kRegion = 16 * kMiB;
 inline constexpr size_t kChunksInRegion = kRegion / kChunk;
 inline constexpr size_t kSlicesInRegion = kRegion / kSlice;
 inline constexpr size_t kSlicesInChunk = kChunk / kSlice;
-inline constexpr size_t kMetaSlices = 43;
-inline constexpr size_t kDescriptors = 0x1000;
-inline constexpr size_t kLineStates = 0x11000;
-inline constexpr size_t kGranuleStates = 0x51000;
+inline constexpr size_t kMetaSlices = 44;
+inline constexpr size_t kDescriptors = 0x10000;
+inline constexpr size_t kLineStates = 0x20000;
+inline constexpr size_t kGranuleStates = 0x50000;
+inline constexpr size_t kSecondGuard = 0x150000;
 inline constexpr size_t kLineStatesArea = kSlice / kLine;    // one state for 64 bytes
 inline constexpr size_t kHarvestGroup = 64;      // states of one line are taken together
 inline constexpr size_t kGranuleStatesArea = kSlice / kGranule;   // one for 16
@@ -144,15 +147,17 @@ struct alignas(2 * kLine) Region {
   Region* next_mapped = nullptr;  // all
   Region* previous_mapped = nullptr;
   uint8_t closed = kAllChunks; // bit i: chunk i is not open, nor about to be opened
+  uint8_t guards = 0;          // how many of its two the system granted
 
   static Region& of(const Chunk& chunk) noexcept { return *reinterpret_cast<Region*>(chunk.region() + kRegionHeader); }
   uintptr_t start() const noexcept { return align_down(address_of(this), kRegion); }
 };
 static_assert(sizeof(Chunk) == sizeof(Superblock) && sizeof(Region) == sizeof(Superblock));
 static_assert(offsetof(Superblock, kind_) < sizeof(Chunk::no_blocks) && kChunksInRegion < kMetaSlices);
-static_assert(kDescriptors + kSlicesInRegion * sizeof(Superblock) == kLineStates);
-static_assert(kLineStates + kSlicesInRegion * kLineStatesArea == kGranuleStates);
-static_assert(kGranuleStates + kSlicesInRegion * kGranuleStatesArea <= kMetaSlices * kSlice && kMetaSlices < kSlicesInChunk);
+static_assert(kDescriptors == kGuard && kDescriptors + kSlicesInRegion * sizeof(Superblock) == kLineStates);
+static_assert(kLineStates + kSlicesInRegion * kLineStatesArea <= kGranuleStates + kMetaSlices * kGranuleStatesArea);
+static_assert(kGranuleStates + kSlicesInRegion * kGranuleStatesArea == kSecondGuard && kSecondGuard % kGuard == 0);
+static_assert(kSecondGuard + kGuard == kMetaSlices * kSlice && kMetaSlices < kSlicesInChunk);
 
 // The block that an address lies in, found without a division: offset * ceil(2^32 / size) has the quotient above bit 32,
 // and below it less than the factor if the remainder is zero.

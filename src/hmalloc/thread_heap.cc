@@ -61,7 +61,7 @@ alignas(kLine) constinit NoHeap no_heap = {empty_caches(std::make_index_sequence
 constinit thread_local ptrdiff_t heap_offset = 0;
 
 ThreadHeap* ThreadHeap::create() noexcept {
-  void* memory = os::map(kHeapBytes, os::page_size());
+  void* memory = os::map_guarded(kHeapBytes);
   if (memory == nullptr) return nullptr;
   auto* heap = new (memory) ThreadHeap;
   for (size_t c = 0; c < kClasses; ++c) {

@@ -19,30 +19,39 @@ TEST(Huge, ABlockHasAnExtentToItself) {
   EXPECT_EQ(huge_size(*extent), 5 * kMiB);
   EXPECT_EQ(huge_extent(static_cast<char*>(block) + 16), nullptr);
   EXPECT_EQ(huge_gauges().blocks, before.blocks + 1);
-  EXPECT_GT(huge_gauges().active, before.active + 5 * kMiB);
+  EXPECT_EQ(huge_gauges().active, before.active + 5 * kMiB);
   hm_free(block);
   EXPECT_EQ(huge_gauges().active, before.active);
 }
 
-TEST(Huge, AFarBlockIsTheOnlyStartInItsGap) {
-  void* block = hm_aligned_alloc(8 * kMiB, 2 * kMiB);
-  EXPECT_EQ(kind_of(block), ChunkKind::kHugeAligned);
-  char* gap = static_cast<char*>(block) - kChunk;
-  EXPECT_EQ(kind_of(gap), ChunkKind::kHuge);
-  EXPECT_EQ(huge_extent(gap + kSlice), nullptr);
-  EXPECT_EQ(huge_extent(static_cast<char*>(block) + kSlice), nullptr);
-  hm_free(block);
-  hm_collect();
-  EXPECT_EQ(kind_of(block), ChunkKind::kForeign);
-  EXPECT_EQ(kind_of(gap), ChunkKind::kForeign);
+TEST(Huge, EveryBlockStartsAtTheStartOfItsExtent) {
+  for (size_t alignment : {size_t{16}, 2 * kSlice, kMiB, kChunk, 8 * kMiB, 64 * kMiB}) {
+    void* block = hm_aligned_alloc(alignment, 2 * kMiB);
+    EXPECT_EQ(address_of(block) % std::max(alignment, kChunk), 0u);
+    EXPECT_EQ(kind_of(block), ChunkKind::kHuge);
+    EXPECT_EQ(huge_gauges().mapped, 2 * kMiB) << "and nothing of ours is in it";
+    EXPECT_EQ(huge_extent(static_cast<char*>(block) + kSlice), nullptr);
+    hm_free(block);
+    hm_collect();
+    EXPECT_EQ(kind_of(block), ChunkKind::kGone);
+  }
+}
+
+TEST(Huge, AnAlignedBlockGrowsLikeAnyOther) {
+  char* block = static_cast<char*>(hm_aligned_alloc(8 * kMiB, 3 * kMiB));
+  test::fill(block, 3 * kMiB, 5);
+  char* grown = static_cast<char*>(hm_realloc(block, 9 * kMiB));
+  EXPECT_TRUE(test::matches(grown, 3 * kMiB, 5));
+  EXPECT_EQ(huge_gauges().mapped, 10 * kMiB);
+  hm_free(grown);
 }
 
 TEST(Huge, WhatLiesBehindASmallerBlockGoesBackInTime) {
-  char* block = keep_written(4 * kMiB - kSlice);
+  char* block = keep_written(4 * kMiB);
   char* smaller = static_cast<char*>(hm_malloc(5 * kMiB / 2));
   ASSERT_EQ(smaller, block);
   memset(smaller, 2, 5 * kMiB / 2);
-  size_t behind = 4 * kMiB - kSlice - 5 * kMiB / 2;
+  size_t behind = 4 * kMiB - 5 * kMiB / 2;
   EXPECT_EQ(huge_gauges().kept, behind);
   EXPECT_EQ(resident(smaller + 5 * kMiB / 2, behind), behind);
   hm_collect();
@@ -53,7 +62,7 @@ TEST(Huge, WhatLiesBehindASmallerBlockGoesBackInTime) {
 }
 
 TEST(Huge, ABlockThatGrewOverItsSlackKeepsItsPages) {
-  char* block = keep_written(4 * kMiB - kSlice);
+  char* block = keep_written(4 * kMiB);
   char* smaller = static_cast<char*>(hm_malloc(5 * kMiB / 2));
   char* grown = static_cast<char*>(hm_realloc(smaller, 3 * kMiB));
   ASSERT_EQ(grown, block);
@@ -73,16 +82,15 @@ TEST(Huge, ABlockThatShrinksGivesBackWhatIsBehindIt) {
 }
 
 TEST(Huge, ABlockGrowsIntoTheKeptExtentBehindIt) {
-  char* block = keep_written(16 * kMiB - kSlice);
+  char* block = keep_written(16 * kMiB);
   uint64_t calls = os::calls();
-  char* smaller = static_cast<char*>(hm_malloc(4 * kMiB - kSlice));
-  test::fill(smaller, 4 * kMiB - kSlice, 3);
-  char* grown = static_cast<char*>(hm_realloc(smaller, 10 * kMiB));
+  char* smaller = static_cast<char*>(hm_malloc(4 * kMiB));
+  test::fill(smaller, 4 * kMiB, 3);
+  char* grown = static_cast<char*>(hm_realloc(smaller, 11 * kMiB));
   EXPECT_EQ(grown, block);
-  EXPECT_TRUE(test::matches(grown, 4 * kMiB - kSlice, 3));
-  EXPECT_EQ(huge_gauges().kept, 4 * kMiB + 2 * kMiB - kSlice) << "the rest, and slack";
-  EXPECT_EQ(kind_of(block + 12 * kMiB), ChunkKind::kHuge);
-  EXPECT_EQ(kind_of(block + 4 * kMiB), ChunkKind::kForeign);
+  EXPECT_TRUE(test::matches(grown, 4 * kMiB, 3));
+  EXPECT_EQ(huge_gauges().kept, 4 * kMiB + kMiB) << "the rest, and slack";
+  EXPECT_EQ(kind_of(block + 4 * kMiB), ChunkKind::kGone);
   EXPECT_EQ(os::calls(), calls);
   hm_free(grown);
   EXPECT_EQ(huge_gauges().kept, 16 * kMiB);
@@ -92,7 +100,7 @@ TEST(Huge, SlackIsCountedWithinTheExtent) {
   char* block = allocate_recurring(9 * kMiB);
   memset(block, 1, 9 * kMiB);
   block = static_cast<char*>(hm_realloc(block, 3 * kMiB));
-  EXPECT_EQ(huge_gauges().kept, kMiB - kSlice);
+  EXPECT_EQ(huge_gauges().kept, kMiB);
   hm_free(block);
 }
 
@@ -114,7 +122,7 @@ TEST(Huge, BlocksGrowWithTheirContents) {
   }
   block = hm_realloc(block, 2 * kMiB);
   EXPECT_TRUE(test::matches(block, 2 * kMiB, 77));
-  EXPECT_LE(hm_usable_size(block), 2 * kMiB + kSlice);
+  EXPECT_EQ(hm_usable_size(block), 2 * kMiB);
   block = hm_realloc(block, 1000);
   EXPECT_TRUE(test::matches(block, 1000, 77));
   hm_free(block);

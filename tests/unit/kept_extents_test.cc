@@ -30,7 +30,7 @@ void keep_all(const std::vector<size_t>& sizes, std::vector<char*>& blocks) {
 TEST(KeptExtents, AnExtentIsKeptOnceItsSizeRecurs) {
   void* first = hm_malloc(3 * kMiB + 100000);
   hm_free(first);
-  EXPECT_EQ(kind_of(first), ChunkKind::kForeign);
+  EXPECT_EQ(kind_of(first), ChunkKind::kGone);
   void* block = hm_malloc(3 * kMiB);
   memset(block, 1, 3 * kMiB);
   hm_free(block);
@@ -41,7 +41,7 @@ TEST(KeptExtents, AnExtentIsKeptOnceItsSizeRecurs) {
   EXPECT_EQ(os::calls(), calls);
   hm_free(again);
   hm_collect();
-  EXPECT_EQ(kind_of(block), ChunkKind::kForeign);
+  EXPECT_EQ(kind_of(block), ChunkKind::kGone);
   EXPECT_EQ(huge_gauges().mapped, 0u);
   EXPECT_EQ(huge_gauges().kept, 0u);
 }
@@ -75,33 +75,33 @@ TEST(KeptExtents, AKeptExtentIsNoZeroedBlock) {
 }
 
 TEST(KeptExtents, AKeptExtentIsSplitAndJoinedAgain) {
-  char* block = keep_written(16 * kMiB - kSlice);
+  char* block = keep_written(16 * kMiB);
   uint64_t calls = os::calls();
   for (int round = 0; round < 3; ++round) {
     std::vector<char*> parts;
     for (size_t i = 0; i < 4; ++i) {
-      parts.push_back(static_cast<char*>(hm_calloc(1, 4 * kMiB - kSlice)));
+      parts.push_back(static_cast<char*>(hm_calloc(1, 4 * kMiB)));
       EXPECT_EQ(parts[i], block + i * 4 * kMiB);
       EXPECT_EQ(huge_gauges().kept, (3 - i) * 4 * kMiB);
-      EXPECT_TRUE(test::is_zero(parts[i], 4 * kMiB - kSlice));
+      EXPECT_TRUE(test::is_zero(parts[i], 4 * kMiB));
       memset(parts[i], 1, hm_usable_size(parts[i]));
     }
     for (size_t i : {2, 0, 3, 1}) hm_free(parts[i]);
-    EXPECT_EQ(kind_of(parts[2]), ChunkKind::kForeign) << "in the middle of one extent";
+    EXPECT_EQ(kind_of(parts[2]), ChunkKind::kGone) << "in the middle of one extent";
   }
-  EXPECT_EQ(hm_malloc(16 * kMiB - kSlice), block);
+  EXPECT_EQ(hm_malloc(16 * kMiB), block);
   EXPECT_EQ(os::calls(), calls);
   hm_free(block);
 }
 
 TEST(KeptExtents, AKeptExtentThatIsTooShortIsStretched) {
-  char* block = allocate_recurring(8 * kMiB - kSlice);
+  char* block = allocate_recurring(8 * kMiB);
   hm_free(hm_malloc(30 * kMiB));  // a larger one is missed as well
-  memset(block, 1, 8 * kMiB - kSlice);
+  memset(block, 1, 8 * kMiB);
   hm_free(block);
-  char* longer = static_cast<char*>(hm_malloc(16 * kMiB - kSlice));
-  EXPECT_EQ(resident(longer, 8 * kMiB - kSlice), 8 * kMiB - kSlice) << "with its pages";
-  EXPECT_EQ(resident(longer + 8 * kMiB, 8 * kMiB - kSlice), 0u);
+  char* longer = static_cast<char*>(hm_malloc(16 * kMiB));
+  EXPECT_EQ(resident(longer, 8 * kMiB), 8 * kMiB) << "with its pages";
+  EXPECT_EQ(resident(longer + 8 * kMiB, 8 * kMiB), 0u);
   EXPECT_EQ(huge_gauges().mapped, 16 * kMiB);
   EXPECT_EQ(huge_gauges().kept, 0u);
   memset(longer, 1, hm_usable_size(longer));
@@ -124,13 +124,13 @@ TEST(KeptExtents, WhatIsKeptForTheLongestTimeMakesRoom) {
   ASSERT_EQ(huge_gauges().kept, 24 * kMiB);
   while (kind_of(blocks[0]) == ChunkKind::kHuge && huge_gauges().kept <= kKeepMost)
     hm_free(hm_aligned_alloc(4 * kMiB, 5 * kMiB));  // a mapping of its own each time
-  EXPECT_EQ(kind_of(blocks[0]), ChunkKind::kForeign);
+  EXPECT_EQ(kind_of(blocks[0]), ChunkKind::kGone);
   EXPECT_EQ(kind_of(blocks[1]), ChunkKind::kHuge);
   EXPECT_EQ(kind_of(blocks[2]), ChunkKind::kHuge);
 }
 
 TEST(KeptExtents, AFreedBlockDoesNotKeepItsNeighbourAlive) {
-  char* block = allocate_recurring(8 * kMiB - kSlice);
+  char* block = allocate_recurring(8 * kMiB);
   hm_free(block);
   void* part = hm_malloc(3 * kMiB);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -161,17 +161,14 @@ TEST(KeptExtents, WhatIsKeptIsBounded) {
   EXPECT_EQ(huge_gauges().mapped, 0u);
 }
 
-TEST(KeptExtents, AFarBlocksExtentServesOthers) {
+TEST(KeptExtents, AnAlignedBlocksExtentServesOthers) {
   hm_free(hm_malloc(7 * kMiB));
   hm_free(hm_malloc(7 * kMiB));
-  void* far = hm_aligned_alloc(kChunk, 5 * kMiB);
-  EXPECT_EQ(kind_of(far), ChunkKind::kHugeAligned);
+  void* far = hm_aligned_alloc(8 * kChunk, 7 * kMiB);
   hm_free(far);
   EXPECT_EQ(huge_gauges().kept, 8 * kMiB);
-  EXPECT_EQ(kind_of(far), ChunkKind::kForeign);
-  char* block = static_cast<char*>(hm_malloc(7 * kMiB));
-  EXPECT_EQ(block, static_cast<char*>(far) - kChunk + kSlice);
-  hm_free(block);
+  EXPECT_EQ(hm_aligned_alloc(kChunk, 7 * kMiB), far);
+  hm_free(far);
   hm_collect();
   EXPECT_EQ(huge_gauges().mapped, 0u);
 }

@@ -42,6 +42,19 @@ TEST(LocalHeap, BumpsThroughAUnit) {
   });
 }
 
+TEST(LocalHeap, TheFrontOfAChunkLiesBetweenGuards) {
+  on_thread([] {
+    uintptr_t chunk = address_of(&chunk_of(hm_local_alloc(40)));
+    auto accessible = test::accessible_bytes(chunk, chunk + kChunk);
+    ASSERT_EQ(accessible.size(), 2u);
+    EXPECT_EQ(accessible[0].first, chunk + HM_LOCAL_COUNTS_);
+    EXPECT_EQ(accessible[0].second, chunk + kFirstUnit * kUnit - kGuard);
+    EXPECT_EQ(accessible[1].first, chunk + kFirstUnit * kUnit);
+    EXPECT_EQ(accessible[1].second, chunk + kChunk);
+    for (size_t at : {size_t{HM_LOCAL_COUNTS_}, kFirstUnit * kUnit}) EXPECT_EQ(at % (64 * kKiB), 0u);
+  });
+}
+
 TEST(LocalHeap, EverySizeIsAlignedKnownAndDistinct) {
   on_thread([] {
     std::vector<std::pair<void*, size_t>> blocks;

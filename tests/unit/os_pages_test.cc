@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <utility>
 #include <vector>
 
@@ -62,12 +63,35 @@ TEST(OsPages, MovedPagesKeepTheirContents) {
   EXPECT_TRUE(os::unmap(to, new_bytes));
 }
 
+TEST(OsPages, NobodyCanTouchAGuard) {
+  size_t page = os::page_size();
+  auto* base = static_cast<char*>(os::map_guarded(3 * page));
+  test::fill(base, 3 * page, 1);
+  EXPECT_EXIT(base[-1] = 1, testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(base[3 * page] = 1, testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_TRUE(os::guard(base + page, page));
+  EXPECT_EXIT(base[page] = 1, testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_TRUE(test::matches(base, page, 1));
+}
+
+TEST(OsPages, ThereAreOnlySoManyGuards) {
+  size_t page = os::page_size(), made = 0;
+  auto* base = static_cast<char*>(os::map(page, page));
+  while (made <= os::kMostGuards && os::guard(base, page)) ++made;
+  EXPECT_EQ(made, os::kMostGuards);
+  EXPECT_NE(os::map_guarded(page), nullptr) << "without";
+  os::unguarded(1);
+  EXPECT_TRUE(os::guard(base, page));
+  EXPECT_FALSE(os::guard(base, page));
+}
+
 TEST(OsPages, FailureIsNullOrFalseAndLeavesErrno) {
   errno = 4242;
   EXPECT_EQ(os::map(size_t{1} << 60, os::page_size()), nullptr);
   EXPECT_EQ(os::map(size_t{1} << 60, kChunk), nullptr);
   EXPECT_FALSE(os::unmap(reinterpret_cast<void*>(1), 4096));
   EXPECT_FALSE(os::purge(reinterpret_cast<void*>(1), 4096));
+  EXPECT_FALSE(os::guard(reinterpret_cast<void*>(1), 4096));
   EXPECT_FALSE(os::resize(reinterpret_cast<void*>(os::page_size()), os::page_size(), 2 * os::page_size()));
   os::prefer_huge_pages(reinterpret_cast<void*>(1), 4096);
   EXPECT_EQ(errno, 4242);

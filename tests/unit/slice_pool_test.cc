@@ -129,7 +129,7 @@ TEST(SlicePool, AChunkWithoutUsedSlicesIsClosedButTheLast) {
   EXPECT_EQ(pool->purge(SlicePool::Purge::kAll), slices_in(2) * kSlice);
   EXPECT_EQ(pool->chunks(), 1u);
   bool first_is_ours = AddressMap::kind(first) == ChunkKind::kSlices;
-  EXPECT_EQ(AddressMap::kind(first_is_ours ? second : first), ChunkKind::kForeign);
+  EXPECT_EQ(AddressMap::kind(first_is_ours ? second : first), ChunkKind::kGone);
   EXPECT_EQ(pool->gauges().free_slices, first_is_ours ? kFirstRun : kSlicesInChunk);
   EXPECT_EQ(pool->gauges().space, kRegion - kChunk);
 }
@@ -141,7 +141,7 @@ TEST(SlicePool, AClosedChunkServesAgainAndIsZero) {
   uintptr_t second = address_of(base(b));
   pool->release(*b.first, kSlicesInChunk);
   pool->purge(SlicePool::Purge::kAll);
-  EXPECT_EQ(AddressMap::kind(second), ChunkKind::kForeign);
+  EXPECT_EQ(AddressMap::kind(second), ChunkKind::kGone);
   b = pool->allocate(kSlicesInChunk, true);
   EXPECT_EQ(address_of(base(b)), second);
   EXPECT_TRUE(b.zeroed);
@@ -160,6 +160,21 @@ TEST(SlicePool, ARegionWithoutOpenChunksIsUnmapped) {
   pool->purge(SlicePool::Purge::kAll);
   EXPECT_EQ(pool->chunks(), 1u);
   EXPECT_EQ(pool->gauges().space, kRegion - kChunk);
+}
+
+TEST(SlicePool, ARegionThatIsUnmappedGivesItsGuardsBack) {
+  Pool pool;
+  pool->allocate(1, true);
+  std::vector<SlicePool::Run> runs;
+  while (pool->chunks() <= kChunksInRegion) runs.push_back(pool->allocate(kFirstRun, true));
+  void* page = os::map(1, os::page_size());
+  while (os::guard(page, os::page_size())) continue;
+  for (SlicePool::Run& run : runs) pool->release(*run.first, kFirstRun);
+  pool->purge(SlicePool::Purge::kAll);
+  ASSERT_LT(pool->gauges().space, kRegion) << "the second region is gone";
+  EXPECT_TRUE(os::guard(page, os::page_size()));
+  EXPECT_TRUE(os::guard(page, os::page_size()));
+  EXPECT_FALSE(os::guard(page, os::page_size()));
 }
 
 TEST(SlicePool, ChunksOfARegionTakeOneMapping) {

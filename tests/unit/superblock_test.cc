@@ -237,6 +237,19 @@ TEST(Superblock, IsValidSeesDamage) {
   EXPECT_FALSE(sb.is_valid());
 }
 
+// In no two pages, of whatever size, that a guard and something else share.
+TEST(Superblock, MetadataLiesBetweenGuards) {
+  Superblock& sb = fresh_superblock(ClassIndex{0});
+  auto accessible = test::accessible_bytes(sb.region(), sb.region() + kRegion);
+  ASSERT_EQ(accessible.size(), 2u);
+  EXPECT_EQ(accessible[0].first, sb.region() + kDescriptors);
+  EXPECT_EQ(accessible[0].second, sb.region() + kSecondGuard);
+  EXPECT_EQ(accessible[1].first, sb.region() + kMetaSlices * kSlice);
+  EXPECT_EQ(accessible[1].second, sb.region() + kRegion);
+  for (size_t at : {kDescriptors, kSecondGuard, kMetaSlices * kSlice}) EXPECT_EQ(at % (64 * kKiB), 0u);
+  release(sb);
+}
+
 // A pointer into a region's metadata finds a slice without blocks: inverse zero keeps it off the fast path.
 TEST(Superblock, MetadataSlicesHoldNoBlocks) {
   Superblock& sb = fresh_superblock(ClassIndex{0});

@@ -56,6 +56,10 @@ inline void mark_ends(void* block, size_t size) {
 // How many bytes of the whole pages therein are resident.
 size_t resident(char* from, size_t bytes);
 
+// What the process may write to between two addresses, as the system sees it; what touches is one.
+std::vector<std::pair<uintptr_t, uintptr_t>> accessible_bytes(uintptr_t from, uintptr_t to);
+bool is_guard(uintptr_t page);  // mapped, and not for writing
+
 // A formatted superblock outside every heap and queue; the test is its holder.
 Superblock& fresh_superblock(ClassIndex c);
 

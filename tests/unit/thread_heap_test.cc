@@ -36,6 +36,16 @@ size_t cached_bytes() {
 
 }  // namespace
 
+TEST(ThreadHeap, LiesBetweenGuards) {
+  on_thread([] {
+    hm_free(hm_malloc(1));
+    uintptr_t heap = address_of(my_heap()), end = heap;
+    EXPECT_TRUE(test::is_guard(heap - os::page_size()));
+    while (!test::accessible_bytes(end, end + os::page_size()).empty()) end += os::page_size();
+    EXPECT_TRUE(test::is_guard(end));
+  });
+}
+
 TEST(ThreadHeap, AThreadThatOnlyFreesGetsNone) {
   void* block = allocate(64);
   on_thread([=] {

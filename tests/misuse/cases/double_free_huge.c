@@ -1,4 +1,4 @@
-// expect: hmalloc: free(0xPOINTER): (double free, or never a block|not a block of hmalloc)
+// expect: hmalloc: free(0xPOINTER): double free, or never a block
 // A mapping of its own, cached or given back by then.
 #include <stdlib.h>
 
