@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/address_map.h"
+
 namespace hm::os {
 namespace {
 
@@ -46,7 +48,10 @@ void* map_at(void* hint, size_t bytes) noexcept {
   if (counted_failure()) return nullptr;
   KeepErrno keep;
   void* base = mmap(hint, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return base == MAP_FAILED ? nullptr : base;
+  if (base == MAP_FAILED) return nullptr;
+  if (HM_LIKELY(AddressMap::covers(address_of(base), bytes))) return base;
+  munmap(base, bytes);  // a block there could never be freed
+  return nullptr;
 }
 
 uint64_t nanoseconds(clockid_t clock) noexcept {
@@ -103,7 +108,7 @@ bool purge(void* base, size_t bytes) noexcept {
 }
 
 bool resize(void* base, size_t old_bytes, size_t new_bytes) noexcept {
-  if (counted_failure()) return false;
+  if (counted_failure() || !AddressMap::covers(address_of(base), new_bytes)) return false;
   KeepErrno keep;
   return mremap(base, old_bytes, new_bytes, 0) != MAP_FAILED;
 }

@@ -48,6 +48,17 @@ TEST(Misuse, DoubleFreeOfABlockThatHasBecomeFree) {
   EXPECT_EXIT(hm_free(block), aborted, kDouble);
 }
 
+// Where the machine has such addresses, a hint gets them; elsewhere the pointer is only made up.
+TEST(Misuse, PointersBeyondTheAddressMap) {
+  for (int bit = kAddressBits; bit < 63; ++bit) {
+    void* hint = reinterpret_cast<void*>(uintptr_t{1} << bit);
+    void* mapped = mmap(hint, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool high = mapped != MAP_FAILED && !AddressMap::covers(address_of(mapped), 4096);
+    EXPECT_EXIT(hm_free(high ? mapped : hint), aborted, kForeign) << bit;
+    EXPECT_EXIT(hm_free(reinterpret_cast<char*>(hint) + kChunk + 64), aborted, kForeign) << bit;
+  }
+}
+
 TEST(Misuse, PointersFromElsewhere) {
   int on_stack[16] = {};
   void* mapped = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
