@@ -1,5 +1,5 @@
 // A system that answers with addresses beyond the address map: what it gives goes back, and the request fails.  The
-// program is linked so that the library's mmap and munmap come here first.
+// program is linked so that the library's mmap, munmap and mremap come here first.
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -22,6 +22,7 @@ size_t mapped, unmapped;
 extern "C" {
 void* __real_mmap(void* hint, size_t bytes, int protection, int flags, int file, off_t offset);
 int __real_munmap(void* base, size_t bytes);
+void* __real_mremap(void* base, size_t bytes, size_t new_bytes, int flags, void* to);
 
 void* __wrap_mmap(void* hint, size_t bytes, int protection, int flags, int file, off_t offset) {
   if (given == 0) return __real_mmap(hint, bytes, protection, flags, file, offset);
@@ -34,6 +35,11 @@ int __wrap_munmap(void* base, size_t bytes) {
   EXPECT_EQ(address_of(base), given);
   unmapped += bytes;
   return 0;
+}
+
+void* __wrap_mremap(void* base, size_t bytes, size_t new_bytes, int flags, void* to) {
+  if (given == 0) return __real_mremap(base, bytes, new_bytes, flags, to);
+  return base;
 }
 }
 
@@ -81,5 +87,7 @@ TEST_F(HighAddresses, FailRequestsOfEverySize) {
 }
 
 TEST_F(HighAddresses, NoMappingGrowsInto) {
+  serve(kEnd);
+  EXPECT_TRUE(os::resize(reinterpret_cast<void*>(kEnd - 2 * kChunk), kChunk, 2 * kChunk));
   EXPECT_FALSE(os::resize(reinterpret_cast<void*>(kEnd - kChunk), kChunk, 2 * kChunk));
 }
