@@ -15,9 +15,9 @@ auto aborted = testing::KilledBySignal(SIGABRT);
 alignas(64) char a_global[256];
 
 constexpr const char* kDouble = "^hmalloc: hm_free\\(0x[0-9a-f]+\\): double free";
-constexpr const char* kInterior = "points into a block, not to its start\n$";
-constexpr const char* kForeign = "not a block of hmalloc\n$";
-constexpr const char* kMisaligned = "misaligned pointer\n$";
+constexpr const char* kInterior = "points into a block, not to its start" HM_LAST_LINE;
+constexpr const char* kForeign = "not a block of hmalloc" HM_LAST_LINE;
+constexpr const char* kMisaligned = "misaligned pointer" HM_LAST_LINE;
 
 char* at(void* block, size_t offset) { return static_cast<char*>(block) + offset; }
 
