@@ -22,7 +22,7 @@ NOT_HERE = {
     "thread_10k_kept": "minutes in emulation",
     "map_count": "minutes in emulation",
     "overcommit_charge": "the whole machine is smaller than what it charges",
-    "no_thp": "the kernel has huge pages always",
+    "no_thp": "about the machine's settings",
 }
 PACKAGES = ["busybox", "sqlite3", "libsqlite3-0", "libreadline8", "libtinfo6", "zlib1g", "lua5.4",
             "python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib", "libexpat1"]
