@@ -21,6 +21,8 @@ NOT_HERE = {
     "thread_10k": "minutes in emulation",
     "thread_10k_kept": "minutes in emulation",
     "map_count": "minutes in emulation",
+    "fork_mt": "minutes in emulation; the stress test forks too",
+    "fork_from_thread": "gives each child ten seconds of real time",
     "overcommit_charge": "the whole machine is smaller than what it charges",
     "no_thp": "about the machine's settings",
 }
@@ -51,7 +53,7 @@ def fill(root, options, debian):
     copy(HERE / "init", root / "init")
     build = options.build
     copy(options.library or build / "libhmalloc.so", root / "test/libhmalloc.so", options.strip)
-    for path in ("unit/hm_unit", "stress/hm_stress", "aarch64/where"):
+    for path in ("stress/hm_stress", "aarch64/where", *([] if options.quick else ["unit/hm_unit"])):
         copy(build / "tests" / path, root / "test" / Path(path).name, options.strip)
     for source in sorted((HERE.parent / "misuse/cases").glob("*.c")):
         if "hmalloc/hmalloc.h" not in source.read_text():
@@ -99,6 +101,7 @@ def main():
     parser.add_argument("--sysroot", type=Path, default=Path("/usr/aarch64-linux-gnu"))
     parser.add_argument("--strip", default="aarch64-linux-gnu-strip")
     parser.add_argument("--library", type=Path, help="another library than the build's")
+    parser.add_argument("--quick", action="store_true", help="without the unit tests, which take most of the time")
     parser.add_argument("--limit", type=int, default=600, help="seconds until the machine is turned off")
     options = parser.parse_args()
     options.build = options.build.resolve()
