@@ -102,7 +102,7 @@ def main():
     parser.add_argument("--strip", default="aarch64-linux-gnu-strip")
     parser.add_argument("--library", type=Path, help="another library than the build's")
     parser.add_argument("--quick", action="store_true", help="without the unit tests, which take most of the time")
-    parser.add_argument("--limit", type=int, default=600, help="seconds until the machine is turned off")
+    parser.add_argument("--limit", type=int, default=900, help="seconds until the machine is turned off")
     options = parser.parse_args()
     options.build = options.build.resolve()
     for tool in ("qemu-system-aarch64", "cpio"):
