@@ -4,6 +4,7 @@
 # Packages that only tests need: what the real programs of tests/programs are, beside our own.
 test_packages() {
   echo binutils
+  have clang++-14 || have clang++-19 || echo clang  # tests/compilers
   have chromium || have chromium-browser || have google-chrome || echo chromium
   echo redis-server redis-tools
   [ ! -f "$here/tests/programs/run.py" ] || "$venv/bin/python" "$here/tests/programs/run.py" --packages
@@ -21,18 +22,31 @@ run_tests() { # fast|all CTEST-ARGUMENTS...
   failed=
   if [ "$suite" = fast ]; then
     test_preset release -LE slow "$@"
+    test_cross -LE slow "$@"
   else
     for preset in asan tsan release; do
       [ $preset = release ] || build_preset $preset
       test_preset $preset "$@"
     done
+    install_missing qemu-system-arm cpio
+    test_cross "$@"
   fi
   [ -z "$failed" ] || die 1 "tests failed:$failed"
 }
 
-build_preset() {
-  [ -f "build/$1/build.ninja" ] || step "configuring $1" "configure-$1.log" cmake --preset "$1"
-  step "building $1" "build-$1.log" cmake --build --preset "$1"
+# AArch64, by a cross compiler and under emulation; where that is the machine's own, the other presets have been it.
+test_cross() { # CTEST-ARGUMENTS...
+  [ "$(uname -m)" != aarch64 ] || return 0
+  install_missing g++-aarch64-linux-gnu qemu-user googletest
+  build_preset aarch64 --target hmalloc hmalloc-checked hmalloc-faults tests/all examples/all
+  test_preset aarch64 "$@"
+}
+
+build_preset() { # PRESET CMAKE-BUILD-ARGUMENTS...
+  preset=$1
+  shift
+  [ -f "build/$preset/build.ninja" ] || step "configuring $preset" "configure-$preset.log" cmake --preset "$preset"
+  step "building $preset" "build-$preset.log" cmake --build --preset "$preset" "$@"
 }
 
 test_preset() { # PRESET CTEST-ARGUMENTS...

@@ -1,8 +1,11 @@
 // One byte for each 2 MB of address space: is it ours, and of which kind?  A pointer from anywhere can be asked about
 // without touching the memory it points to, so a wild free ends in a message and not in a crash.
 //
-// 2^26 bytes of zero pages, of which one page answers for 8 GB.  A byte is written before any pointer into its 2 MB
-// leaves the allocator, and cleared before they go back to the system.
+// 2^26 bytes of zero pages on x86-64, 2^27 on AArch64, of which one page of 4 KB answers for 8 GB.  A byte is written
+// before any pointer into its 2 MB leaves the allocator, and cleared before they go back to the system.
+//
+// Addresses of more bits exist (57 on x86-64, 52 on AArch64), but the system gives them only to whoever asks for one by
+// a hint.  We never do: os::map hands out none, and whoever frees one hears that it is no block of ours.
 #pragma once
 #include <array>
 
@@ -22,9 +25,22 @@ enum class ChunkKind : uint8_t {
   kGone,           // hmalloc's blocks were here; their memory has gone back to the system, or to another block
 };
 
+// How wide an address is that the system gives without being asked for a wider one.
+#if defined(__x86_64__)
+inline constexpr int kAddressBits = 47;
+#else
+inline constexpr int kAddressBits = 48;  // AArch64; and no other architecture that Linux runs on gives more by default
+#endif
+
 class AddressMap {
  public:
-  static constexpr size_t kUnits = size_t{1} << (47 - std::countr_zero(kChunk));
+  static constexpr size_t kUnits = size_t{1} << (kAddressBits - std::countr_zero(kChunk));
+
+  // Whether all of it can be asked about.
+  static constexpr bool covers(uintptr_t start, size_t bytes) noexcept {
+    constexpr uintptr_t kEnd = uintptr_t{kUnits} * kChunk;
+    return start < kEnd && bytes <= kEnd - start;
+  }
 
   // Any pointer, canonical or not.
   static ChunkKind kind(uintptr_t address) noexcept {

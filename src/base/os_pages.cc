@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "base/address_map.h"
 #include "base/system_call.h"
 
 namespace hm::os {
@@ -46,7 +47,10 @@ void* map_at(const void* hint, size_t bytes) noexcept {
   if (counted_failure()) return nullptr;
   long base = system_call(SYS_mmap, system_call_argument(hint), static_cast<long>(bytes), PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return base < 0 && base >= -4095 ? nullptr : reinterpret_cast<void*>(base);
+  if (base < 0 && base >= -4095) return nullptr;
+  if (HM_LIKELY(AddressMap::covers(static_cast<uintptr_t>(base), bytes))) return reinterpret_cast<void*>(base);
+  system_call(SYS_munmap, base, static_cast<long>(bytes));  // a block there could never be freed
+  return nullptr;
 }
 
 uint64_t nanoseconds(clockid_t clock) noexcept {
@@ -97,7 +101,8 @@ bool purge(void* base, size_t bytes) noexcept {
 }
 
 bool resize(void* base, size_t old_bytes, size_t new_bytes) noexcept {
-  return succeeds(SYS_mremap, base, old_bytes, static_cast<long>(new_bytes), 0);
+  return AddressMap::covers(address_of(base), new_bytes) &&
+         succeeds(SYS_mremap, base, old_bytes, static_cast<long>(new_bytes), 0);
 }
 
 bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept {

@@ -10,7 +10,7 @@ inline constexpr size_t kMostGuards = 16384;
 size_t page_size() noexcept;  // read at run time: 4, 16 or 64 KB
 
 // Zeroed, readable and writable; its start, or the place `lead` bytes behind it, is a multiple of `alignment` (a power of
-// two, at least a page).  Null on failure.
+// two, at least a page), and all of it lies where the address map reaches.  Null on failure.
 void* map(size_t bytes, size_t alignment, size_t lead = 0) noexcept;
 bool unmap(void* base, size_t bytes) noexcept;
 // The pages read as zero from now on and cost nothing until touched.  False: they stay as they are.

@@ -16,14 +16,6 @@
 #define HM_SANITIZED_THREAD
 #endif
 #endif
-#if defined(HM_SANITIZED_THREAD) || defined(__SANITIZE_ADDRESS__)
-#define HM_SANITIZED  // what a sanitizer must see goes through libc, where it looks on
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HM_SANITIZED
-#endif
-#endif
-
 namespace hm {
 
 // A hint to the register allocator: the value is about to be returned.

@@ -1,6 +1,6 @@
 #include "base/system_call.h"
 
-#if defined(HM_SANITIZED)
+#if defined(HM_LIBC_CALLS)
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 namespace hm {
 namespace {
 
-// The calls by which a sanitizer learns that memory came or went.
+// The calls by which a sanitizer learns that memory came or went, and in which tests meddle.
 long through_libc(long number, long a, long b, long c, long d, long e, long f) noexcept {
   auto* base = reinterpret_cast<void*>(a);
   auto bytes = static_cast<size_t>(b);
@@ -18,6 +18,8 @@ long through_libc(long number, long a, long b, long c, long d, long e, long f) n
     case SYS_mmap: return reinterpret_cast<long>(mmap(base, bytes, int(c), int(d), int(e), f));
     case SYS_munmap: return munmap(base, bytes);
     case SYS_madvise: return madvise(base, bytes, int(c));
+    case SYS_mremap: return reinterpret_cast<long>(mremap(base, bytes, size_t(c), int(d), reinterpret_cast<void*>(e)));
+    case SYS_mincore: return mincore(base, bytes, reinterpret_cast<unsigned char*>(c));
     default: return syscall(number, a, b, c, d, e, f);
   }
 }

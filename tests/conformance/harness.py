@@ -14,6 +14,8 @@ from pathlib import Path
 from classics import PREFIXES as CLASSIC_PREFIXES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+# What runs the programs of another architecture, as words; empty: this machine does.
+EMULATOR = []
 # Variables that change an allocator begin like this.
 PREFIXES = ("HMALLOC_", *CLASSIC_PREFIXES)
 
@@ -59,6 +61,13 @@ def environment(preload=None, **extra):
     return env
 
 
+def emulated(argv, env):
+    """The preload is for the program: the emulator, a program of this machine, could not load it."""
+    env = dict(env)
+    preload = env.pop("LD_PRELOAD", None)
+    return [*EMULATOR, *(["-E", f"LD_PRELOAD={preload}"] if preload else []), *argv], env
+
+
 def execute(argv, env, timeout=60, cpu=None, cwd=None, text_input=None):
     """One program in its own process group, so that a timeout ends its children too.  Not in its own session: the kernel
     shares a processor among sessions first, and Linux 6.18 then lets a child that can run wait for seconds."""
@@ -71,6 +80,8 @@ def execute(argv, env, timeout=60, cpu=None, cwd=None, text_input=None):
         if cpu is not None:
             os.sched_setaffinity(0, {cpu})
 
+    if EMULATOR:
+        argv, env = emulated(argv, env)
     begin = time.monotonic()
     process = subprocess.Popen(
         [str(a) for a in argv], env=env, cwd=cwd, preexec_fn=prepare,
@@ -84,6 +95,8 @@ def execute(argv, env, timeout=60, cpu=None, cwd=None, text_input=None):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
+    if EMULATOR:  # its own word on a program that a signal ended
+        err = re.sub(r"^qemu: uncaught target signal .*\n", "", err, flags=re.MULTILINE)
     return Ending(process.returncode, out, err, time.monotonic() - begin, timed_out)
 
 

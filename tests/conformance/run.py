@@ -4,6 +4,7 @@
 
 import argparse
 import contextlib
+import shlex
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import harness
 from classics import CLASSICS, Listed, exceptions
+from emulation import not_emulated
 from harness import Tally
 from matrix import CASES, NOT_OURS
 from special import SPECIAL, Skip
@@ -68,6 +70,8 @@ def perform(run):
     """(run, verdict, note, seconds)"""
     if run.differs or (run.excepted and not run.excepted.runs):
         return run, "skipped", run.differs or run.excepted.why, 0.0
+    if harness.EMULATOR and not_emulated(run.case):
+        return run, "skipped", not_emulated(run.case), 0.0
     if run.library is not None and not run.library.exists():
         return run, "skipped", WHY_MISSING.get(run.kind, f"{run.library.name} is not built"), 0.0
     begin = time.monotonic()
@@ -160,8 +164,10 @@ def arguments():
     parser.add_argument("--repeat", type=int, help="times each sub-case runs (1, with --full 3)")
     parser.add_argument("--seconds", type=float, default=1.0, help="length of the timed cases")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--emulator", default="", help="the command that runs programs of another architecture")
     parser.add_argument("--list", action="store_true", help="print the cases and stop")
     options = parser.parse_args()
+    harness.EMULATOR[:] = shlex.split(options.emulator)
     options.build = options.build.resolve()
     options.programs = (options.programs or options.build / "tests/conformance").resolve()
     options.repeat = options.repeat or (3 if options.full else 1)

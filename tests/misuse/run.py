@@ -12,12 +12,14 @@ for (one|or another).
 
 import argparse
 import re
+import shlex
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "conformance"))
-from harness import ABORT, OK, OK_OR_ABORT, REPOSITORY, Tally, environment, execute, in_parallel, meets  # noqa: E402
+from harness import (  # noqa: E402
+    ABORT, EMULATOR, OK, OK_OR_ABORT, REPOSITORY, Tally, environment, execute, in_parallel, meets)
 
 LIBRARIES = {"default": "libhmalloc.so", "checked": "libhmalloc-checked.so"}
 SURVIVAL = "survival"
@@ -62,7 +64,9 @@ def main():
     parser.add_argument("--build", type=Path, default=REPOSITORY / "build/release")
     parser.add_argument("--programs", type=Path, help="folder of the built programs")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--emulator", default="", help="the command that runs programs of another architecture")
     options = parser.parse_args()
+    EMULATOR[:] = shlex.split(options.emulator)
     options.build = options.build.resolve()
     options.programs = (options.programs or options.build / "tests/misuse").resolve()
     sources = sorted(s for s in (HERE / "cases").glob("*.c") if not options.names or s.stem in options.names)

@@ -1,5 +1,7 @@
 #include "base/address_map.h"
 
+#include <sys/mman.h>
+
 #include "support.h"
 
 using namespace hm;
@@ -15,9 +17,33 @@ TEST(AddressMap, KnowsNothingAtFirst) {
   EXPECT_EQ(AddressMap::kind(address_of(&a_global)), ChunkKind::kForeign);
 }
 
-TEST(AddressMap, AddressesOutsideThe47BitsAreForeign) {
-  for (uintptr_t address : {uintptr_t{1} << 47, (uintptr_t{1} << 47) + kChunk, ~uintptr_t{0}, uintptr_t{1} << 63,
-                            uintptr_t{0xdeadbeefdeadbeef}})
+TEST(AddressMap, CoversWhatTheSystemGives) {
+#if defined(__x86_64__)
+  EXPECT_EQ(kAddressBits, 47);
+#elif defined(__aarch64__)
+  EXPECT_EQ(kAddressBits, 48);
+#endif
+  int on_stack = 0;
+  void* mapped = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_TRUE(AddressMap::covers(address_of(&on_stack), 1));
+  EXPECT_TRUE(AddressMap::covers(address_of(mapped), 4096));
+}
+
+TEST(AddressMap, CoversNothingBeyondItsBits) {
+  constexpr uintptr_t kEnd = uintptr_t{1} << kAddressBits;
+  EXPECT_TRUE(AddressMap::covers(kEnd - kChunk, kChunk));
+  EXPECT_TRUE(AddressMap::covers(0, kEnd));
+  EXPECT_FALSE(AddressMap::covers(kEnd - kChunk, kChunk + 1));
+  EXPECT_FALSE(AddressMap::covers(kEnd, 0));
+  EXPECT_FALSE(AddressMap::covers(kChunk, ~size_t{0})) << "the sum wraps around";
+  EXPECT_FALSE(AddressMap::covers(~uintptr_t{0}, 1));
+}
+
+TEST(AddressMap, AddressesBeyondItsBitsAreForeign) {
+  for (int bit = kAddressBits; bit < 64; ++bit)
+    for (uintptr_t address : {uintptr_t{1} << bit, (uintptr_t{1} << bit) + kChunk, ~uintptr_t{0} << bit})
+      EXPECT_EQ(AddressMap::kind(address), ChunkKind::kForeign) << address;
+  for (uintptr_t address : {~uintptr_t{0}, uintptr_t{0xdeadbeefdeadbeef}})
     EXPECT_EQ(AddressMap::kind(address), ChunkKind::kForeign) << address;
 }
 
@@ -33,7 +59,7 @@ TEST(AddressMap, SetsExactlyOneUnit) {
 }
 
 TEST(AddressMap, CoversTheLastUnit) {
-  uintptr_t last = (uintptr_t{1} << 47) - kChunk;
+  uintptr_t last = (uintptr_t{1} << kAddressBits) - kChunk;
   AddressMap::set(reinterpret_cast<void*>(last), ChunkKind::kHuge);
   EXPECT_EQ(AddressMap::kind(last + kChunk - 1), ChunkKind::kHuge);
   AddressMap::set(reinterpret_cast<void*>(last), ChunkKind::kForeign);

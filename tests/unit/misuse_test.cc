@@ -15,9 +15,9 @@ auto aborted = testing::KilledBySignal(SIGABRT);
 alignas(64) char a_global[256];
 
 constexpr const char* kDouble = "^hmalloc: hm_free\\(0x[0-9a-f]+\\): double free";
-constexpr const char* kInterior = "points into a block, not to its start\n$";
-constexpr const char* kForeign = "not a block of hmalloc\n$";
-constexpr const char* kMisaligned = "misaligned pointer\n$";
+constexpr const char* kInterior = "points into a block, not to its start" HM_LAST_LINE;
+constexpr const char* kForeign = "not a block of hmalloc" HM_LAST_LINE;
+constexpr const char* kMisaligned = "misaligned pointer" HM_LAST_LINE;
 
 char* at(void* block, size_t offset) { return static_cast<char*>(block) + offset; }
 
@@ -46,6 +46,17 @@ TEST(Misuse, DoubleFreeOfABlockThatHasBecomeFree) {
   test::on_thread([=] { hm_free(block); });  // a thread without a heap: straight to its state
   hm_free(other);
   EXPECT_EXIT(hm_free(block), aborted, kDouble);
+}
+
+// Where the machine has such addresses, a hint gets them; elsewhere the pointer is only made up.
+TEST(Misuse, PointersBeyondTheAddressMap) {
+  for (int bit = kAddressBits; bit < 63; ++bit) {
+    void* hint = reinterpret_cast<void*>(uintptr_t{1} << bit);
+    void* mapped = mmap(hint, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool high = mapped != MAP_FAILED && !AddressMap::covers(address_of(mapped), 4096);
+    EXPECT_EXIT(hm_free(high ? mapped : hint), aborted, kForeign) << bit;
+    EXPECT_EXIT(hm_free(reinterpret_cast<char*>(hint) + kChunk + 64), aborted, kForeign) << bit;
+  }
 }
 
 TEST(Misuse, PointersFromElsewhere) {

@@ -50,5 +50,5 @@ TEST(Report, ErrnoStays) {
 
 TEST(Report, MisuseIsOneLineThenAbort) {
   EXPECT_EXIT(misuse("free", reinterpret_cast<void*>(0x1230), "double free"), testing::KilledBySignal(SIGABRT),
-              "^hmalloc: free\\(0x1230\\): double free\n$");
+              "^hmalloc: free\\(0x1230\\): double free" HM_LAST_LINE);
 }

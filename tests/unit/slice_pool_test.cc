@@ -221,19 +221,19 @@ void expect_huge_from(const std::string& huge, size_t from) {
 
 TEST(SlicePool, HugePagesFromAFootprintOn) {
   options.huge_pages_after = 8 * kMiB;
-  expect_huge_from(chunks_with_huge_pages(4096, 100), 4);
+  expect_huge_from(chunks_with_huge_pages(os::page_size(), 100), 4);
 }
 
 TEST(SlicePool, HugePagesSoonerWhereTheProgramOnlyGrows) {
   options.huge_pages_after = 32 * kMiB;
-  expect_huge_from(chunks_with_huge_pages(4096, 0), 2);
-  expect_huge_from(chunks_with_huge_pages(4096, 100), std::string::npos);
+  expect_huge_from(chunks_with_huge_pages(os::page_size(), 0), 2);
+  expect_huge_from(chunks_with_huge_pages(os::page_size(), 100), std::string::npos);
 }
 
 TEST(SlicePool, NoHugePagesWhereMemoryIsUsedHereAndThere) {
   options.huge_pages_after = 0;
-  expect_huge_from(chunks_with_huge_pages(4096, 0), 1);
-  expect_huge_from(chunks_with_huge_pages(4 * 4096, 0), std::string::npos);
+  expect_huge_from(chunks_with_huge_pages(os::page_size(), 0), 1);
+  expect_huge_from(chunks_with_huge_pages(4 * os::page_size(), 0), std::string::npos);
 }
 
 // Free slices of a huge page are memory too.

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Compiles the library's sources with each compiler of the list that is installed, warnings being errors.  Objects only.
+At least one gcc and one clang have to be there."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+COMPILERS = {"gcc": [f"g++-{n}" for n in range(11, 15)], "clang": [f"clang++-{n}" for n in range(14, 20)]}
+FLAGS = """-std=gnu++20 -O2 -fPIC -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -fvisibility=hidden
+-fno-builtin-malloc -fno-plt -Wall -Wextra -Wconversion -Wshadow -Werror""".split()
+
+
+def sources(root):
+    return [path for room in ("base", "hmalloc", "door") for path in sorted((root / "src" / room).glob("*.cc"))
+            if path.name != "classic_start.cc"]
+
+
+def compile_one(root, compiler, source, output):
+    """What the compiler said, empty if all is well."""
+    exceptions = "-fexceptions" if source.name == "new_delete.cc" else "-fno-exceptions"
+    argv = [compiler, *FLAGS, exceptions, f"-I{root}/src", f"-I{root}/include", "-c", source, "-o", output]
+    done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, check=False)
+    said = (done.stdout + done.stderr).strip()
+    return said or ("failed without a word" if done.returncode != 0 else "")
+
+
+def compile_all(root, compiler, jobs):
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        found = sources(root)
+        said = pool.map(lambda source: compile_one(root, compiler, source, Path(folder, f"{source.stem}.o")), found)
+        return [f"{source.name}: {text}" for source, text in zip(found, said, strict=True) if text]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    complaints, missing = [], []
+    for family, names in COMPILERS.items():
+        here = [name for name in names if shutil.which(name)]
+        missing += [name for name in names if name not in here]
+        if not here:
+            complaints.append(f"no {family} at all: one of {' '.join(names)} is needed")
+        for name in here:
+            found = compile_all(options.root, name, options.jobs)
+            print(f"{name}: {'compiles without a word' if not found else f'{len(found)} files do not compile'}", flush=True)
+            complaints += [f"{name}: {text}" for text in found]
+    print(f"missing: {' '.join(missing) or 'none'}")
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
