@@ -36,11 +36,13 @@ void Places::add(const Block& block) {
   expect(next == ends_.begin() || std::prev(next)->second <= from, "a block lies in another one", block.at);
   ends_.emplace_hint(next, from, to);
   bytes_ += block.usable;
+  huge_ += block.usable >= hm::kMiB;
 }
 
 void Places::remove(const Block& block) {
   ends_.erase(reinterpret_cast<uintptr_t>(block.at));
   bytes_ -= block.usable;
+  huge_ -= block.usable >= hm::kMiB;
 }
 
 size_t read_size(Stream& in, size_t held) {

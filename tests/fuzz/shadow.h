@@ -24,10 +24,11 @@ class Places {
   void add(const Block& block);
   void remove(const Block& block);
   size_t bytes() const { return bytes_; }
+  size_t huge() const { return huge_; }  // how many of them are
 
  private:
   std::map<uintptr_t, uintptr_t> ends_;
-  size_t bytes_ = 0;
+  size_t bytes_ = 0, huge_ = 0;
 };
 
 // What a program may ask for.  `held`: what it holds already; a program that holds much gets small blocks.
