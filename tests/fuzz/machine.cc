@@ -17,7 +17,8 @@
 namespace fuzz {
 namespace {
 
-constexpr size_t kMostFront = 64 << 10;  // what the gauge of huge blocks may count beside the block itself
+// What the gauge of huge blocks counts beside the block itself: a header's page, or the 2 MB before an aligned one.
+constexpr size_t kMostFront = (2 << 20) + (64 << 10);
 
 // A child that hangs is a deadlock of fork: found here and not by the fuzzer's own limit, which says less.
 void wait_for(pid_t child) {
