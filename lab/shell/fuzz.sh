@@ -66,9 +66,9 @@ need_fuzzers() {
 
 fuzz_preset() { if [ "$1" = plain ]; then echo fuzz; else echo "fuzz-$1"; fi; }
 
-build_fuzzers() { # PRESET
+build_fuzzers() { # PRESET [TARGET]
   [ -f "build/$1/build.ninja" ] || step "configuring $1" "configure-$1.log" cmake --preset "$1"
-  step "building $1" "build-$1.log" cmake --build "build/$1" --target hm_fuzz
+  step "building $1" "build-$1.log" cmake --build "build/$1" --target "${2-hm_fuzz}"
 }
 
 inputs_of() { # INPUTS: the folders that there are
@@ -98,17 +98,32 @@ run_control() { # PROGRAM
   rm -rf "$scratch"
 }
 
+# ThreadSanitizer sees libFuzzer's counters race: there inputs are pieces of the corpus and of chance.
+search() { # SECONDS BUILD FUZZER FOUND FOLDER...
+  program=$state/$(fuzz_preset "$2")/tests/fuzz/hm_fuzz_$3
+  if [ "$2" = tsan ]; then
+    most=$1
+    shift 4
+    nice "${program}_replay" --random "$most" "$(date +%s)" "$@"
+  else
+    most=$1 artifacts=$4-
+    shift 4
+    libfuzzer "$program" "$most" "$artifacts" "$@"
+  fi
+}
+
 run_fuzzer() { # SECONDS BUILD FUZZER INPUTS
-  preset=$(fuzz_preset "$2") log=$fuzz_state/logs/$2-$3.log
+  log=$fuzz_state/logs/$2-$3.log
   corpus=$fuzz_state/corpus/$4 found=$fuzz_state/found/$2-$3
   mkdir -p "$corpus"
   code=0
   # shellcheck disable=SC2046
-  (HM_FUZZ_HISTORY=$found.history libfuzzer "$state/$preset/tests/fuzz/hm_fuzz_$3" "$1" "$found-" "$corpus" $(inputs_of "$4") \
-    >"$log" 2>&1; code=$?; times >"$log.times"; exit $code) || code=$?
+  (export HM_FUZZ_HISTORY="$found.history"
+    search "$1" "$2" "$3" "$found" "$corpus" $(inputs_of "$4") >"$log" 2>&1; code=$?
+    times >"$log.times"; exit $code) || code=$?
   if [ $code = 0 ]; then rm -f "$found.history"; else failed="$failed $2:$3"; fi
   cpu=$(tail -n 1 "$log.times" | tr 'ms' '  ' | awk '{ printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }')
-  runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+  runs=$(sed -n -e 's/^stat::number_of_executed_units: *//p' -e 's/^replay: \([0-9]*\) random.*/\1/p' "$log")
   edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
   said=$(grep -m 1 -e '^fuzz:' -e '^SUMMARY' "$log" | tr '|' ' ')
   commit=$(git rev-parse --short HEAD 2>/dev/null || echo '?')
