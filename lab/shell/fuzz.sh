@@ -66,9 +66,9 @@ need_fuzzers() {
 
 fuzz_preset() { if [ "$1" = plain ]; then echo fuzz; else echo "fuzz-$1"; fi; }
 
-build_fuzzers() { # PRESET [TARGET]
+build_fuzzers() { # PRESET
   [ -f "build/$1/build.ninja" ] || step "configuring $1" "configure-$1.log" cmake --preset "$1"
-  step "building $1" "build-$1.log" cmake --build "build/$1" --target "${2-hm_fuzz}"
+  step "building $1" "build-$1.log" cmake --build "build/$1" --target hm_fuzz
 }
 
 inputs_of() { # INPUTS: the folders that there are

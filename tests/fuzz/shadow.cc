@@ -25,6 +25,11 @@ unsigned next_seed() {
   return seed += 0x01000193;
 }
 
+// Above 1 MB, or aligned to more than a slice whatever its size.
+bool may_be_huge(const Block& block) {
+  return block.usable >= hm::kMiB || reinterpret_cast<uintptr_t>(block.at) % (2 * hm::kSlice) == 0;
+}
+
 void expect_errno(int value, const char* what) { expect(errno == value, what); }
 
 }  // namespace
@@ -36,13 +41,13 @@ void Places::add(const Block& block) {
   expect(next == ends_.begin() || std::prev(next)->second <= from, "a block lies in another one", block.at);
   ends_.emplace_hint(next, from, to);
   bytes_ += block.usable;
-  huge_ += block.usable >= hm::kMiB;
+  huge_ += may_be_huge(block);
 }
 
 void Places::remove(const Block& block) {
   ends_.erase(reinterpret_cast<uintptr_t>(block.at));
   bytes_ -= block.usable;
-  huge_ -= block.usable >= hm::kMiB;
+  huge_ -= may_be_huge(block);
 }
 
 size_t read_size(Stream& in, size_t held) {

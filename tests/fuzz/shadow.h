@@ -24,7 +24,7 @@ class Places {
   void add(const Block& block);
   void remove(const Block& block);
   size_t bytes() const { return bytes_; }
-  size_t huge() const { return huge_; }  // how many of them are
+  size_t huge() const { return huge_; }  // how many of them may be
 
  private:
   std::map<uintptr_t, uintptr_t> ends_;
