@@ -16,6 +16,9 @@ namespace hm::os {
 namespace {
 
 std::atomic<uint64_t> call_count{0};  // relaxed: a number for statistics and for fault injection
+#if defined(HM_FAULTS)
+std::atomic<uint64_t> fail_from{0}, fail_to{0};  // relaxed: calls of these numbers fail, the second one not
+#endif
 
 std::atomic<uint64_t> latest_ms{0};  // relaxed: a clock that may be slow
 
@@ -30,6 +33,7 @@ bool counted_failure() noexcept {
     nth = text ? atol(text) : 0;
     fail_nth.store(nth, std::memory_order_relaxed);
   }
+  if (n >= fail_from.load(std::memory_order_relaxed) && n < fail_to.load(std::memory_order_relaxed)) return true;
   return nth != 0 && n == static_cast<uint64_t>(nth);
 #else
   (void)n;
@@ -155,6 +159,15 @@ void prefer_huge_pages(void* base, size_t bytes, bool huge) noexcept {
 }
 
 uint64_t calls() noexcept { return call_count.load(std::memory_order_relaxed); }
+
+#if defined(HM_FAULTS)
+void fail_after(uint64_t n, uint64_t count) noexcept {
+  uint64_t from = calls() + n + 1;
+  fail_to.store(0, std::memory_order_relaxed);
+  fail_from.store(from, std::memory_order_relaxed);
+  fail_to.store(from + count, std::memory_order_relaxed);
+}
+#endif
 
 uint64_t now_ms() noexcept {
   uint64_t now = nanoseconds(CLOCK_MONOTONIC_COARSE) / 1'000'000;

@@ -42,8 +42,8 @@ void free_large(Superblock& sb) noexcept {
 }
 
 bool resize_large(Superblock& sb, size_t size) noexcept {
+  if (size <= kSmallMax || size > SlicePool::kMaxRun * kSlice) return false;
   size_t old_slices = slices_in(sb), new_slices = divide_up(size, kSlice);
-  if (size <= kSmallMax || new_slices > SlicePool::kMaxRun) return false;
   if (new_slices > old_slices && !slice_pool.extend(sb, old_slices, new_slices)) return false;
   for (size_t i = old_slices; i < new_slices; ++i) (&sb)[i].set_kind(SliceKind::kLargeTail);
   for (size_t i = new_slices; i < old_slices; ++i) (&sb)[i].set_kind(SliceKind::kUnused);

@@ -103,6 +103,21 @@ TEST(Large, ImpossibleSizesAreRefused) {
 }
 
 // A thread's next request of a length is served by the run that it freed last, and to everybody else that is free.
+// A fuzzer's: rounded up to slices, the last sizes there are became no slices at all, and the block was given back.
+TEST(Large, ARunStaysWhenItCannotGrowBeyondAllMemory) {
+  volatile size_t most = SIZE_MAX;
+  for (size_t less : {size_t{0}, size_t{100}, kSlice - 2, kSlice - 1, kSlice, kChunk}) {
+    void* block = hm_malloc(4 * kSlice);
+    fill(block, 4 * kSlice, 3);
+    EXPECT_EQ(hm_realloc(block, most - less), nullptr) << less;
+    EXPECT_EQ(errno, ENOMEM);
+    ASSERT_EQ(run_of(block).kind(), SliceKind::kLarge);
+    EXPECT_EQ(hm_usable_size(block), 4 * kSlice);
+    EXPECT_TRUE(matches(block, 4 * kSlice, 3));
+    hm_free(block);
+  }
+}
+
 TEST(Large, AFreedRunServesTheNextRequestOfItsLength) {
   test::on_thread([] {
     hm_free(hm_malloc(1));  // a heap

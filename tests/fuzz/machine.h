@@ -1,0 +1,53 @@
+// Runs the program that an input is, on the thread that calls.  Several can run at once, each with blocks of its own;
+// they hand some to each other through `shelf`.
+#pragma once
+#include <atomic>
+
+#include "shadow.h"
+
+namespace fuzz {
+
+struct Shelf {
+  std::atomic<Block*> places[16]{};
+};
+
+class Machine {
+ public:
+  enum class Stop { kEnd, kSwitch, kExit };  // for who runs it: the next instruction is for another thread
+
+  Machine(Stream in, Places* places, Shelf* shelf) : in_(in), shadow_(places), places_(places), shelf_(shelf) {}
+
+  Stop run();
+  size_t thread() const { return thread_; }  // after kSwitch
+  bool late() const { return late_; }        // after kExit: let a destructor of the thread allocate
+  void free_everything();
+
+ private:
+  static constexpr size_t kSlots = 96, kPile = 3000, kMostForks = 2, kStepsInChild = 40;
+  bool step();
+  void slot_step(unsigned code);
+  void use_slot(Block& block);
+  void pile_up();
+  void pile_down();
+  void exchange();
+  void collect();
+  void compare_gauges() const;
+  void set_decay();
+  void fail_calls();
+  void fork_here();
+  [[noreturn]] void be_child();
+
+  Stream in_;
+  Shadow shadow_;
+  Places* places_;
+  Shelf* shelf_;
+  Block slots_[kSlots];
+  Block pile_[kPile];  // many of one size
+  size_t piled_ = 0;
+  size_t thread_ = 0;
+  bool late_ = false, is_child_ = false;
+  size_t forks_ = 0;
+  Stop stop_ = Stop::kEnd;
+};
+
+}  // namespace fuzz
