@@ -229,16 +229,18 @@ TEST_P(GaugesOfFreeing, SayWhatWasFreedAndByWhom) {
 }
 
 TEST_P(GaugesOfFreeing, CrossThreadFreesAreAllCounted) {
-  // Enabled when a free that reaches no cache is counted where it gives the block back: free_full in allocator.cc for
-  // threads without a heap, overflow in thread_heap.cc for those that have no cache of the class.
-  if (block_.small && (who_ == Who::kFreeingOnly || who_ == Who::kLate || who_ == Who::kOtherClass))
-    GTEST_SKIP() << "the frees of a thread that has no heap, or no cache of the class, are counted nowhere";
+  // A thread without a heap reports its frees by the handful.
+  size_t unreported = who_ == Who::kFreeingOnly || who_ == Who::kLate ? 63 : 0;
   allocate_all();
   size_t foreign = block_.small && who_ != Who::kMain ? blocks_.size() : 0;
   act_as(who_, block_, [&] {
     release_all();
     hm_collect();
-  }, [&] { EXPECT_EQ(now().cross_thread_frees, before_.cross_thread_frees + foreign); });
+  }, [&] {
+    uint64_t counted = now().cross_thread_frees - before_.cross_thread_frees;
+    EXPECT_LE(counted, foreign);
+    EXPECT_GE(counted + unreported, foreign);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GaugesOfAllocation, testing::ValuesIn(all({Who::kMain, Who::kOther, Who::kEnded, Who::kLate})),
