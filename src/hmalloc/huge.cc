@@ -14,8 +14,10 @@ HugeStore& store = huge_store;
 // A kept extent, or null.  stretch: if none is long enough, then a longer one of one of them.
 Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
   Extent* extent;
+  uint64_t now = os::now_ms();
   {
     LockGuard guard(store.lock);
+    store.regret.observe(now, options.decay_ms);
     extent = store.kept.take(bytes, stretch);
     if (!stretch) return extent;
     if (extent == nullptr || extent->bytes() < bytes) store.regret.mapped(bytes, store.most_active + kKeepMost);
@@ -84,9 +86,11 @@ bool huge_is_live(const Extent& extent) noexcept { return extent.is_live(); }
 
 bool free_huge(Extent& extent) noexcept {
   ExtentList dropped;
+  uint64_t now = os::now_ms();
   {
     LockGuard guard(store.lock);
     if (!extent.is_live()) return false;
+    store.regret.observe(now, options.decay_ms);
     extent.set_state(ExtentState::kHeld);
     store.kept.forget_slack(extent);
     extent.dirty = std::max(extent.dirty, extent.taken());

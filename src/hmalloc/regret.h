@@ -1,7 +1,8 @@
 // How many bytes of freed memory are worth keeping: what was asked for again after it had gone back to the system, less
 // what was kept in vain.  A program that grows by doubling seldom asks again, and what it leaves behind would be as much
 // as it holds; a program that replaces its buffers asks all the time, so the second time in a row counts twice, the third
-// three times.  Under its user's lock.
+// three times.  A program that pauses for longer than the decay time has asked for nothing again: all is forgotten, so
+// that what it frees before it sleeps goes back at once.  Under its user's lock.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -15,6 +16,14 @@ inline constexpr size_t kKeepMost = 64 * kMiB;  // of huge blocks, or what makes
 class Regret {
  public:
   size_t allowance() const noexcept { return allowance_; }
+  // At each request and each free, before anything else.
+  void observe(uint64_t now_ms, uint64_t decay_ms) noexcept {
+    if (now_ms - observed_ms_ > decay_ms) {
+      allowance_ = 0;
+      forget();
+    }
+    observed_ms_ = now_ms;
+  }
   void gave_back(size_t bytes) noexcept { returned_[returns_++ % returned_.size()] = bytes; }
   // Would some of what went back have done?
   void mapped(size_t bytes, size_t most) noexcept {
@@ -27,15 +36,19 @@ class Regret {
   // After every round of decay: what went back before it is forgotten.
   void kept_in_vain(size_t bytes) noexcept {
     allowance_ -= std::min(allowance_, bytes);
-    returned_.fill(0);
-    streak_ = 0;
+    forget();
   }
 
  private:
+  void forget() noexcept {
+    returned_.fill(0);
+    streak_ = 0;
+  }
   static constexpr size_t kLongestStreak = 16;
   size_t allowance_ = 0;
   std::array<size_t, 8> returned_{};  // the last that went back
   size_t returns_ = 0, streak_ = 0;
+  uint64_t observed_ms_ = 0;
 };
 
 }  // namespace hm

@@ -39,8 +39,8 @@ class Model {
   void finish() {
     for (Taken& run : runs_)
       if (run.first != nullptr) check(run), give_back(run);
-    pool_.purge(true);
-    pool_.purge(true);
+    pool_.purge(SlicePool::Purge::kAll);
+    pool_.purge(SlicePool::Purge::kAll);
     compare();
     fuzz::expect(pool_.gauges().dirty_slices == 0, "a purge of all has left slices");
   }
@@ -107,7 +107,7 @@ class Model {
   }
 
   void purge(bool all, size_t most) {
-    pool_.purge(all, most % 2 == 0 ? SIZE_MAX : most * kSlice);
+    pool_.purge(all ? SlicePool::Purge::kAll : SlicePool::Purge::kDue, most % 2 == 0 ? SIZE_MAX : most * kSlice);
     for (const Taken& run : runs_)
       if (run.first != nullptr) check(run);
   }

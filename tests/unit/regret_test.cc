@@ -25,3 +25,17 @@ TEST(Regret, GrowsWithEachTimeInARow) {
   EXPECT_EQ(miss(8 * kMiB), 20u + 8);
   EXPECT_EQ(miss(50 * kMiB), 100u) << "no more than the most";
 }
+
+TEST(Regret, APauseForgetsEverything) {
+  Regret regret;
+  regret.observe(1000, 500);
+  regret.gave_back(8 * kMiB);
+  regret.mapped(8 * kMiB, 100 * kMiB);
+  regret.observe(1500, 500);
+  EXPECT_EQ(regret.allowance(), 8 * kMiB);
+  regret.gave_back(8 * kMiB);
+  regret.observe(2001, 500);
+  EXPECT_EQ(regret.allowance(), 0u);
+  regret.mapped(8 * kMiB, 100 * kMiB);
+  EXPECT_EQ(regret.allowance(), 0u) << "what went back before the pause";
+}
