@@ -21,6 +21,11 @@ namespace hm {
 
 constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
 inline uint64_t all_slices(const Chunk& chunk) { return chunk.index() == 0 ? ~mask_of(0, kMetaSlices) : ~uint64_t{0}; }
+constexpr size_t slices_in(uint64_t mask) { return static_cast<size_t>(std::popcount(mask)); }
+constexpr size_t bytes_in(uint64_t mask) { return slices_in(mask) * kSlice; }
+inline char* slice_at(const Chunk& chunk, size_t slice) {
+  return reinterpret_cast<char*>(chunk.start() + slice * kSlice);
+}
 
 class SlicePool {
  public:

@@ -41,6 +41,7 @@ ATOMICS = {
     "src/hmalloc/background.cc": "whether the thread that gives memory back runs, and whether it sleeps",
     "src/hmalloc/slice_pool.h": "the numbers of chunks and of surplus slices, hints",
     "src/hmalloc/slice_pool.cc": "the number of chunks, a hint",
+    "src/hmalloc/slice_purge.cc": "the number of chunks, a hint",
     "src/hmalloc/slice_pool_repair.cc": "the number of chunks, a hint",
     "src/hmalloc/stats.cc": "the peak",
     "src/hmalloc/superblock.h": "the kind of a slice and the owner's name, both read by anybody",

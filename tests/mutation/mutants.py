@@ -42,7 +42,7 @@ MUTANTS = [
            "  give_back(sb, state);\n}\n\n// The oldest", "  (void)state;\n}\n\n// The oldest"),
     Mutant("flushed_and_kept", "src/hmalloc/thread_heap.cc", "  cache.set_top(cache.top() - blocks);\n", ""),
     # Slices, large blocks, the system
-    Mutant("map_not_cleared", "src/hmalloc/slice_pool.cc",
+    Mutant("map_not_cleared", "src/hmalloc/slice_purge.cc",
            "  AddressMap::set(slice_at(chunk, 0), ChunkKind::kGone);\n", ""),
     Mutant("used_slice_purged", "src/hmalloc/slice_pool.cc", "  chunk.dirty_before &= ~mask;\n", ""),
     Mutant("dirty_called_zero", "src/hmalloc/slice_pool.cc", "(chunk.used & mask) == 0;", "(chunk.dirty & mask) == 0;"),
@@ -65,7 +65,7 @@ MUTANTS = [
     Mutant("heap_without_guards", "src/hmalloc/thread_heap.cc", "os::map_guarded(kHeapBytes)", "os::map(kHeapBytes, os::page_size())"),
     Mutant("each_opens_a_chunk", "src/hmalloc/slice_pool.cc",
            "  LockGuard turn(opener.lock);\n", ""),
-    Mutant("no_way_made", "src/hmalloc/slice_pool.cc", "chunk != nullptr && purged < most", "chunk != nullptr && purged > most"),
+    Mutant("no_way_made", "src/hmalloc/slice_purge.cc", "chunk != nullptr && purged < most", "chunk != nullptr && purged > most"),
     Mutant("kept_without_bound", "src/hmalloc/huge.cc", "    dropped = store.make_room(0);\n", ""),
     Mutant("kept_in_vain_for_ever", "src/hmalloc/huge.cc", "    store.regret.kept_in_vain(kept - store.kept.bytes());\n", ""),
     Mutant("realloc_copies_too_little", "src/hmalloc/allocator.cc", "memcpy(fresh, block, std::min(size, found.capacity));",
@@ -76,10 +76,14 @@ MUTANTS = [
     Mutant("foreign_heaps_used_after_fork", "src/hmalloc/registry.cc",
            "heap->shelf.stranded = heap->shelf.stranded || (heap != my_heap() && heap != fallback_);",
            "heap->shelf.stranded = false;"),
+    # Memory that goes back at once
+    Mutant("emptied_superblock_stays", "src/hmalloc/superblock_pool.cc", "    if (empty) release(first);\n", "    if (empty) superblock_pool.push(first);\n"),
+    Mutant("surplus_stays", "src/hmalloc/slice_purge.cc", "  if (surplus < kExcessSlices * kSlice) return;\n", "  return;\n"),
+    Mutant("nothing_is_missed", "src/hmalloc/slice_purge.cc", "  if (retention_.has_given_back())", "  if (false)"),
     # The child of a fork
     Mutant("slices_not_rebuilt", "src/hmalloc/slice_pool_repair.cc", "  rebuild();\n  lock_.unlock();", "  lock_.unlock();"),
     Mutant("purge_not_undone", "src/hmalloc/slice_pool_repair.cc", "  if (whole && purge_broken) undo_purge();\n", ""),
-    Mutant("purge_noted_too_late", "src/hmalloc/slice_pool.cc",
+    Mutant("purge_noted_too_late", "src/hmalloc/slice_purge.cc",
            "  claimed_.chunk = &chunk;\n  keep_order();\n  chunk.free &= ~slices;",
            "  chunk.free &= ~slices;\n  keep_order();\n  claimed_.chunk = &chunk;"),
     Mutant("fallback_kept_after_fork", "src/hmalloc/registry.cc", "[this] { fallback_ = nullptr; }", "[] {}"),

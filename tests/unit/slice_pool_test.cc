@@ -22,7 +22,7 @@ struct Pool {  // each test has chunks of its own
 char* base(const SlicePool::Run& run) { return run.first->base(); }
 constexpr size_t kFirstRun = kSlicesInChunk - kMetaSlices;  // all of a region's first chunk
 // All slices that these many chunks, the first ones of a region, can hold.
-constexpr size_t slices_in(size_t chunks) { return chunks * kSlicesInChunk - divide_up(chunks, kChunksInRegion) * kMetaSlices; }
+constexpr size_t slices_of_chunks(size_t chunks) { return chunks * kSlicesInChunk - divide_up(chunks, kChunksInRegion) * kMetaSlices; }
 
 }  // namespace
 
@@ -49,7 +49,7 @@ TEST(SlicePool, RunsOfEveryLengthAreZeroedAndDisjoint) {
     for (size_t page = 0; page < n * kSlice; page += 4096) ASSERT_EQ(base(run)[page], static_cast<char>(n));
     pool->release(*run.first, n);
   }
-  EXPECT_EQ(pool->gauges().free_slices, slices_in(pool->chunks()));
+  EXPECT_EQ(pool->gauges().free_slices, slices_of_chunks(pool->chunks()));
 }
 
 TEST(SlicePool, FreedSlicesAreTakenFirstAndNotCalledZero) {
@@ -126,7 +126,7 @@ TEST(SlicePool, AChunkWithoutUsedSlicesIsClosedButTheLast) {
   memset(base(b), 1, kChunk);
   pool->release(*a.first, kFirstRun);
   pool->release(*b.first, kSlicesInChunk);
-  EXPECT_EQ(pool->purge(SlicePool::Purge::kAll), slices_in(2) * kSlice);
+  EXPECT_EQ(pool->purge(SlicePool::Purge::kAll), slices_of_chunks(2) * kSlice);
   EXPECT_EQ(pool->chunks(), 1u);
   bool first_is_ours = AddressMap::kind(first) == ChunkKind::kSlices;
   EXPECT_EQ(AddressMap::kind(first_is_ours ? second : first), ChunkKind::kGone);
@@ -334,5 +334,5 @@ TEST(SlicePool, ThreadsAllocateReleaseAndPurge) {
     });
   for (std::thread& thread : threads) thread.join();
   size_t free = pool->gauges().free_slices;  // the last chunk may be a region's first or another
-  EXPECT_TRUE(free == slices_in(pool->chunks()) || free == slices_in(pool->chunks()) + kMetaSlices) << free;
+  EXPECT_TRUE(free == slices_of_chunks(pool->chunks()) || free == slices_of_chunks(pool->chunks()) + kMetaSlices) << free;
 }

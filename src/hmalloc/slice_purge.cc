@@ -1,0 +1,208 @@
+// Of the slice pool: what goes back to the system, when, and how chunks and regions come to an end.
+#include <utility>
+
+#include "base/links.h"
+#include "base/os_pages.h"
+#include "base/process.h"
+#include "hmalloc/footprint.h"
+#include "hmalloc/options.h"
+#include "hmalloc/slice_pool.h"
+
+namespace hm {
+namespace {
+
+constexpr size_t kStateGroup = 8;  // slices whose states fill a page of 4 KB, or four of them
+
+// The groups of slices that have any of these.
+uint64_t whole_groups(uint64_t slices) noexcept {
+  uint64_t groups = 0;
+  for (size_t at = 0; at < kSlicesInChunk; at += kStateGroup)
+    if ((slices & mask_of(at, kStateGroup)) != 0) groups |= mask_of(at, kStateGroup);
+  return groups;
+}
+
+// States of free slices are all FREE (S3), which is zero: their pages can go too.
+void purge_states(Chunk& chunk, uint64_t free_slices) noexcept {
+  for (size_t at = 0; at < kSlicesInChunk; at += kStateGroup) {
+    uint64_t group = mask_of(at, kStateGroup) & all_slices(chunk);
+    if (group == 0 || (free_slices & group) != group) continue;
+    size_t slice = chunk.index() * kSlicesInChunk + at;
+    os::purge(reinterpret_cast<void*>(chunk.region() + kLineStates + slice * kLineStatesArea), kStateGroup * kLineStatesArea);
+    os::purge(reinterpret_cast<void*>(chunk.region() + kGranuleStates + slice * kGranuleStatesArea), kStateGroup * kGranuleStatesArea);
+  }
+}
+
+}  // namespace
+
+// The last chunk stays: a program that needed one will need one.
+bool SlicePool::close_if_unused(Chunk& chunk) noexcept {
+  if (chunk.free != all_slices(chunk) || chunks() <= 1) return false;
+  auto first = static_cast<size_t>(std::countr_zero(chunk.free));
+  if (!os::purge(slice_at(chunk, first), (kSlicesInChunk - first) * kSlice)) return false;
+  purge_states(chunk, chunk.free);
+  AddressMap::set(slice_at(chunk, 0), ChunkKind::kGone);
+  if (sample_ == &chunk) sample_ = nullptr;
+  unlink_free(chunk);
+  unlink(all_, chunk, &Chunk::next, &Chunk::previous);
+  chunks_.store(chunks() - 1, std::memory_order_relaxed);
+  Region& region = Region::of(chunk);
+  if (region.closed == 0) link_first(roomy_, region, &Region::next, &Region::previous);
+  region.closed |= static_cast<uint8_t>(1u << chunk.index());
+  if (region.closed == kAllChunks) unmap(region);
+  return true;
+}
+
+void SlicePool::unmap(Region& region) noexcept {
+  unlink(roomy_, region, &Region::next, &Region::previous);
+  unlink(mapped_, region, &Region::next_mapped, &Region::previous_mapped);
+  size_t guards = region.guards;
+  if (os::unmap(reinterpret_cast<void*>(region.start()), kRegion)) {
+    os::unguarded(guards);
+    --regions_;
+  } else {  // the system would not take it: it serves again
+    link_first(mapped_, region, &Region::next_mapped, &Region::previous_mapped);
+    link_first(roomy_, region, &Region::next, &Region::previous);
+  }
+}
+
+// With a note of them, lest they be lost to the child of a fork.
+void SlicePool::claim(Chunk& chunk, uint64_t slices) noexcept {
+  claimed_.slices = slices;
+  keep_order();
+  claimed_.chunk = &chunk;
+  keep_order();
+  chunk.free &= ~slices;
+  if (chunk.free == 0) unlink_free(chunk);
+}
+
+void SlicePool::return_claimed() noexcept {
+  Chunk& chunk = *claimed_.chunk;
+  if (chunk.free == 0) link_free(chunk);
+  chunk.free |= claimed_.slices;
+  keep_order();
+  claimed_.chunk = nullptr;
+}
+
+namespace {
+
+// Where a page is longer than a slice, both of its slices or none.
+uint64_t page_mates(uint64_t slices) noexcept {
+  constexpr uint64_t kEven = 0x5555555555555555;
+  if (os::page_size() <= kSlice) return slices;
+  uint64_t first = (slices | slices >> 1) & kEven;
+  return first | first << 1;
+}
+uint64_t whole_pages(uint64_t slices) noexcept { return ~page_mates(~slices); }
+
+}  // namespace
+
+// What is to be purged of a chunk, no longer dirty; what shares a page with a slice in use stays so.
+uint64_t SlicePool::take_due(Chunk& chunk, Purge what) noexcept {
+  if (what == Purge::kSurplus && surplus_of(chunk) == 0) return 0;
+  bool now = what != Purge::kDue;
+  uint64_t due = chunk.dirty_before | (now ? chunk.dirty : 0), pages = whole_pages(chunk.free);
+  chunk.dirty_before = now ? 0 : chunk.dirty;
+  chunk.dirty = due & ~pages;
+  due = page_mates(due & pages);
+  chunk.dirty_before &= ~due;
+  return due;
+}
+
+// What is due in one chunk goes back with the lock released: meanwhile these slices are neither free nor used.
+size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
+  uint64_t due, claimed;
+  bool huge;
+  {
+    LockGuard guard(lock_);
+    Recount recount(*this, chunk);
+    due = take_due(chunk, what);
+    if (due == 0) return 0;
+    if (chunk.dirty_before == 0 && close_if_unused(chunk)) {
+      recount.forget();
+      return bytes_in(due);
+    }
+    claimed = whole_groups(due) & chunk.free;
+    claim(chunk, claimed);
+    huge = std::exchange(chunk.huge, false);
+  }
+  // Or the system would make one huge page of what is left, and fill the holes.
+  if (huge) os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);
+  uint64_t refused = 0;
+  for (uint64_t left = due; left != 0;) {
+    auto slice = static_cast<size_t>(std::countr_zero(left));
+    auto n = static_cast<size_t>(std::countr_one(left >> slice));
+    uint64_t mask = mask_of(slice, n);
+    if (!os::purge(slice_at(chunk, slice), n * kSlice)) refused |= mask;
+    left &= ~mask;
+  }
+  purge_states(chunk, claimed);
+  LockGuard guard(lock_);
+  Recount recount(*this, chunk);
+  return_claimed();
+  chunk.used &= ~(due & ~refused);
+  chunk.dirty |= refused;  // still resident; tried again next round
+  return bytes_in(due & ~refused);
+}
+
+size_t SlicePool::purge(Purge what, size_t most) noexcept {
+  LockGuard exclusive(purge_lock_);
+  size_t purged = purge_chunks(what, most);
+  footprint.count_purged(purged);
+  LockGuard guard(lock_);
+  if (what == Purge::kDue) retention_.kept_in_vain(purged);
+  return purged;
+}
+
+// Only a purge closes chunks and purges exclude each other, so the list can be followed without the pool's lock:
+// new chunks go in at its front.
+size_t SlicePool::purge_chunks(Purge what, size_t most) noexcept {
+  Chunk* chunk;
+  {
+    LockGuard guard(lock_);
+    chunk = all_;
+  }
+  size_t purged = 0;
+  while (chunk != nullptr && purged < most) {
+    Chunk* next = chunk->next;
+    purged += purge_chunk(*chunk, what);
+    chunk = next;
+  }
+  return purged;
+}
+
+// A huge page is kept as long as half of it is in use, or it is still being filled for the first time.
+size_t SlicePool::surplus_of(const Chunk& chunk) noexcept {
+  uint64_t resident = (chunk.dirty | chunk.dirty_before) & chunk.free;
+  if (!chunk.huge) return slices_in(resident & chunk.used);
+  bool filling = slices_in(chunk.free & ~chunk.used) > kSlicesInChunk / 2 && chunk.free != all_slices(chunk);
+  return filling || slices_in(chunk.free) < kSlicesInChunk / 2 ? 0 : slices_in(resident);
+}
+
+size_t SlicePool::surplus_bytes(uint64_t now_ms) noexcept {
+  LockGuard guard(lock_);
+  size_t kept = options.retain_bytes + retention_.allowance(now_ms, options.decay_ms);
+  return surplus_slices() * kSlice > kept ? surplus_slices() * kSlice - kept : 0;
+}
+
+void SlicePool::ask_for(uint64_t slices) noexcept {
+  if (retention_.has_given_back()) retention_.asked(bytes_in(slices), os::now_ms(), options.decay_ms);
+}
+
+// Who finds another thread at it leaves it the work; hence there may be more to do than this chunk.
+void SlicePool::give_back_surplus(uintptr_t chunk_start) noexcept {
+  uint64_t now = os::now_ms();
+  size_t surplus = surplus_bytes(now), bytes = 0;
+  if (surplus < kExcessSlices * kSlice) return;
+  {
+    TryLockGuard exclusive(purge_lock_);
+    if (!exclusive.holds()) return;
+    // The chunk may have been closed since its slices were released; nobody closes one now.
+    if (AddressMap::kind(chunk_start) == ChunkKind::kSlices) bytes = purge_chunk(Chunk::at(chunk_start), Purge::kSurplus);
+    if (surplus > bytes + kChunk) bytes += purge_chunks(Purge::kSurplus, surplus - bytes);
+  }
+  footprint.count_purged(bytes);
+  LockGuard guard(lock_);
+  retention_.gave_back(bytes, now, options.decay_ms);
+}
+
+}  // namespace hm
