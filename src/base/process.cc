@@ -58,7 +58,7 @@ void repair_forks_with(Repair repair) noexcept {
   else os::unmap(page, os::page_size());
 }
 
-void after_fork_in_child() noexcept {
+void process_was_forked() noexcept {
   uint32_t number = known_process->number.load(std::memory_order_relaxed);
   if (number >= kFirstProcess && known_process->id != id_of_process())
     known_process->number.store(kNewProcess, std::memory_order_relaxed);

@@ -33,7 +33,7 @@ inline uint32_t my_thread_id() noexcept {
 // thread that runs it name `before`; 0: it has none.  It may take locks.
 void repair_forks_with(void (*repair)(uint32_t before) noexcept) noexcept;
 // What the C library calls in a child, where it knows of the fork: systems are there that do not empty the page.
-void after_fork_in_child() noexcept;
+void process_was_forked() noexcept;
 
 // For a repair of one's own, in the child: the thread has a new id.  Returns the one that its locks still name.
 uint32_t rename_thread() noexcept;

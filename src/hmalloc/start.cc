@@ -62,7 +62,7 @@ void say_whether_active() noexcept {
 __attribute__((constructor(101))) void start() noexcept {
   read_options();
   repair_forks_with(repair);
-  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  pthread_atfork(nullptr, nullptr, process_was_forked);
   watch_for_termination();
   if (options.background != 0) background.start();
   if (options.verbose == 0) return;
