@@ -18,7 +18,8 @@ Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
     LockGuard guard(store.lock);
     extent = store.kept.take(bytes, stretch);
     if (!stretch) return extent;
-    if (extent == nullptr || extent->bytes() < bytes) store.regret.mapped(bytes, store.most_active + kKeepMost);
+    if (extent == nullptr || extent->bytes() < bytes)
+      store.regret.mapped(bytes, store.most_active + kKeepMost, os::now_ms(), options.decay_ms);
   }
   if (extent == nullptr || extent->bytes() >= bytes || resize_extent(*extent, bytes)) return extent;
   LockGuard guard(store.lock);
@@ -96,7 +97,7 @@ bool free_huge(Extent& extent) noexcept {
     if (store.may_keep(extent.bytes())) {
       store.kept.keep(extent);
     } else {
-      store.regret.gave_back(extent.bytes());
+      store.regret.gave_back(extent.bytes(), os::now_ms(), options.decay_ms);
       dropped.push(extent);
     }
     store.publish();

@@ -6,6 +6,7 @@
 #include "hmalloc/extent_table.h"
 #include "hmalloc/footprint.h"
 #include "hmalloc/kept_extents.h"
+#include "hmalloc/options.h"
 #include "hmalloc/regret.h"
 
 namespace hm {
@@ -29,7 +30,7 @@ struct HugeStore {
     while (more <= regret.allowance() && !may_keep(more)) {
       Extent* oldest = kept.take_oldest();
       if (oldest == nullptr) break;
-      regret.gave_back(oldest->bytes());
+      regret.gave_back(oldest->bytes(), os::now_ms(), options.decay_ms);
       dropped.push(*oldest);
     }
     return dropped;

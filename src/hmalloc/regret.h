@@ -15,9 +15,14 @@ inline constexpr size_t kKeepMost = 64 * kMiB;  // of huge blocks, or what makes
 class Regret {
  public:
   size_t allowance() const noexcept { return allowance_; }
-  void gave_back(size_t bytes) noexcept { returned_[returns_++ % returned_.size()] = bytes; }
+  void gave_back(size_t bytes, uint64_t now_ms, uint64_t decay_ms) noexcept {
+    forget_if_old(now_ms, decay_ms);
+    returned_ms_ = now_ms;
+    returned_[returns_++ % returned_.size()] = bytes;
+  }
   // Would some of what went back have done?
-  void mapped(size_t bytes, size_t most) noexcept {
+  void mapped(size_t bytes, size_t most, uint64_t now_ms, uint64_t decay_ms) noexcept {
+    forget_if_old(now_ms, decay_ms);
     auto found = std::find_if(returned_.begin(), returned_.end(), [=](size_t had) { return had >= bytes; });
     if (found == returned_.end()) return;
     *found -= bytes;
@@ -27,15 +32,23 @@ class Regret {
   // After every round of decay: what went back before it is forgotten.
   void kept_in_vain(size_t bytes) noexcept {
     allowance_ -= std::min(allowance_, bytes);
-    returned_.fill(0);
-    streak_ = 0;
+    forget();
   }
 
  private:
+  void forget() noexcept {
+    returned_.fill(0);
+    streak_ = 0;
+  }
+  // A program that sleeps meanwhile makes no round: it would have been given back by now, had it been kept.
+  void forget_if_old(uint64_t now_ms, uint64_t decay_ms) noexcept {
+    if (now_ms - returned_ms_ > decay_ms) forget();
+  }
   static constexpr size_t kLongestStreak = 16;
   size_t allowance_ = 0;
   std::array<size_t, 8> returned_{};  // the last that went back
   size_t returns_ = 0, streak_ = 0;
+  uint64_t returned_ms_ = 0;
 };
 
 }  // namespace hm
