@@ -16,7 +16,6 @@ using Repair = void (*)(uint32_t before) noexcept;
 constinit Repair repair_process = nullptr;  // null: nobody cares, and the number stays
 
 uint32_t id_of_thread() noexcept { return static_cast<uint32_t>(system_call(SYS_gettid)); }
-uint32_t id_of_process() noexcept { return static_cast<uint32_t>(system_call(SYS_getpid)); }
 
 // The thread that finds the process new repairs it, and the others wait.  Meanwhile it may take locks: it has the number
 // that the process has.
@@ -36,6 +35,8 @@ void repair_if_new() noexcept {
 }
 
 }  // namespace
+
+uint32_t id_of_process() noexcept { return static_cast<uint32_t>(system_call(SYS_getpid)); }
 
 constinit KnownProcess* known_process = &first_known;
 constinit thread_local ThreadName my_name{0, kNoProcess};

@@ -22,6 +22,7 @@ inline constexpr uint32_t kNewProcess = 0, kProcessInRepair = 1, kFirstProcess =
 extern constinit KnownProcess* known_process;
 extern constinit thread_local ThreadName my_name;
 
+uint32_t id_of_process() noexcept;  // the system's; a child of vfork has its own
 HM_COLD uint32_t ask_thread_id() noexcept;
 // The calling thread's, not zero.  Relaxed: the number changes only in a child, and whoever finds it changed asks again.
 inline uint32_t my_thread_id() noexcept {

@@ -3,6 +3,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -47,7 +48,7 @@ int Background::start() noexcept {
 }
 
 void* Background::run(void* self) noexcept {
-  pthread_setname_np(pthread_self(), "hmalloc");
+  system_call(SYS_prctl, PR_SET_NAME, system_call_argument("hmalloc"));
   static_cast<Background*>(self)->rounds();
   return nullptr;
 }

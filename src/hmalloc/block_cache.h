@@ -5,9 +5,9 @@
 // The slot below the first entry holds null: an empty cache pops null, and no counter is needed.
 #pragma once
 #include <atomic>
-#include <cstring>
 
 #include "base/size_classes.h"
+#include "base/slots.h"
 
 namespace hm {
 
@@ -43,7 +43,7 @@ class BlockCache {
   // Moves its entries there.
   void move_to(void** floor) noexcept {
     size_t used = this->used();
-    memcpy(floor, floor_, (used + 1) * sizeof(void*));
+    move_slots(floor, floor_, used + 1);
     limit_ = floor + (limit_ - floor_);
     floor_ = floor;
     set_top(floor + used);

@@ -1,5 +1,6 @@
 #include "hmalloc/large.h"
 
+#include "base/slots.h"
 #include "hmalloc/superblock_pool.h"
 
 namespace hm {
@@ -77,7 +78,8 @@ bool LargeCache::keep(Superblock& run) noexcept {
 
 void LargeCache::remove(size_t i) noexcept {
   bytes_.store(bytes() - runs_[i]->block_size, std::memory_order_relaxed);
-  for (--count_; i < count_; ++i) runs_[i] = runs_[i + 1];
+  --count_;
+  move_slots(runs_.data() + i, runs_.data() + i + 1, count_ - i);
 }
 
 void LargeCache::tick() noexcept {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/os_pages.h"
 #include "base/thread_exit.h"
 #include "hmalloc/huge.h"
 #include "hmalloc/slice_pool.h"
@@ -64,6 +65,8 @@ void Registry::publish(ThreadHeap& heap) noexcept {
 
 // The dead heap's last writes happened before publish released the lock that pop_dead acquired.
 ThreadHeap* Registry::attach() noexcept {
+  os::page_size();  // the first time it asks libc: before anything is open (A)
+  if (have_heap()) return my_heap();
   ThreadHeap* heap = pop_dead();
   if (heap == nullptr) heap = create();
   if (heap == nullptr) return nullptr;

@@ -52,7 +52,7 @@ void say_whether_active() noexcept {
   bool active = is_active();
   Text line(STDERR_FILENO);
   line << "hmalloc " << HM_VERSION_STRING << ": " << (active ? "active" : "loaded") << " in process "
-       << static_cast<uint64_t>(getpid()) << " (" << program_invocation_short_name << ")";
+       << uint64_t{id_of_process()} << " (" << program_invocation_short_name << ")";
   if (active) line << "\n";
   else if (lies_in_program(reinterpret_cast<uintptr_t>(&malloc)))
     line << " but not active: the program defines malloc itself\n";

@@ -1,10 +1,9 @@
 #include "hmalloc/stats.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 
 #include "base/os_pages.h"
+#include "base/process.h"
 #include "hmalloc/footprint.h"
 #include "hmalloc/options.h"
 #include "hmalloc/large.h"
@@ -139,7 +138,7 @@ constexpr Row kRows[] = {
 };
 
 void print_text(Text& text, const Census& census) noexcept {
-  text << "hmalloc " << HM_VERSION_STRING << " statistics of process " << uint64_t(getpid()) << " ("
+  text << "hmalloc " << HM_VERSION_STRING << " statistics of process " << uint64_t{id_of_process()} << " ("
        << program_invocation_short_name << "), bytes, except counts\n";
   for (const Row& row : kRows) text.padded(census.total.*row.field, 16) << "  " << row.name << ": " << row.meaning << "\n";
   text.padded(census.total.heaps, 16) << "  heaps, " << uint64_t{census.total.live_heaps} << " of them live\n";
@@ -174,7 +173,7 @@ void print_json_string(Text& text, const char* bytes) noexcept {
 }
 
 void print_json(Text& text, const Census& census) noexcept {
-  text << "{\"version\":\"" << HM_VERSION_STRING << "\",\"pid\":" << uint64_t(getpid()) << ",\"program\":";
+  text << "{\"version\":\"" << HM_VERSION_STRING << "\",\"pid\":" << uint64_t{id_of_process()} << ",\"program\":";
   print_json_string(text, program_invocation_short_name);
   for (const Row& row : kRows) text << ",\"" << row.name << "\":" << census.total.*row.field;
   text << ",\"heaps\":" << uint64_t{census.total.heaps} << ",\"live_heaps\":" << uint64_t{census.total.live_heaps};

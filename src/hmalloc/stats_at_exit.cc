@@ -8,6 +8,8 @@
 #include <cerrno>
 
 #include "base/lock.h"
+#include "base/process.h"
+#include "base/system_call.h"
 #include "hmalloc/options.h"
 #include "hmalloc/stats.h"
 
@@ -16,7 +18,7 @@ namespace {
 
 constinit Lock printing;
 constinit bool printed = false;      // under `printing`
-constinit pid_t watched_process = 0;  // whose end this is: a child of vfork() shares it all and is another
+constinit uint32_t watched_process = 0;  // whose end this is: a child of vfork() shares it all and is another
 constinit char record[128 * kKiB];   // under `printing`; touched only if there is something to print
 
 // %p is the process, so that several get a file each; %% is a percent sign.
@@ -24,7 +26,7 @@ class FileName {
  public:
   explicit FileName(const char* pattern) noexcept {
     for (; *pattern != '\0'; ++pattern) {
-      if (pattern[0] == '%' && pattern[1] == 'p') add_number(static_cast<uint64_t>(getpid()));
+      if (pattern[0] == '%' && pattern[1] == 'p') add_number(id_of_process());
       else add(*pattern);
       if (pattern[0] == '%' && (pattern[1] == 'p' || pattern[1] == '%')) ++pattern;
     }
@@ -47,18 +49,20 @@ class FileName {
 
 int open_file() noexcept {
   FileName name(options.stats_file);
-  int fd = name.get() == nullptr ? -1 : open(name.get(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  long fd = -1;
+  if (name.get() != nullptr)
+    fd = system_call(SYS_openat, AT_FDCWD, system_call_argument(name.get()), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) Text(STDERR_FILENO) << "hmalloc: cannot write HMALLOC_STATS_FILE=" << options.stats_file << "\n";
-  return fd;
+  return static_cast<int>(fd);
 }
 
-void raise_termination() noexcept { syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGTERM); }
+void raise_termination() noexcept { system_call(SYS_tgkill, id_of_process(), system_call(SYS_gettid), SIGTERM); }
 
 // Gathering takes locks.  A thread that was interrupted while it held one might then wait for somebody who waits for it:
 // it goes on until it holds none, and comes back here.  Once it holds none, it is to the others as a thread that sleeps.
 void on_termination(int) noexcept {
   int saved = errno;
-  bool mine = getpid() == watched_process;
+  bool mine = id_of_process() == watched_process;
   if (mine && holds_a_lock()) {
     when_it_holds_none(raise_termination);
   } else {
@@ -75,7 +79,7 @@ void on_termination(int) noexcept {
 
 void watch_for_termination() noexcept {
   if (options.show_stats == 0) return;
-  watched_process = getpid();
+  watched_process = id_of_process();
   struct sigaction found {};
   if (sigaction(SIGTERM, nullptr, &found) != 0 || (found.sa_flags & SA_SIGINFO) != 0 || found.sa_handler != SIG_DFL)
     return;
@@ -97,12 +101,12 @@ void print_stats_at_exit() noexcept {
   int fd = options.stats_file[0] == '\0' ? STDERR_FILENO : open_file();
   if (fd < 0) return;
   print_stats(Text(fd, record), options.show_stats == 2);
-  if (fd != STDERR_FILENO) close(fd);
+  if (fd != STDERR_FILENO) system_call(SYS_close, fd);
 }
 
 void stats_after_fork_in_child() noexcept {
   printing.free_from_others(0);
-  watched_process = getpid();
+  watched_process = id_of_process();
   printed = false;
 }
 

@@ -221,7 +221,7 @@ void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
     foreign += ref.sb.owner() != &shelf;
     give_back(ref.sb, ref.state);  // the last access to this block's superblock
   }
-  memmove(oldest, oldest + blocks, (used - blocks) * sizeof(void*));
+  move_slots(oldest, oldest + blocks, used - blocks);
   cache.set_top(cache.top() - blocks);
   flushes.add(1);
   cross_thread_frees.add(foreign);

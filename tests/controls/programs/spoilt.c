@@ -10,6 +10,10 @@ double turned(double angle) { return cos(angle); }
 #if defined EXTRA
 void surprise(void) {}
 #endif
+#if defined CALLS
+int usleep(unsigned);
+void pause_a_little(void) { usleep(1); }
+#endif
 #if defined WIDE
 __thread char wide[4096] = {1};
 char first(void) { return wide[0]; }
