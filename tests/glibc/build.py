@@ -13,6 +13,7 @@ OF_THE_BUILD = ("config.h", "libc-config.h")
 # Parts of libc that are private to it, and that tests call.
 PRIVATE = ("alloc_buffer_*.c", "dynarray_*.c", "scratch_buffer_*.c")
 AUXILIARY = {"tst-interpose-nothread": "tst-interpose-aux-nothread.c", "tst-interpose-thread": "tst-interpose-aux-thread.c"}
+DEFINES = {"tst-malloc-thread-fail": ("-DPOSIX_MEMALIGN_SETS_ERRNO",)}
 
 
 class Builder:
@@ -57,7 +58,7 @@ class Builder:
         sources = [self.source / "malloc" / (name + ".c")]
         if name in AUXILIARY:
             sources.append(self.source / "malloc" / AUXILIARY[name])
-        command = [*self.compile, *sources, self.library, "-pthread", "-ldl", "-o", program]
+        command = [*self.compile, *DEFINES.get(name, ()), *sources, self.library, "-pthread", "-ldl", "-o", program]
         ending = subprocess.run(command, capture_output=True, text=True, check=False)
         if ending.returncode:
             said = [line for line in ending.stderr.splitlines() if "error:" in line or "undefined" in line]
