@@ -120,7 +120,7 @@ PROGRAMS = [
     Program("go", "golang-go", ("go", "cc"), go, users=("heavy",)),
     Program("erlang", "erlang-base", ("erl", "erlc"), erlang, users=("beam.smp",)),
     Program("python3 -m test", "libpython3-testsuite", (), python_tests,
-            lambda: "" if python() else "not installed: the tests of Python", ("python3",)),
+            lambda: "" if python() else "not installed: the tests of Python", ("python",)),
     Program("chromium", "chromium", ("chromium",), chromium),
     Program("stress-ng", "stress-ng", ("stress-ng",), stress_ng, users=("stress-ng-mallo",)),
 ]
