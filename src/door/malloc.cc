@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/os_pages.h"
 #include "door/allocator.h"
@@ -41,9 +42,10 @@ HM_EXPORT void* aligned_alloc(size_t alignment, size_t size) noexcept {
   return nullptr;
 }
 
-// As glibc: an alignment that is no power of two is rounded up to one.
+// As glibc: an alignment that is no power of two is rounded up to one, and is invalid where there is no such power.  A
+// power of two that nothing can be aligned to is valid: ENOMEM.
 HM_EXPORT void* memalign(size_t alignment, size_t size) noexcept {
-  if (alignment > kMaxRequest / 2) {
+  if (alignment > SIZE_MAX / 2 + 1) {
     errno = EINVAL;
     return nullptr;
   }
@@ -72,8 +74,9 @@ HM_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) no
 
 HM_EXPORT int malloc_trim(size_t) noexcept { return collect() ? 1 : 0; }
 
-// Tuning is by HMALLOC_ variables; glibc's parameters have no counterpart here.  0: not set.
-HM_EXPORT int mallopt(int, int) noexcept { return 0; }
+// Tuning is by HMALLOC_ variables; glibc's parameters have no counterpart here.  1, as glibc answers to parameters that it
+// does not know: programs that end because an arena could not be limited would gain nothing from a 0.
+HM_EXPORT int mallopt(int, int) noexcept { return 1; }
 
 HM_EXPORT struct mallinfo2 mallinfo2() noexcept {
   Usage now = usage();

@@ -47,7 +47,7 @@ API = [
     *case(2, "api_basic", "align_sizes"),
     *case(3, "api_basic", "align16_strict"),
     *case(4, "api_align", "memalign_all", "memalign_many"),
-    *case(5, "api_align", "memalign_errors"),
+    *case(5, "api_align", "memalign_errors", "memalign_wide"),
     *case(6, "api_limits", "huge_sizes", "huge_alignments"),
     *case(7, "api_limits", "mul_overflow"),
     *case(8, "api_realloc", "realloc_matrix", "realloc_zero", "realloc_grow"),
@@ -61,6 +61,7 @@ API = [
           name="free_sized", expect=WRONG_SIZE, differs=NO_SIZED, kinds=("default", "checked")),
     *case(15, "api_align", "aligned_alloc_bad",
           differs={"glibc": "glibc before 2.38 rounds a bad alignment up"}),
+    *case(16, "api_align", "mallopt_accepted"),
     *case(16, "!symbols", "symbols", "needed", differs=only_ours("hmalloc's own exports"),
           kinds=("default", "checked")),
 ]

@@ -84,10 +84,31 @@ static void aligned_alloc_bad(void) {
   }
 }
 
+/* A power of two that no block can be aligned to is one all the same; above the largest there is none to round up to. */
+static void memalign_wide(void) {
+  const size_t largest = (size_t)1 << 63;
+  const size_t sizes[] = {1, 4096, PTRDIFF_MAX, SIZE_MAX};
+  for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+    for (size_t alignment = largest; alignment > (size_t)1 << 60; alignment /= 2) {
+      errno = 0;
+      REQUIRE(memalign(hidden_size(alignment), hidden_size(sizes[i])) == NULL && errno == ENOMEM);
+    }
+    errno = 0;
+    REQUIRE(memalign(hidden_size(largest + 1), hidden_size(sizes[i])) == NULL && errno == EINVAL);
+  }
+}
+
+/* Programs end over a 0. */
+static void mallopt_accepted(void) {
+  REQUIRE(mallopt(M_ARENA_MAX, 2) == 1 && mallopt(M_TRIM_THRESHOLD, 1 << 20) == 1 && mallopt(12345, 0) == 1);
+}
+
 static const Case cases[] = {
     {"memalign_all", memalign_all},
     {"memalign_many", memalign_many},
     {"memalign_errors", memalign_errors},
     {"aligned_alloc_bad", aligned_alloc_bad},
+    {"memalign_wide", memalign_wide},
+    {"mallopt_accepted", mallopt_accepted},
 };
 CASE_MAIN(cases)
