@@ -16,6 +16,8 @@ from table import PROGRAMS  # noqa: E402
 from watch import Watch  # noqa: E402
 
 SKIP = 77
+# Peaks are seen by chance and vary; a leak over a long run leaves this behind.
+MEMORY_FACTOR, MEMORY_SPARE = 2, 64 << 20
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -47,6 +49,8 @@ def complaint(program, on_glibc, on_library):
         return on_library.trouble
     if on_library.said != on_glibc.said:
         return f"says {on_library.said[:200]!r}, on glibc {on_glibc.said[:200]!r}"
+    if on_library.peak > MEMORY_FACTOR * on_glibc.peak + MEMORY_SPARE:
+        return f"held {on_library.peak >> 20} MB, on glibc {on_glibc.peak >> 20} MB"
     unused = [name for name in program.users if not any(seen.startswith(name) for seen in on_library.programs)]
     return f"never seen with the library: {' '.join(unused)}" if unused else ""
 
