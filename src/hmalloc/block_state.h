@@ -18,6 +18,8 @@ class BlockState {
   // The holder of the block, who is the only possible writer: a plain read.
   bool is_free() const noexcept { return value_ == kFree; }
   bool is_cached() const noexcept { return value_ == kCached; }
+  // Any thread that holds a block of the superblock; relaxed, for all that it learns is a hint.
+  bool looks_free() const noexcept { return __atomic_load_n(&value_, __ATOMIC_RELAXED) == kFree; }
   // The holder, its last access to block and superblock.  Release: all that it did to the block comes before, for the
   // thread whose harvest sees FREE.
   void give_back() noexcept { __atomic_store_n(&value_, uint8_t{kFree}, __ATOMIC_RELEASE); }
@@ -48,11 +50,20 @@ class StateGroup {
   }
   // Any thread that holds a block of the superblock; relaxed, for all that it learns is a hint.
   bool looks_free() const noexcept { return load_relaxed() == 0; }
-  // Whether the seven others that share a word with this block's state, which the caller holds, are FREE.
+  // Whether the others that share a cache line with this block's state, which the caller holds, are FREE.  States of two
+  // superblocks share no line.  Its neighbours first, byte by byte: one of them mostly is not, and a load of a word into
+  // which a byte has just been stored waits for that store.
   static bool is_alone(const BlockState* state) noexcept {
     uintptr_t at = reinterpret_cast<uintptr_t>(state);
-    auto* first = reinterpret_cast<BlockState*>(at & ~uintptr_t{kBlocks - 1});
-    return (StateGroup(first).load_relaxed() & ~(uint64_t{0xff} << at % kBlocks * 8)) == 0;
+    auto* line = reinterpret_cast<BlockState*>(at & ~uintptr_t{kLine - 1});
+    if (HM_LIKELY(!line[(at + 1) % kLine].looks_free() || !line[(at - 1) % kLine].looks_free())) return false;
+    uint64_t own = ~(uint64_t{0xff} << at % kBlocks * 8), others = 0;
+    auto* word = reinterpret_cast<BlockState*>(at & ~uintptr_t{kBlocks - 1});
+    for (size_t i = 0; i < kLine; i += kBlocks) {
+      uint64_t states = StateGroup(line + i).load_relaxed();
+      others |= line + i == word ? states & own : states;
+    }
+    return others == 0;
   }
   // The owner takes the free blocks of a mask for its cache.  Relaxed: nobody else may write a FREE byte, and the
   // program's own hand-over of the pointer publishes it.

@@ -130,10 +130,11 @@ Region* SlicePool::map_region() noexcept {
 bool SlicePool::wants_huge_pages() noexcept {
   bool growing = reuses_.exchange(0, std::memory_order_relaxed) < kFewReuses;
   size_t after = growing ? options.huge_pages_after / kGrowingSooner : options.huge_pages_after;
-  if ((chunks() + 1) * kChunk + footprint.huge() <= after || sample_ == nullptr || huge_pages_.pausing()) return false;
-  uint64_t slices = all_slices(*sample_);
-  size_t bytes = static_cast<size_t>(std::popcount(slices)) * kSlice;
-  return HugePages::is_dense(os::resident(slice_at(*sample_, static_cast<size_t>(std::countr_zero(slices))), bytes), bytes);
+  if ((chunks() + 1) * kChunk + footprint.huge() <= after || huge_pages_.pausing()) return false;
+  // What has gone back says nothing about how the program uses memory: the last verdict stands.
+  if (sample_ == nullptr || sample_->used != all_slices(*sample_)) return dense_;
+  size_t bytes = bytes_in(sample_->used), first = static_cast<size_t>(std::countr_zero(sample_->used));
+  return dense_ = HugePages::is_dense(os::resident(slice_at(*sample_, first), bytes), bytes);
 }
 
 // For the chunks of a region from one on: one call for all of them, for it keeps the other threads from their page faults.

@@ -148,6 +148,7 @@ class SlicePool {
   Chunk* all_ = nullptr;             // open chunks
   Chunk* free_ = nullptr;            // those with free slices
   Chunk* sample_ = nullptr;          // with small pages: the one that was opened last
+  bool dense_ = false;               // whether the last sample was
   HugePages huge_pages_;
 };
 

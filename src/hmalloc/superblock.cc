@@ -76,15 +76,14 @@ bool Superblock::wholly_free() const noexcept {
   return true;
 }
 
-// Its own word and the one behind it first: where blocks are freed in their order, that one is not free yet.
+// Its own line and what lies behind it first: where blocks are freed in their order, that is not free yet.
 bool Superblock::all_free_but(const BlockState& state) const noexcept {
   if (!StateGroup::is_alone(&state)) return false;
-  auto own = static_cast<size_t>(&state - states) / StateGroup::kBlocks;
-  size_t words = divide_up(blocks, StateGroup::kBlocks);
-  for (size_t i = own + 1; i < words; ++i)
-    if (!StateGroup(states + i * StateGroup::kBlocks).looks_free()) return false;
-  for (size_t i = own; i-- > 0;)
-    if (!StateGroup(states + i * StateGroup::kBlocks).looks_free()) return false;
+  size_t own = static_cast<size_t>(&state - states) / kLine * kLine;
+  for (size_t i = own + kLine; i < blocks; i += StateGroup::kBlocks)
+    if (!StateGroup(states + i).looks_free()) return false;
+  for (size_t i = own; i > 0;)
+    if (!StateGroup(states + (i -= StateGroup::kBlocks)).looks_free()) return false;
   return true;
 }
 
