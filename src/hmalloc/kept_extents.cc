@@ -133,14 +133,18 @@ void KeptExtents::forget_all() noexcept {
 
 bool KeptExtents::is_valid() const noexcept {
   size_t bytes = 0;
-  for (Extent* each = kept_.first(); each != nullptr; each = each->next) {
+  Extent* before = nullptr;  // a list whose links agree has an end
+  for (Extent* each = kept_.first(); each != nullptr; before = each, each = each->next) {
     bytes += each->bytes();
+    if (each->previous != before) return false;
     if (each->state() != ExtentState::kKept || each->bytes() % kChunk != 0 || each->dirty > each->bytes()) return false;
-    if (each->next != nullptr && (each->next->start() < each->end() || each->next->previous != each)) return false;
+    if (each->next != nullptr && each->next->start() < each->end()) return false;
     if (each->is_followed_by(each->next)) return false;
   }
-  for (Extent* each = slack_.first(); each != nullptr; each = each->next) {
+  before = nullptr;
+  for (Extent* each = slack_.first(); each != nullptr; before = each, each = each->next) {
     bytes += each->slack;
+    if (each->previous != before) return false;
     if (!each->is_live() || each->taken() + each->slack != each->dirty || each->dirty > each->bytes()) return false;
   }
   return bytes == bytes_;

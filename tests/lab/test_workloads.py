@@ -56,7 +56,7 @@ def measure(name: str, *arguments, **environment) -> dict:
 def tiny_arguments(cell: Cell, latency: Path) -> list[str]:
     words = []
     repeat = {key: min(value, TINY.get(key, value)) for key, value in cell.repeat.items()}
-    point = {key: repeat["seconds"] / 4 if key == "every" else value for key, value in cell.point.items()}
+    point = {key: repeat["seconds"] / 16 if key == "every" else value for key, value in cell.point.items()}
     for key, value in {**point, **repeat}.items():
         if key != "arenas":
             words += [f"--{key}", str(latency if key == "latency" else value)]
