@@ -48,23 +48,9 @@ class StateGroup {
     if (kThreadSanitizer) confirm(mask);
     return mask;
   }
-  // Any thread that holds a block of the superblock; relaxed, for all that it learns is a hint.
-  bool looks_free() const noexcept { return load_relaxed() == 0; }
-  // Whether the others that share a cache line with this block's state, which the caller holds, are FREE.  States of two
-  // superblocks share no line.  Its neighbours first, byte by byte: one of them mostly is not, and a load of a word into
-  // which a byte has just been stored waits for that store.
-  static bool is_alone(const BlockState* state) noexcept {
-    uintptr_t at = reinterpret_cast<uintptr_t>(state);
-    auto* line = reinterpret_cast<BlockState*>(at & ~uintptr_t{kLine - 1});
-    if (HM_LIKELY(!line[(at + 1) % kLine].looks_free() || !line[(at - 1) % kLine].looks_free())) return false;
-    uint64_t own = ~(uint64_t{0xff} << at % kBlocks * 8), others = 0;
-    auto* word = reinterpret_cast<BlockState*>(at & ~uintptr_t{kBlocks - 1});
-    for (size_t i = 0; i < kLine; i += kBlocks) {
-      uint64_t states = StateGroup(line + i).load_relaxed();
-      others |= line + i == word ? states & own : states;
-    }
-    return others == 0;
-  }
+  // Not zero in the bytes of those that are not FREE.  Any thread that holds a block of the superblock; relaxed, for all
+  // that it learns is a hint.
+  uint64_t taken() const noexcept { return __atomic_load_n(word_address(), __ATOMIC_RELAXED); }
   // The owner takes the free blocks of a mask for its cache.  Relaxed: nobody else may write a FREE byte, and the
   // program's own hand-over of the pointer publishes it.
   void take(uint64_t mask) noexcept {
@@ -85,7 +71,6 @@ class StateGroup {
     for (; mask != 0; mask &= mask - 1)
       (void)__atomic_load_n(reinterpret_cast<uint8_t*>(first_) + std::countr_zero(mask) / 8, __ATOMIC_ACQUIRE);
   }
-  uint64_t load_relaxed() const noexcept { return __atomic_load_n(word_address(), __ATOMIC_RELAXED); }
   using Word [[gnu::may_alias]] = uint64_t;
   Word* word_address() const noexcept { return reinterpret_cast<Word*>(first_); }
 

@@ -8,7 +8,6 @@
 #include "hmalloc/options.h"
 #include "base/links.h"
 #include "base/os_pages.h"
-#include "base/os_pages.h"
 #include "hmalloc/footprint.h"
 
 namespace hm {

@@ -25,6 +25,7 @@ void Superblock::format(ClassIndex c) noexcept {
   inverse = static_cast<uint32_t>(((uint64_t{1} << 32) + block_size - 1) / block_size);
   start = base();
   states = place_states(*this, c);
+  witness_.store(states, std::memory_order_relaxed);
   states->give_back();  // it is FREE; but a page that is read before it is written costs a second fault
   cursor = 0;
   next = nullptr;
@@ -37,6 +38,7 @@ void Superblock::format_tail(const Superblock& first) noexcept {
   cache_offset = first.cache_offset;
   start = first.start;
   states = first.states;
+  witness_.store(states, std::memory_order_relaxed);
   block_size = first.block_size;
   blocks = first.blocks;
   set_kind(SliceKind::kBlocksTail);
@@ -76,14 +78,21 @@ bool Superblock::wholly_free() const noexcept {
   return true;
 }
 
-// Its own line and what lies behind it first: where blocks are freed in their order, that is not free yet.
-bool Superblock::all_free_but(const BlockState& state) const noexcept {
-  if (!StateGroup::is_alone(&state)) return false;
-  size_t own = static_cast<size_t>(&state - states) / kLine * kLine;
-  for (size_t i = own + kLine; i < blocks; i += StateGroup::kBlocks)
-    if (!StateGroup(states + i).looks_free()) return false;
-  for (size_t i = own; i > 0;)
-    if (!StateGroup(states + (i -= StateGroup::kBlocks)).looks_free()) return false;
+// From the end that is farther away, so that neither who frees upwards nor who frees downwards comes here often.
+bool Superblock::all_free_but(const BlockState& state) noexcept {
+  if (HM_LIKELY(has_witness_but(state))) return false;
+  auto own = static_cast<size_t>(&state - states);
+  size_t words = divide_up(blocks, StateGroup::kBlocks);
+  bool upwards = own >= blocks / 2;
+  for (size_t i = 0; i < words; ++i) {
+    size_t word = upwards ? i : words - 1 - i;
+    uint64_t taken = StateGroup(states + word * StateGroup::kBlocks).taken();
+    if (word == own / StateGroup::kBlocks) taken &= ~(uint64_t{0xff} << own % StateGroup::kBlocks * 8);
+    if (taken == 0) continue;
+    auto bit = static_cast<size_t>(upwards ? std::countr_zero(taken) : 63 - std::countl_zero(taken));
+    witness_.store(states + word * StateGroup::kBlocks + bit / 8, std::memory_order_relaxed);
+    return false;
+  }
   return true;
 }
 

@@ -20,7 +20,7 @@
 //  S4  A superblock goes back to its chunk only when its holder has seen every state FREE with acquire: then no block
 //      of it is in the program's hands or in any cache.
 //  S5  What a free by any thread reads here (the first line) changes only while no block is in anybody's hands,
-//      except owner.
+//      except owner and witness.
 #pragma once
 #include "base/address_map.h"
 #include "base/size_classes.h"
@@ -64,6 +64,7 @@ struct alignas(2 * kLine) Superblock {
   std::atomic<Shelf*> owner_{nullptr};
   uint32_t block_size = 0;    // of a large run: its length
   uint32_t blocks = 0;
+  std::atomic<BlockState*> witness_{nullptr};  // of a block that was not FREE when somebody looked; each slice its own
   // ---- written by the holder
   alignas(kLine) uint32_t cursor = 0;  // first state the sweep has not seen yet
   // ---- under the lock of the queue that it is in
@@ -99,8 +100,13 @@ struct alignas(2 * kLine) Superblock {
   // Counts free blocks, up to `enough` of them or a few more.  The holder.
   size_t free_blocks(size_t enough = SIZE_MAX) const noexcept;
   bool wholly_free() const noexcept;   // the holder (S4)
-  // The holder of a block, whose state this is: whether all other blocks are FREE.  A hint: they come and go.
-  bool all_free_but(const BlockState& state) const noexcept;
+  // The holder of a block, whose state this is: whether another block is known not to be FREE, and, after a search, whether
+  // all others are.  Relaxed: hints, for blocks come and go.
+  bool has_witness_but(const BlockState& state) const noexcept {
+    BlockState* witness = witness_.load(std::memory_order_relaxed);
+    return witness != &state && !witness->looks_free();
+  }
+  bool all_free_but(const BlockState& state) noexcept;
   bool is_valid() const noexcept;      // the holder
   // Moves free blocks from the cursor on to `to`, in groups of 64, until there are `want` or the end is reached; at most
   // want + 63 of them.  Returns how many.  Of a group the lowest address comes last, so that a stack pops it first; then

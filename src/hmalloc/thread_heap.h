@@ -84,7 +84,7 @@ struct ThreadHeap {
   // The cache of the block's class is full.  An own block goes straight to FREE: its state byte is warm here.
   static bool give_back_own(Superblock& sb, BlockState& state, BlockCache& cache) noexcept {
     Shelf* owner = sb.owner();  // with a giver this can only be the thread's own
-    if (HM_UNLIKELY(owner != cache.giver() || StateGroup::is_alone(&state))) return false;
+    if (HM_UNLIKELY(owner != cache.giver() || !sb.has_witness_but(state))) return false;
     ThreadHeap* heap = of(owner);
     if (HM_UNLIKELY(--heap->operations_to_tick == 0)) {
       heap->operations_to_tick = 1;  // the slow path lets it tick
