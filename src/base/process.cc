@@ -18,11 +18,11 @@ constinit Repair repair_process = nullptr;  // null: nobody cares, and the numbe
 uint32_t id_of_thread() noexcept { return static_cast<uint32_t>(system_call(SYS_gettid)); }
 
 // The thread that finds the process new repairs it, and the others wait.  Meanwhile it may take locks: it has the number
-// that the process has.
+// that the process has.  Relaxed where it is found new: no thread has said that, and who waits acquires below.
 void repair_if_new() noexcept {
   std::atomic<uint32_t>& number = known_process->number;
   uint32_t found = kNewProcess;
-  if (number.compare_exchange_strong(found, kProcessInRepair, std::memory_order_acquire)) {
+  if (number.compare_exchange_strong(found, kProcessInRepair, std::memory_order_relaxed)) {
     uint32_t before = my_name.id;
     my_name = {id_of_thread(), kProcessInRepair};
     repair_process(before);
@@ -41,10 +41,11 @@ uint32_t id_of_process() noexcept { return static_cast<uint32_t>(system_call(SYS
 constinit KnownProcess* known_process = &first_known;
 constinit thread_local ThreadName my_name{0, kNoProcess};
 
-// A child of vfork writes to its parent's variables: it must not leave its own id there.
+// A child of vfork writes to its parent's variables: it must not leave its own id there.  Relaxed: what was repaired is
+// acquired already.
 uint32_t ask_thread_id() noexcept {
   repair_if_new();
-  ThreadName name{id_of_thread(), known_process->number.load(std::memory_order_acquire)};
+  ThreadName name{id_of_thread(), known_process->number.load(std::memory_order_relaxed)};
   if (known_process->id == 0 || known_process->id == id_of_process()) my_name = name;
   return name.id;
 }

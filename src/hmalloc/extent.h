@@ -37,10 +37,11 @@ struct Extent {
   Extent* next = nullptr;  // in its list, or of free descriptors
   Extent* previous = nullptr;
 
-  ExtentState state() const noexcept { return state_.load(std::memory_order_acquire); }
+  // Relaxed, all three: who reads them has the lock, or holds the block, or asks about what is no block of its own.
+  ExtentState state() const noexcept { return state_.load(std::memory_order_relaxed); }
   char* start() const noexcept { return start_.load(std::memory_order_relaxed); }
   size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }  // whole chunks
-  // Release, in all three: what says who owns which bytes is written in the order of the program (E5).
+  // Release, all three: what says who owns which bytes is written in the order of the program (E5).
   void set_state(ExtentState state) noexcept { state_.store(state, std::memory_order_release); }
   void set_start(char* start) noexcept { start_.store(start, std::memory_order_release); }
   void set_bytes(size_t bytes) noexcept { bytes_.store(bytes, std::memory_order_release); }

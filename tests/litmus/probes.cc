@@ -10,7 +10,9 @@
 
 #include "base/os_pages.h"
 #include "base/system_call.h"
+#include "base/thread_exit.h"
 #include "hmalloc/allocator.h"
+#include "hmalloc/extent_table.h"
 
 namespace hm::os {
 void* mapped_before = nullptr;  // what the next call answers, so that its words can be named before it is made
@@ -22,7 +24,10 @@ void* map(size_t bytes, size_t alignment, size_t) noexcept {  // stands in for b
   return reinterpret_cast<void*>(align_up(all, alignment));
 }
 
+void* map_guarded(size_t bytes) noexcept { return map(bytes, kSlice); }
 bool guard(void*, size_t) noexcept { return true; }
+bool empty_in_children(void*, size_t) noexcept { return true; }
+size_t page_size() noexcept { return 4 * kKiB; }
 }  // namespace hm::os
 
 using namespace hm;
@@ -56,7 +61,8 @@ Function* run(Function* function) {
 // Stands in for the system's answers (HM_LIBC_CALLS).
 long hm::system_call(long number, long a, long, long, long, long, long) noexcept {
   if (number == SYS_futex && a == system_call_argument(held_by_other) && held_by_other != nullptr) *held_by_other = 0;
-  return number == SYS_gettid ? long{kMe} : 0;
+  if (number == SYS_sched_yield) known_process->number.store(kFirstProcess, std::memory_order_relaxed);  // it is repaired
+  return number == SYS_gettid || number == SYS_getpid ? long{kMe} : 0;
 }
 
 // The windows themselves, under C names that watch.py knows them by.
@@ -75,7 +81,14 @@ HM_WINDOW void window_local_free(void* block) { free_local(block, "free"); }
 HM_WINDOW void window_local_count(LocalHeap* heap, LocalChunk* chunk, size_t unit) { heap->count_remote_frees(*chunk, unit); }
 HM_WINDOW void window_local_chunk(LocalHeap* heap) { (void)heap->map_chunk(); }
 HM_WINDOW LocalChunk* window_local_chunks(const LocalHeap* heap) { return heap->chunks(); }
+HM_WINDOW bool window_leaf(char* start) { return extent_table.reserve(start); }
+HM_WINDOW void window_extent(char* start) { extent_table.enter(*extent_table.create(start)); }
+HM_WINDOW Extent* window_find(uintptr_t address) { return extent_table.find(address); }
+HM_WINDOW uint64_t window_make_key(ThreadExit* exit) { return exit->make(); }
+HM_WINDOW bool window_watch(ThreadExit* exit) { return exit->watch(exit); }
+HM_WINDOW void window_forked() { process_was_forked(); }
 HM_WINDOW bool window_lock(Lock* lock) { return lock->lock(); }
+HM_WINDOW bool window_try_lock(Lock* lock) { return lock->try_lock(); }
 HM_WINDOW void window_lock_wait(Lock* lock, uint32_t me) { lock->wait(me); }
 HM_WINDOW void window_unlock(Lock* lock) { lock->unlock(); }
 
@@ -175,6 +188,47 @@ HM_NOINLINE void local() {
   run(window_local_chunks)(heap);
 }
 
+HM_NOINLINE void extents() {
+  auto* arena = static_cast<char*>(os::map(ExtentTable::kArena, ExtentTable::kArena));
+  auto* start = static_cast<char*>(os::map(2 * kChunk, kChunk));
+  size_t unit = address_of(start) / kChunk;
+  auto* leaf = reinterpret_cast<ExtentTable::Leaf*>(arena + ExtentTable::kArena - ExtentTable::kPiece);
+  std::atomic<Extent*>* place = &leaf->starts[unit % ExtentTable::kInLeaf];
+  Word words[] = {{"t", &extent_table.leaves_[unit / ExtentTable::kInLeaf], 8}, {"e", place, 8}};
+  os::mapped_before = arena;
+  window("leaf", words);
+  run(window_leaf)(start);
+  window("find", words);
+  run(window_find)(address_of(start));
+  Extent* extent = extent_table.create(start + kChunk);
+  extent_table.release(*extent);  // the next one is this again
+  window("extent", {{"e", place, 8}, {"b", &extent->start_, 8}});
+  run(window_extent)(start);
+  if (extent_table.find(address_of(start)) != extent) abort();
+}
+
+HM_NOINLINE void thread_exits() {
+  static ThreadExit exit([](void*) {});
+  Word words[] = {{"k", &exit.key_, 8}};
+  window("make_key", words);
+  run(window_make_key)(&exit);
+  window("watch", words);
+  run(window_watch)(&exit);
+  window("make_key_late", words);
+  run(window_make_key)(&exit);
+}
+
+HM_NOINLINE void forks() {
+  repair_forks_with([](uint32_t) noexcept {});
+  Word words[] = {{"p", &known_process->number, 4}, {"i", &known_process->id, 4}};
+  known_process->number = kNewProcess;
+  window("repair", words);
+  run(window_forked)();
+  known_process->number = kProcessInRepair;
+  window("repair_by_other", words);
+  run(window_forked)();
+}
+
 HM_NOINLINE void locks() {
   static Lock lock;
   auto* word = reinterpret_cast<uint32_t*>(&lock.word_);
@@ -183,6 +237,9 @@ HM_NOINLINE void locks() {
   *word = 0;
   window("lock", words);
   run(window_lock)(&lock);
+  *word = 0;
+  window("try_lock", words);
+  run(window_try_lock)(&lock);
   window("unlock", words);
   run(window_unlock)(&lock);
   *word = 0;
@@ -204,5 +261,8 @@ int main() {
   superblocks();
   address_map();
   local();
+  extents();
+  thread_exits();
   locks();
+  forks();
 }

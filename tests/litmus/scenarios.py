@@ -16,6 +16,7 @@ ONE_FREE = 0x0101010101010001     # block 1
 SIX_FREE = 0x0100010101010101     # block 6
 BOTH_FREE = 0x0100010101010001
 ME, OTHER, WAITS = 17, 18, 1 << 31   # as in probes.cc
+NO_KEY = (1 << 64) - 1
 
 
 def W(word, value, size=8):
@@ -165,8 +166,35 @@ LOCALS = [
              {"no_release": relaxed(0, "c"), "no_acquire": relaxed(1, "c"),
               "listed_first": first(0, "c", ("store",))}),
 ]
+EXTENTS = [
+    Scenario("extent_leaf", "14", "a leaf of the table is made (memset writes its zeros) while somebody looks into it",
+             {"t": (8, 0), "e": (8, 7)}, [[W("e", 0), "leaf"], ["find"]], "1:t=1 /\\ 1:e=7",
+             {"no_release": relaxed(0, "t"), "no_acquire": relaxed(1, "t"),
+              "known_first": first(0, "t")}),
+    Scenario("extent", "14", "an extent gets its descriptor and is entered, and found by somebody else",
+             {"e": (8, 0), "b": (8, 0)}, [["extent"], ["find", R("b")]], "1:e=2 /\\ 1:b=0",
+             {"no_release": relaxed(0, "e"), "no_acquire": relaxed(1, "e"),
+              "entered_first": first(0, "e")}),
+]
+
+
+def key_scenario(name, window, says):
+    return Scenario(f"thread_key_{name}", "17", says, {"k": (8, NO_KEY), "x": (8, 0)},
+                    [[W("x", 1), "make_key"], [window, R("x")]], f"~(1:k={NO_KEY:#x}) /\\ 1:x=0",
+                    {"no_release": relaxed(0, "k"), "no_acquire": relaxed(1, "k"), "known_first": first(0, "k")})
+
+
+PROCESSES = [
+    key_scenario("known", "watch", "the C library has made a key (x), and another thread uses it"),
+    key_scenario("late", "make_key_late", "two threads make a key (x), and one's is used by both"),
+    Scenario("repair", "18", "one thread of a child repairs while another waits", {"p": (4, 0), "i": (4, 0)},
+             [["repair"], ["repair_by_other", R("i", 4)]], "1:p=4 /\\ 1:i=0",
+             {"no_release": relaxed(0, "p"), "no_acquire": relaxed(1, "p"),
+              "said_before_it_is_done": first(0, "p", ("store",))}),
+]
 LOCKS = [
     lock_scenario("free", "lock", "the lock is free when it is asked for", ME),
+    lock_scenario("tried", "try_lock", "the lock is free when somebody tries it", ME),
     lock_scenario("spinning", "lock_spinning", "it becomes free while its next holder looks at it", ME),
     lock_scenario("woken", "lock_woken", "its next holder has slept, and takes it with the mark", ME | WAITS),
     Scenario("lock_exclusion", "5, 6, 10 to 13", "two threads ask for it at once", {"l": (4, 0)}, [["lock"], ["lock"]],
@@ -175,4 +203,4 @@ LOCKS = [
              LOCK, [["unlock"], ["lock_marking..."]], f"1:l={OTHER} /\\ 0:l={OTHER}",
              {"let_go_by_load_and_store": split(0, "l"), "marked_by_load_and_store": split(1, "l")}),
 ]
-SCENARIOS = BLOCKS + LOCALS + LOCKS
+SCENARIOS = BLOCKS + LOCALS + EXTENTS + PROCESSES + LOCKS

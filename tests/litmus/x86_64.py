@@ -118,15 +118,16 @@ class Writer:
     def sized(name, size):
         return f"%{name}" + {1: "b", 2: "w", 4: "d", 8: ""}[size]
 
+    def constant(self, value, size):
+        return self.sized(self.register(f"{value:#x}"), size) if value >> 31 else f"${value}"
+
     def add(self, access):
         if access.kind == "fence":
             self.lines.append(access.name.lower())
             return
         memory, size, suffix = self.address(access), access.size, {n: s for s, n in SUFFIXES.items()}[access.size]
         if access.kind == "store":
-            wide = access.value >> 31
-            value = self.sized(self.register(f"{access.value:#x}"), size) if wide else f"${access.value}"
-            self.lines.append(f"mov{suffix} {value},{memory}")
+            self.lines.append(f"mov{suffix} {self.constant(access.value, size)},{memory}")
             return
         target = self.register(f"{access.value:#x}" if access.kind == "swap" else None)
         if access.kind == "load":
@@ -135,5 +136,6 @@ class Writer:
             self.lines.append(f"xchg{suffix} {self.sized(target, size)},{memory}")
         else:  # herd7 reads the operands of this one the other way round
             value = self.sized(self.register(f"{access.value:#x}"), size)
-            self.lines += [f"movq ${access.expected},%rax", f"lock cmpxchg{suffix} {memory},{value}", f"movq %rax,%{target}"]
+            self.lines += [f"movq {self.constant(access.expected, 8)},%rax",
+                           f"lock cmpxchg{suffix} {memory},{value}", f"movq %rax,%{target}"]
         self.reads.append((access.word, f"{self.thread}:{target}"))

@@ -24,8 +24,9 @@ import watch  # noqa: E402
 ORDER = re.compile(r"memory_order(?:_|::)(acquire|release|acq_rel|seq_cst|consume)\b|"
                    r"__ATOMIC_(ACQUIRE|RELEASE|ACQ_REL|SEQ_CST|CONSUME)\b")
 CALL = re.compile(r"\.(load|store|exchange|compare_exchange_\w+|fetch_\w+|test_and_set)\(")
-FENCE = re.compile(r"atomic_(thread|signal)_fence|__atomic_thread_fence|__sync_")
+FENCE = re.compile(r"atomic_thread_fence|__sync_")
 TSAN = "for ThreadSanitizer, whose build alone "
+CHILD = "for the child of a fork, which must find one thread's stores in the order of the program: "
 # (file, what the line says) -> why no litmus test needs it.  One that begins with TSAN must be noticed by its tests.
 ORDERS_WITH_A_REASON = {
     ("src/base/address_map.h", "kThreadSanitizer ? __atomic_load_n(&units_[unit]"):
@@ -34,6 +35,15 @@ ORDERS_WITH_A_REASON = {
         TSAN + "pairs it with a load; elsewhere the program's hand-over of a pointer into the chunk orders it (row 7)",
     ("src/hmalloc/block_state.h", "(void)__atomic_load_n(reinterpret_cast<uint8_t*>(first_)"):
         TSAN + "has this load: it pairs a release with an acquire of the same address only, not of the word around it",
+    ("src/base/lock.cc", "std::atomic_signal_fence(std::memory_order_seq_cst)"):
+        "for the thread's own signal handlers: none may find a lock of the thread that the count leaves out",
+    ("src/base/process.h", "inline void keep_order()"): CHILD + "that is what it is for",
+    ("src/hmalloc/extent.h", "void set_state("):
+        CHILD + "start and bytes of a descriptor are written before it is in use (E5)",
+    ("src/hmalloc/extent.h", "void set_start("): CHILD + "a descriptor owns nothing when its start changes (E5)",
+    ("src/hmalloc/extent.h", "void set_bytes("): CHILD + "whoever passes bytes on lets go of them first (E5)",
+    ("src/hmalloc/extent_table.cc", "store(kArena,"): CHILD + "the arena is known before anything is left of it",
+    ("src/hmalloc/extent_table.cc", "std::atomic_ref(slabs_)"): CHILD + "a slab is whole before it is in the list",
 }
 
 
@@ -77,7 +87,8 @@ def arguments(text, start):
 
 
 def unsaid(path, root):
-    """Atomic operations without an order, which are sequentially consistent; and fences, which this gate does not know."""
+    """Atomic operations without an order, which are sequentially consistent; and fences between threads, which this gate
+    does not know.  A signal fence orders nothing between threads: its order needs a reason like any other."""
     text = without_comments(path.read_text())
     atomics = set(re.findall(r"std::atomic<[^;{}()]*?>\s+(\w+)\s*[;{\[]", text))
     found = [m for m in CALL.finditer(text) if "memory_order" not in arguments(text, m.end())]
