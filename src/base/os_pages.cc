@@ -3,7 +3,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -19,8 +18,6 @@ std::atomic<uint64_t> call_count{0};  // relaxed: a number for statistics and fo
 #if defined(HM_FAULTS)
 std::atomic<uint64_t> fail_from{0}, fail_to{0};  // relaxed: calls of these numbers fail, the second one not
 #endif
-
-std::atomic<uint64_t> latest_ms{0};  // relaxed: a clock that may be slow
 
 // True when the fault-injection build wants this call to fail.
 bool counted_failure() noexcept {
@@ -55,12 +52,6 @@ void* map_at(const void* hint, size_t bytes) noexcept {
   if (HM_LIKELY(AddressMap::covers(static_cast<uintptr_t>(base), bytes))) return reinterpret_cast<void*>(base);
   system_call(SYS_munmap, base, static_cast<long>(bytes));  // a block there could never be freed
   return nullptr;
-}
-
-uint64_t nanoseconds(clockid_t clock) noexcept {
-  timespec now{};
-  system_call(SYS_clock_gettime, clock, system_call_argument(&now));
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
 }  // namespace
@@ -168,13 +159,5 @@ void fail_after(uint64_t n, uint64_t count) noexcept {
   fail_to.store(from + count, std::memory_order_relaxed);
 }
 #endif
-
-uint64_t now_ms() noexcept {
-  uint64_t now = nanoseconds(CLOCK_MONOTONIC_COARSE) / 1'000'000;
-  latest_ms.store(now, std::memory_order_relaxed);
-  return now;
-}
-uint64_t recent_ms() noexcept { return latest_ms.load(std::memory_order_relaxed); }
-uint64_t cpu_ns() noexcept { return nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace hm::os

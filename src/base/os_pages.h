@@ -35,8 +35,5 @@ void prefer_huge_pages(void* base, size_t bytes, bool huge = true) noexcept;
 
 uint64_t calls() noexcept;      // made so far
 void fail_after(uint64_t n, uint64_t count) noexcept;  // in the fault-injection build: n more calls succeed, `count` fail
-uint64_t now_ms() noexcept;     // a coarse monotonic clock
-uint64_t recent_ms() noexcept;  // what it said last, to any thread
-uint64_t cpu_ns() noexcept;     // the thread's
 
 }  // namespace hm::os

@@ -44,8 +44,11 @@ constinit thread_local ThreadName my_name{0, kNoProcess};
 // A child of vfork writes to its parent's variables: it must not leave its own id there.  Relaxed: what was repaired is
 // acquired already.
 uint32_t ask_thread_id() noexcept {
-  repair_if_new();
-  ThreadName name{id_of_thread(), known_process->number.load(std::memory_order_relaxed)};
+  ThreadName name;
+  do {  // again if a signal handler has forked meanwhile: this is then a new process
+    repair_if_new();
+    name = {id_of_thread(), known_process->number.load(std::memory_order_relaxed)};
+  } while (name.process == kNewProcess);
   if (known_process->id == 0 || known_process->id == id_of_process()) my_name = name;
   return name.id;
 }

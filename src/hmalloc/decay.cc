@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "hmalloc/options.h"
+#include "base/clock.h"
 #include "base/os_pages.h"
 #include "hmalloc/background.h"
 #include "hmalloc/footprint.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/size_classes.h"
 #include "hmalloc/huge_store.h"
 #include "hmalloc/options.h"

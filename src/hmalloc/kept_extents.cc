@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "hmalloc/extent_table.h"
 
 namespace hm {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/address_map.h"
+#include "base/clock.h"
 #include "base/os_pages.h"
 #include "base/report.h"
 #include "hmalloc/current_heap.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hmalloc/options.h"
+#include "base/clock.h"
 #include "base/links.h"
 #include "base/os_pages.h"
 #include "hmalloc/footprint.h"

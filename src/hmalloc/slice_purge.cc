@@ -1,6 +1,7 @@
 // Of the slice pool: what goes back to the system, when, and how chunks and regions come to an end.
 #include <utility>
 
+#include "base/clock.h"
 #include "base/links.h"
 #include "base/os_pages.h"
 #include "base/process.h"

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/address_map.h"
+#include "base/clock.h"
 #include "base/process.h"
 #include "base/report.h"
 #include "hmalloc/background.h"
@@ -60,6 +61,7 @@ void say_whether_active() noexcept {
 }
 
 __attribute__((constructor(101))) void start() noexcept {
+  os::find_clock();
   read_options();
   repair_forks_with(repair);
   pthread_atfork(nullptr, nullptr, process_was_forked);

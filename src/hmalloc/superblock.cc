@@ -78,22 +78,24 @@ bool Superblock::wholly_free() const noexcept {
   return true;
 }
 
-// From the end that is farther away, so that neither who frees upwards nor who frees downwards comes here often.
+// Upwards from the block, to the end of the first row of taken ones; then from the start, to the first.  So neither who
+// frees upwards, even close behind who allocates, nor who frees downwards needs a new witness often.
 bool Superblock::all_free_but(const BlockState& state) noexcept {
-  if (HM_LIKELY(has_witness_but(state))) return false;
-  auto own = static_cast<size_t>(&state - states);
-  size_t words = divide_up(blocks, StateGroup::kBlocks);
-  bool upwards = own >= blocks / 2;
-  for (size_t i = 0; i < words; ++i) {
-    size_t word = upwards ? i : words - 1 - i;
-    uint64_t taken = StateGroup(states + word * StateGroup::kBlocks).taken();
-    if (word == own / StateGroup::kBlocks) taken &= ~(uint64_t{0xff} << own % StateGroup::kBlocks * 8);
-    if (taken == 0) continue;
-    auto bit = static_cast<size_t>(upwards ? std::countr_zero(taken) : 63 - std::countl_zero(taken));
-    witness_.store(states + word * StateGroup::kBlocks + bit / 8, std::memory_order_relaxed);
-    return false;
+  auto own = static_cast<size_t>(&state - states), byte = own % StateGroup::kBlocks * 8;
+  size_t words = divide_up(blocks, StateGroup::kBlocks), own_word = own / StateGroup::kBlocks;
+  BlockState* found = nullptr;
+  for (size_t i = 0; i <= words; ++i) {
+    BlockState* first = states + (own_word + i) % words * StateGroup::kBlocks;
+    uint64_t taken = StateGroup(first).taken();
+    if (i == 0) taken &= ~uint64_t{0xff} << byte;
+    if (i == words) taken &= (uint64_t{1} << byte) - 1;
+    bool behind = own_word + i < words;
+    if (found != nullptr && (taken == 0 || !behind)) break;
+    if (taken != 0) found = first + (behind ? 63 - std::countl_zero(taken) : std::countr_zero(taken)) / 8;
+    if (taken != 0 && !behind) break;
   }
-  return true;
+  if (found != nullptr) witness_.store(found, std::memory_order_relaxed);
+  return found == nullptr;
 }
 
 bool Superblock::is_valid() const noexcept {

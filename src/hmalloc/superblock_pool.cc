@@ -21,7 +21,8 @@ void release(Superblock& sb) noexcept {
 
 // While the queue is locked nobody takes the superblock out of it, so it can still be looked at when its last block is
 // FREE.  What a heap keeps to itself stays there: it is the next to be used, or found at a tick.
-void give_back_last(Superblock& sb, BlockState& state) noexcept {
+void give_back_perhaps_last(Superblock& sb, BlockState& state) noexcept {
+  if (!sb.all_free_but(state)) return state.give_back();
   Superblock& first = Superblock::of(address_of(sb.start));  // of its slices
   while (SuperblockQueue* home = first.home()) {
     bool empty;

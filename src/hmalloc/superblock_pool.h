@@ -77,9 +77,9 @@ Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, co
 void release(Superblock& sb) noexcept;  // a wholly free one that the caller holds
 // The holder of a block gives it back; if it was the last of its superblock and that waits in the pool, the superblock
 // goes back to its chunk.  The caller must not touch the superblock behind it.
-void give_back_last(Superblock& sb, BlockState& state) noexcept;
+HM_NOINLINE void give_back_perhaps_last(Superblock& sb, BlockState& state) noexcept;
 inline void give_back(Superblock& sb, BlockState& state) noexcept {
-  HM_UNLIKELY(sb.all_free_but(state)) ? give_back_last(sb, state) : state.give_back();
+  HM_LIKELY(sb.has_witness_but(state)) ? state.give_back() : give_back_perhaps_last(sb, state);
 }
 
 }  // namespace hm

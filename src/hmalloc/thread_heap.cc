@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hmalloc/options.h"
+#include "base/clock.h"
 #include "base/os_pages.h"
 #include "base/report.h"
 #include "hmalloc/slice_pool.h"

@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "base/os_pages.h"
 
 #include <sys/mman.h>

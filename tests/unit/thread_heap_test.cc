@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/os_pages.h"
 #include "hmalloc/options.h"
 #include "hmalloc/allocator.h"
