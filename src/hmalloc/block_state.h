@@ -48,6 +48,11 @@ class StateGroup {
     if (kThreadSanitizer) confirm(mask);
     return mask;
   }
+  // Acquire: likewise.
+  bool all_free() const noexcept {
+    if (kThreadSanitizer) return free_mask() == kOnes;
+    return __atomic_load_n(word_address(), __ATOMIC_ACQUIRE) == 0;
+  }
   // Not zero in the bytes of those that are not FREE.  Any thread that holds a block of the superblock; relaxed, for all
   // that it learns is a hint.
   uint64_t taken() const noexcept { return __atomic_load_n(word_address(), __ATOMIC_RELAXED); }

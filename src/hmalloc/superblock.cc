@@ -25,7 +25,7 @@ void Superblock::format(ClassIndex c) noexcept {
   inverse = static_cast<uint32_t>(((uint64_t{1} << 32) + block_size - 1) / block_size);
   start = base();
   states = place_states(*this, c);
-  witness_.store(states, std::memory_order_relaxed);
+  set_witness(states);
   states->give_back();  // it is FREE; but a page that is read before it is written costs a second fault
   cursor = 0;
   next = nullptr;
@@ -38,7 +38,7 @@ void Superblock::format_tail(const Superblock& first) noexcept {
   cache_offset = first.cache_offset;
   start = first.start;
   states = first.states;
-  witness_.store(states, std::memory_order_relaxed);
+  set_witness(states);
   block_size = first.block_size;
   blocks = first.blocks;
   set_kind(SliceKind::kBlocksTail);
@@ -74,28 +74,31 @@ size_t Superblock::free_blocks(size_t enough) const noexcept {
 
 bool Superblock::wholly_free() const noexcept {
   for (size_t i = 0; i < blocks; i += StateGroup::kBlocks)
-    if (StateGroup(states + i).free_mask() != StateGroup::kOnes) return false;
+    if (!StateGroup(states + i).all_free()) return false;
   return true;
 }
 
-// Upwards from the block, to the end of the first row of taken ones; then from the start, to the first.  So neither who
-// frees upwards, even close behind who allocates, nor who frees downwards needs a new witness often.
+// The last block; or upwards from this one, to the end of the first row of taken ones; then from the start, to the first.
+// So neither who frees upwards, even close behind who allocates, nor who frees downwards needs a new witness often.
 bool Superblock::all_free_but(const BlockState& state) noexcept {
+  set_witness(states + blocks - 1);
+  if (has_witness_but(state)) return false;
+  auto taken = [this](size_t word) { return StateGroup(states + word * StateGroup::kBlocks).taken(); };
   auto own = static_cast<size_t>(&state - states), byte = own % StateGroup::kBlocks * 8;
-  size_t words = divide_up(blocks, StateGroup::kBlocks), own_word = own / StateGroup::kBlocks;
-  BlockState* found = nullptr;
-  for (size_t i = 0; i <= words; ++i) {
-    BlockState* first = states + (own_word + i) % words * StateGroup::kBlocks;
-    uint64_t taken = StateGroup(first).taken();
-    if (i == 0) taken &= ~uint64_t{0xff} << byte;
-    if (i == words) taken &= (uint64_t{1} << byte) - 1;
-    bool behind = own_word + i < words;
-    if (found != nullptr && (taken == 0 || !behind)) break;
-    if (taken != 0) found = first + (behind ? 63 - std::countl_zero(taken) : std::countr_zero(taken)) / 8;
-    if (taken != 0 && !behind) break;
+  size_t words = divide_up(blocks, StateGroup::kBlocks), own_word = own / StateGroup::kBlocks, word = own_word, bit;
+  uint64_t row = taken(word) & ~uint64_t{0xff} << byte;
+  while (row == 0 && ++word < words) row = taken(word);
+  if (row != 0) {
+    for (uint64_t more; word + 1 < words && (more = taken(word + 1)) != 0; ++word) row = more;
+    bit = static_cast<size_t>(63 - std::countl_zero(row));
+  } else {
+    for (word = 0; word < own_word && (row = taken(word)) == 0;) ++word;
+    if (row == 0) row = taken(word) & ((uint64_t{1} << byte) - 1);
+    if (row == 0) return true;
+    bit = static_cast<size_t>(std::countr_zero(row));
   }
-  if (found != nullptr) witness_.store(found, std::memory_order_relaxed);
-  return found == nullptr;
+  set_witness(states + word * StateGroup::kBlocks + bit / 8);
+  return false;
 }
 
 bool Superblock::is_valid() const noexcept {

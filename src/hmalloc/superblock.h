@@ -107,6 +107,7 @@ struct alignas(2 * kLine) Superblock {
     return witness != &state && !witness->looks_free();
   }
   bool all_free_but(const BlockState& state) noexcept;
+  void set_witness(BlockState* state) noexcept { witness_.store(state, std::memory_order_relaxed); }
   bool is_valid() const noexcept;      // the holder
   // Moves free blocks from the cursor on to `to`, in groups of 64, until there are `want` or the end is reached; at most
   // want + 63 of them.  Returns how many.  Of a group the lowest address comes last, so that a stack pops it first; then

@@ -34,7 +34,7 @@ MUTANTS = [
     Mutant("whole_group_that_is_not", "src/hmalloc/superblock.cc", "  if (mask != StateGroup::kOnes) return false;\n", ""),
     Mutant("wrong_inverse", "src/hmalloc/superblock.cc", "<< 32) + block_size - 1) / block_size", "<< 32)) / block_size"),
     Mutant("half_free_is_free", "src/hmalloc/superblock.cc",
-           "if (StateGroup(states + i).free_mask() != StateGroup::kOnes) return false;",
+           "if (!StateGroup(states + i).all_free()) return false;",
            "if (StateGroup(states + i).free_mask() == 0) return false;"),
     Mutant("retired_and_current", "src/hmalloc/thread_heap.cc",
            "retire(c, *state.current);\n      state.current = nullptr;", "retire(c, *state.current);"),

@@ -1,11 +1,14 @@
 #include "at_every_instruction.h"
 
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
+#include "base/os_pages.h"
 #include "base/process.h"
 
 namespace hm::test {
@@ -38,7 +41,13 @@ bool child_succeeds() {
   return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-void after_instruction(int) {
+// In the kernel's image, which changes nothing of ours, a clock is read again until it has not moved meanwhile.
+bool is_the_kernels(greg_t instruction) {
+  return static_cast<uintptr_t>(instruction) - getauxval(AT_SYSINFO_EHDR) < 4 * os::page_size();
+}
+
+void after_instruction(int, siginfo_t*, void* context) {
+  if (is_the_kernels(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP])) return;
   if (steps.failed == 0 && ++steps.seen % every == 0 && !child_succeeds()) steps.failed = steps.seen;
 }
 
@@ -50,7 +59,8 @@ Steps fork_at_every_instruction(const std::function<void()>& operation, const st
   every = getenv("HM_EVERY_INSTRUCTION") != nullptr ? 1 : stride;
   child_check = &check;
   struct sigaction trap {}, before {};
-  trap.sa_handler = after_instruction;
+  trap.sa_sigaction = after_instruction;
+  trap.sa_flags = SA_SIGINFO;
   sigaction(SIGTRAP, &trap, &before);
   __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | kTrapFlag);
   operation();
