@@ -1,6 +1,8 @@
 #include "hmalloc/superblock.h"
 
 #include <algorithm>
+#include <numeric>
+#include <random>
 
 #include "hmalloc/superblock_pool.h"
 #include "support.h"
@@ -166,6 +168,48 @@ TEST(Superblock, HarvestTakesFreeBlocksOnly) {
       give_back(sb, all);
       release(sb);
     }
+}
+
+// In any order the last free, and no other, is told that it is; and whoever frees in a row seldom needs a new witness.
+TEST(Superblock, TheLastOfItsBlocksKnowsThatItIs) {
+  using Order = void (*)(std::vector<size_t>&);
+  struct { Order order; size_t most_searches; } cases[] = {
+      {[](auto&) {}, 2},
+      {[](auto& all) { std::reverse(all.begin(), all.end()); }, 3},
+      {[](auto& all) { std::shuffle(all.begin(), all.end(), std::minstd_rand(17)); }, SIZE_MAX}};
+  for (ClassIndex c : all_classes())
+    for (auto [order, most_searches] : cases) {
+      Superblock& sb = fresh_superblock(c);
+      harvest_all(sb, blocks_of(c));
+      std::vector<size_t> all(blocks_of(c));
+      std::iota(all.begin(), all.end(), size_t{0});
+      order(all);
+      size_t searches = 0;
+      for (size_t i = 0; i < all.size(); ++i) {
+        BlockState& state = sb.states[all[i]];
+        searches += !sb.has_witness_but(state);
+        ASSERT_EQ(!sb.has_witness_but(state) && sb.all_free_but(state), i + 1 == all.size()) << size_of(c) << " " << i;
+        state.give_back();
+      }
+      EXPECT_LE(searches, most_searches) << size_of(c);
+      release(sb);
+    }
+}
+
+// A consumer right behind a producer: not at every block.
+TEST(Superblock, WhoFreesCloseBehindWhoAllocatesSeldomSearches) {
+  ClassIndex c = class_of(16);
+  Superblock& sb = fresh_superblock(c);
+  std::vector<void*> burst(2 * kHarvestGroup);
+  size_t searches = 0;
+  while (size_t got = sb.harvest(burst.data(), 1))
+    for (size_t i = 0; i < got; ++i) {
+      BlockState& state = sb.states[sb.cursor - got + i];
+      if (!sb.has_witness_but(state)) ++searches, sb.all_free_but(state);
+      state.give_back();
+    }
+  EXPECT_LE(searches, 2 * blocks_of(c) / kHarvestGroup + 2);
+  release(sb);
 }
 
 TEST(Superblock, AnExhaustedSweepStaysExhausted) {
