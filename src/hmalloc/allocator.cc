@@ -223,8 +223,13 @@ void* reallocate(void* block, size_t size, const char* function) noexcept {
     return nullptr;
   }
   if (void* same = resize_in_place(found, block, size)) return same;
+  int before = errno;
   void* fresh = allocate(size);
-  if (fresh == nullptr) return size <= found.capacity ? block : nullptr;
+  if (fresh == nullptr) {
+    if (size > found.capacity) return nullptr;
+    errno = before;
+    return block;
+  }
   memcpy(fresh, block, std::min(size, found.capacity));
   deallocate(block, function);
   return fresh;

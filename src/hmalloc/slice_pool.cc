@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "hmalloc/options.h"
@@ -138,11 +139,15 @@ bool SlicePool::wants_huge_pages() noexcept {
 }
 
 // For the chunks of a region from one on: one call for all of them, for it keeps the other threads from their page faults.
-// Those that are open keep the pages that they have.
+// Those that are open keep the pages that they have, but count otherwise.
 void SlicePool::set_huge(Region& region, size_t from, bool huge) noexcept {
   if (from == kChunksInRegion) return;
   Chunk* chunks = Chunk::of_region(region.start());
-  for (size_t i = from; i < kChunksInRegion; ++i) chunks[i].huge = huge;
+  for (size_t i = from; i < kChunksInRegion; ++i) {
+    std::optional<Recount> recount;
+    if (is_open(chunks[i])) recount.emplace(*this, chunks[i]);
+    chunks[i].huge = huge;
+  }
   os::prefer_huge_pages(slice_at(chunks[from], 0), (kChunksInRegion - from) * kChunk, huge);
 }
 

@@ -253,6 +253,23 @@ TEST(SlicePool, UnusedSlicesOfAHugePageGoBack) {
   pool->release(*first.first, kFirstRun);
 }
 
+// Huge pages are asked for from one chunk on to the end of its region, and others may be open there.
+TEST(SlicePool, AnOpenChunkThatGetsHugePagesIsCountedAnew) {
+  options.huge_pages_after = SIZE_MAX;
+  Pool pool;
+  pool->allocate(kFirstRun, true);
+  SlicePool::Run second = pool->allocate(kSlicesInChunk, true), third = pool->allocate(kSlicesInChunk, true);
+  memset(base(third), 1, kSlicesInChunk * kSlice);
+  pool->release(*second.first, kSlicesInChunk);
+  pool->purge(SlicePool::Purge::kAll);
+  pool->release(*third.first, 10);
+  options.huge_pages_after = 0;
+  SlicePool::Run again = pool->allocate(kSlicesInChunk, true);
+  ASSERT_EQ(base(again), base(second));
+  ASSERT_TRUE(has_huge_pages(base(third)));
+  EXPECT_TRUE(pool->is_valid());
+}
+
 TEST(HugePages, APauseAfterASlowOne) {
   HugePages pages;
   auto pause = [&] {
