@@ -32,19 +32,22 @@ ReadClock* find_in(uintptr_t image) noexcept {
   auto* header = at<ElfW(Ehdr)>(image);
   auto* segments = at<ElfW(Phdr)>(image + header->e_phoff);
   const ElfW(Dyn)* entry = nullptr;
-  uintptr_t bias = image, symbols = 0, names = 0;
+  uintptr_t bias = 0, symbols = 0, names = 0;
+  size_t length = 0;  // of the names
   for (size_t i = 0; i < header->e_phnum; ++i) {
-    if (segments[i].p_type == PT_LOAD) bias = image + segments[i].p_offset - segments[i].p_vaddr;
+    if (segments[i].p_type == PT_LOAD && bias == 0) bias = image + segments[i].p_offset - segments[i].p_vaddr;
     if (segments[i].p_type == PT_DYNAMIC) entry = at<ElfW(Dyn)>(image + segments[i].p_offset);
   }
   for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
     if (entry->d_tag == DT_SYMTAB) symbols = bias + entry->d_un.d_ptr;
     if (entry->d_tag == DT_STRTAB) names = bias + entry->d_un.d_ptr;
+    if (entry->d_tag == DT_STRSZ) length = entry->d_un.d_val;
   }
   for (; symbols != 0 && symbols + sizeof(ElfW(Sym)) <= names; symbols += sizeof(ElfW(Sym))) {
     auto* symbol = at<ElfW(Sym)>(symbols);
-    if (symbol->st_shndx == SHN_UNDEF || strcmp(at<char>(names + symbol->st_name), kReadClock) != 0) continue;
-    return reinterpret_cast<ReadClock*>(bias + symbol->st_value);
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_name >= length) continue;
+    if (strcmp(at<char>(names + symbol->st_name), kReadClock) == 0)
+      return reinterpret_cast<ReadClock*>(bias + symbol->st_value);
   }
   return nullptr;
 }

@@ -45,10 +45,11 @@ constinit thread_local ThreadName my_name{0, kNoProcess};
 // acquired already.
 uint32_t ask_thread_id() noexcept {
   ThreadName name;
-  do {  // again if a signal handler has forked meanwhile: this is then a new process
+  do {  // again if a signal handler has forked meanwhile: this is then another process
     repair_if_new();
-    name = {id_of_thread(), known_process->number.load(std::memory_order_relaxed)};
-  } while (name.process == kNewProcess);
+    name.process = known_process->number.load(std::memory_order_relaxed);
+    name.id = id_of_thread();
+  } while (name.process == kNewProcess || name.process != known_process->number.load(std::memory_order_relaxed));
   if (known_process->id == 0 || known_process->id == id_of_process()) my_name = name;
   return name.id;
 }

@@ -78,26 +78,30 @@ bool Superblock::wholly_free() const noexcept {
   return true;
 }
 
-// The last block; or upwards from this one, to the end of the first row of taken ones; then from the start, to the first.
-// So neither who frees upwards, even close behind who allocates, nor who frees downwards needs a new witness often.
+// The last block; or in the nearest word above or below with a taken one, and on from there, away from this block, while
+// words have some, but not far.  So it costs little to find, and lasts, wherever blocks are freed in a row.
 bool Superblock::all_free_but(const BlockState& state) noexcept {
+  constexpr size_t kFar = 8;  // words
   set_witness(states + blocks - 1);
   if (has_witness_but(state)) return false;
   auto taken = [this](size_t word) { return StateGroup(states + word * StateGroup::kBlocks).taken(); };
-  auto own = static_cast<size_t>(&state - states), byte = own % StateGroup::kBlocks * 8;
-  size_t words = divide_up(blocks, StateGroup::kBlocks), own_word = own / StateGroup::kBlocks, word = own_word, bit;
-  uint64_t row = taken(word) & ~uint64_t{0xff} << byte;
-  while (row == 0 && ++word < words) row = taken(word);
-  if (row != 0) {
-    for (uint64_t more; word + 1 < words && (more = taken(word + 1)) != 0; ++word) row = more;
-    bit = static_cast<size_t>(63 - std::countl_zero(row));
-  } else {
-    for (word = 0; word < own_word && (row = taken(word)) == 0;) ++word;
-    if (row == 0) row = taken(word) & ((uint64_t{1} << byte) - 1);
-    if (row == 0) return true;
-    bit = static_cast<size_t>(std::countr_zero(row));
+  auto own = static_cast<size_t>(&state - states), words = divide_up(blocks, StateGroup::kBlocks);
+  size_t up = own / StateGroup::kBlocks, down = up;
+  uint64_t lower = (uint64_t{1} << own % StateGroup::kBlocks * 8) - 1, all = taken(up);
+  uint64_t below = all & lower, above = all & ~lower & ~(lower << 8 | 0xff);
+  while (above == 0 && below == 0) {
+    if (++up < words) above = taken(up);
+    else if (down == 0) return true;
+    if (above == 0 && down > 0) below = taken(--down);
   }
-  set_witness(states + word * StateGroup::kBlocks + bit / 8);
+  uint64_t more;
+  if (above != 0) {
+    for (size_t end = std::min(words, up + kFar); up + 1 < end && (more = taken(up + 1)) != 0; ++up) above = more;
+    set_witness(states + up * StateGroup::kBlocks + static_cast<size_t>(63 - std::countl_zero(above)) / 8);
+  } else {
+    for (size_t end = down - std::min(down, kFar); down > end && (more = taken(down - 1)) != 0; --down) below = more;
+    set_witness(states + down * StateGroup::kBlocks + static_cast<size_t>(std::countr_zero(below)) / 8);
+  }
   return false;
 }
 
