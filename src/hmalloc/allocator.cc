@@ -160,19 +160,28 @@ void* allocate_slow(size_t size) noexcept {
 
 // A thread that only frees gets no heap: its blocks become FREE one by one.  It counts them by itself, and reports now and
 // then, for a counter that all of them write would cost more than the free.
-void free_without_heap(Superblock& sb, BlockState& state) noexcept {
-  static constinit thread_local uint32_t freed = 0;
+constinit thread_local uint32_t frees_to_report = kReportedFrees;
+
+HM_COLD void report_frees(Superblock& sb, BlockState& state) noexcept {
+  static constinit thread_local uint32_t reports = 0;
+  frees_to_report = kReportedFrees;
   give_back(sb, state);
-  if (++freed % kReportedFrees != 0) return;
   footprint.count_cross_thread_frees(kReportedFrees);
-  if (freed % kOperationsPerTick == 0) look_after_process();
+  if (++reports % (kOperationsPerTick / kReportedFrees) == 0) look_after_process();
 }
 
-// The cache is full, or the thread has no heap.
-void free_full(void* block, Superblock& sb, BlockState& state) noexcept {
-  if (HM_UNLIKELY(!have_heap())) return free_without_heap(sb, state);
+HM_NOINLINE void free_without_heap(Superblock& sb, BlockState& state) noexcept {
+  HM_UNLIKELY(--frees_to_report == 0) ? report_frees(sb, state) : give_back(sb, state);
+}
+
+HM_NOINLINE void free_into_full_cache(void* block, Superblock& sb, BlockState& state) noexcept {
   my_heap()->overflow(block, sb, state);
   tick(*my_heap());
+}
+
+// The cache is full, or the thread has no heap.  Both go on from here without a frame.
+void free_full(void* block, Superblock& sb, BlockState& state) noexcept {
+  have_heap() ? free_into_full_cache(block, sb, state) : free_without_heap(sb, state);
 }
 
 void free_slow(void* block, const char* function) noexcept {

@@ -14,6 +14,8 @@ namespace hm {
 class BlockState {
  public:
   enum Value : uint8_t { kFree = 0, kTaken = 1, kCached = 2 };
+  constexpr BlockState() = default;
+  constexpr explicit BlockState(Value value) noexcept : value_(value) {}
 
   // The holder of the block, who is the only possible writer: a plain read.
   bool is_free() const noexcept { return value_ == kFree; }

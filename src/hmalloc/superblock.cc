@@ -25,7 +25,7 @@ void Superblock::format(ClassIndex c) noexcept {
   inverse = static_cast<uint32_t>(((uint64_t{1} << 32) + block_size - 1) / block_size);
   start = base();
   states = place_states(*this, c);
-  set_witness(states);
+  set_witness(&no_last_block);
   states->give_back();  // it is FREE; but a page that is read before it is written costs a second fault
   cursor = 0;
   next = nullptr;
@@ -38,7 +38,7 @@ void Superblock::format_tail(const Superblock& first) noexcept {
   cache_offset = first.cache_offset;
   start = first.start;
   states = first.states;
-  set_witness(states);
+  set_witness(&no_last_block);
   block_size = first.block_size;
   blocks = first.blocks;
   set_kind(SliceKind::kBlocksTail);
@@ -76,6 +76,10 @@ bool Superblock::wholly_free() const noexcept {
   for (size_t i = 0; i < blocks; i += StateGroup::kBlocks)
     if (!StateGroup(states + i).all_free()) return false;
   return true;
+}
+
+void Superblock::watch(bool whether) noexcept {
+  for (size_t i = 0; i < slices_of(class_index()); ++i) this[i].set_witness(whether ? states : &no_last_block);
 }
 
 // The last block; or in the nearest word above or below with a taken one, and on from there, away from this block, while

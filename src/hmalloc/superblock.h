@@ -54,6 +54,9 @@ inline constexpr size_t kLineStatesArea = kSlice / kLine;    // one state for 64
 inline constexpr size_t kHarvestGroup = 64;      // states of one line are taken together
 inline constexpr size_t kGranuleStatesArea = kSlice / kGranule;   // one for 16
 
+// Never FREE: the witness of superblocks that nobody waits for to become empty.
+inline constinit BlockState no_last_block{BlockState::kTaken};
+
 struct alignas(2 * kLine) Superblock {
   // ---- read by every thread that frees a block (S5); the same in all slices of a superblock, but for the kind
   uint32_t inverse = 0;       // ceil(2^32 / block size); 0 where there are no blocks, so that these leave the fast path
@@ -64,7 +67,8 @@ struct alignas(2 * kLine) Superblock {
   std::atomic<Shelf*> owner_{nullptr};
   uint32_t block_size = 0;    // of a large run: its length
   uint32_t blocks = 0;
-  std::atomic<BlockState*> witness_{nullptr};  // of a block that was not FREE when somebody looked; each slice its own
+  // A state that was not FREE when somebody looked; each slice its own.  While a heap has the superblock, no_last_block.
+  std::atomic<BlockState*> witness_{nullptr};
   // ---- written by the holder
   alignas(kLine) uint32_t cursor = 0;  // first state the sweep has not seen yet
   // ---- under the lock of the queue that it is in
@@ -108,6 +112,8 @@ struct alignas(2 * kLine) Superblock {
   }
   bool all_free_but(const BlockState& state) noexcept;
   void set_witness(BlockState* state) noexcept { witness_.store(state, std::memory_order_relaxed); }
+  // The holder: from now on whoever frees the last block is told, or nobody is.
+  void watch(bool whether) noexcept;
   bool is_valid() const noexcept;      // the holder
   // Moves free blocks from the cursor on to `to`, in groups of 64, until there are `want` or the end is reached; at most
   // want + 63 of them.  Returns how many.  Of a group the lowest address comes last, so that a stack pops it first; then

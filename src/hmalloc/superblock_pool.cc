@@ -99,7 +99,9 @@ Superblock* SuperblockPool::claim(ClassIndex c, const Shelf* mine, size_t looks,
     for (; others > 0 && sb == nullptr; --others, ++turn)
       sb = pop_with_room(queue((own + 1 + turn % (kShards - 1)) % kShards, c), looks, least, mine);
   }
-  if (sb != nullptr) slice_pool.count_reuse();
+  if (sb == nullptr) return nullptr;
+  slice_pool.count_reuse();
+  sb->watch(false);
   return sb;
 }
 

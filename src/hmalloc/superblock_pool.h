@@ -26,8 +26,8 @@ class SuperblockPool {
  public:
   static constexpr size_t kShards = 8;
   static constexpr size_t kLooks = 16;
-  void push(Superblock& sb) noexcept { queue_of(sb).push(sb); }
-  void push_front(Superblock& sb) noexcept { queue_of(sb).push_front(sb); }  // the next to be claimed
+  void push(Superblock& sb) noexcept { sb.watch(true), queue_of(sb).push(sb); }
+  void push_front(Superblock& sb) noexcept { sb.watch(true), queue_of(sb).push_front(sb); }  // the next to be claimed
   // The first of `looks` in a shard that has at least `least` free blocks.  Of these, one that `mine` held last is preferred:
   // its lines and its live blocks are more likely this thread's.  Looks into the shard of `mine`, then into all others;
   // into one of them, in turn, with less than kLooks.

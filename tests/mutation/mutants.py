@@ -79,6 +79,8 @@ MUTANTS = [
     # Memory that goes back at once
     Mutant("witness_always_good", "src/hmalloc/superblock.h",
            "return witness != &state && !witness->looks_free();", "return witness != &state;"),
+    Mutant("nobody_watches", "src/hmalloc/superblock_pool.h",
+           "{ sb.watch(true), queue_of(sb).push(sb); }", "{ queue_of(sb).push(sb); }"),
     Mutant("emptied_superblock_stays", "src/hmalloc/superblock_pool.cc", "    if (empty) release(first);\n", "    if (empty) superblock_pool.push(first);\n"),
     Mutant("surplus_stays", "src/hmalloc/slice_purge.cc", "  if (surplus < kExcessSlices * kSlice) return;\n", "  return;\n"),
     Mutant("nothing_is_missed", "src/hmalloc/slice_purge.cc", "  if (retention_.has_given_back())", "  if (false)"),

@@ -181,6 +181,7 @@ TEST(Superblock, TheLastOfItsBlocksKnowsThatItIs) {
     for (auto [order, most_searches] : cases) {
       Superblock& sb = fresh_superblock(c);
       harvest_all(sb, blocks_of(c));
+      sb.watch(true);
       std::vector<size_t> all(blocks_of(c));
       std::iota(all.begin(), all.end(), size_t{0});
       order(all);
@@ -196,10 +197,24 @@ TEST(Superblock, TheLastOfItsBlocksKnowsThatItIs) {
     }
 }
 
+TEST(Superblock, NobodyIsToldWhileAHeapHasIt) {
+  for (ClassIndex c : all_classes()) {
+    Superblock& sb = fresh_superblock(c);
+    for (size_t slice = 0; slice < slices_of(c); ++slice) {
+      EXPECT_TRUE((&sb)[slice].has_witness_but(sb.states[0]));
+      sb.watch(true);
+      EXPECT_FALSE((&sb)[slice].has_witness_but(sb.states[0]));
+      sb.watch(false);
+    }
+    release(sb);
+  }
+}
+
 // A consumer right behind a producer: not at every block.
 TEST(Superblock, WhoFreesCloseBehindWhoAllocatesSeldomSearches) {
   ClassIndex c = class_of(16);
   Superblock& sb = fresh_superblock(c);
+  sb.watch(true);
   std::vector<void*> burst(2 * kHarvestGroup);
   size_t searches = 0;
   while (size_t got = sb.harvest(burst.data(), 1))
