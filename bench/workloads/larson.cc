@@ -9,7 +9,7 @@
 // min and max: 8 and 512 in the HMalloc paper, 10 and 100 in Hoard's.  steps: of one thread's life.  every: does the
 // server slow down or grow?  The 99.9 percentiles, the longest call and the resident memory of each such stretch of
 // time, and their drift: the median of the last quarter of the stretches over that of the first.  FILE then has the
-// samples of the last.
+// samples of the last.  A run is as long as four stretches at least, and takes longer where the machine lets them wait.
 // How it misleads: a thread lives for milliseconds, so starting and ending threads, which hardly any server does at
 // this rate, is part of the figure; the time is fixed and the work is not, so peak memory grows with speed in
 // allocators that lose something with each thread.
@@ -31,6 +31,8 @@ struct Setting {
   double seconds;
   double every;  // 0: the whole run is one stretch
 };
+
+constexpr std::size_t kLeastRows = 4;  // a quarter of them is one
 
 std::atomic<unsigned> running;
 
@@ -81,7 +83,7 @@ class alignas(128) Chain {
       if (setting_.every > 0 && lived >= static_cast<double>(rows.size() + 1) * setting_.every)
         rows.push_back({lived, sampler_.take_stretch(), static_cast<double>(resident_kb())});
     }
-    if (stamp.end - stamp.start < setting_.seconds) {
+    if (stamp.end - stamp.start < setting_.seconds || (setting_.every > 0 && rows.size() < kLeastRows)) {
       start_detached([this] { live(); });
     } else {
       running.fetch_sub(1);
@@ -106,7 +108,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// A series over the stretches, and its drift where there are enough of them for quarters.
+// A series over the stretches, and its drift.
 template <class Value>
 std::string fields_of(std::vector<Row> rows, const std::string& name, Value value) {
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.at < b.at; });
@@ -117,8 +119,7 @@ std::string fields_of(std::vector<Row> rows, const std::string& name, Value valu
     if (i < rows.size() / 4) first.push_back(value(rows[i]));
     if (i >= rows.size() - rows.size() / 4) last.push_back(value(rows[i]));
   }
-  std::string text = field(("every_" + name).c_str(), series);
-  return first.empty() ? text : text + field(("drift_" + name).c_str(), median(last) / median(first));
+  return field(("every_" + name).c_str(), series) + field(("drift_" + name).c_str(), median(last) / median(first));
 }
 
 std::string fields_of(const std::vector<Row>& rows) {
