@@ -103,6 +103,7 @@ bool SlicePool::extend(Superblock& first, size_t old_slices, size_t new_slices) 
 
 void SlicePool::release(Superblock& first, size_t n) noexcept {
   uintptr_t chunk_start = align_down(address_of(first.base()), kChunk);
+  bool whole;
   {
     LockGuard guard(lock_);
     Chunk& chunk = Chunk::of(first);
@@ -111,9 +112,10 @@ void SlicePool::release(Superblock& first, size_t n) noexcept {
     if (chunk.free == 0) link_free(chunk);
     chunk.free |= mask;
     chunk.dirty |= mask;
+    whole = chunk.free == all_slices(chunk);
     used_.store(used() - n, std::memory_order_relaxed);
   }
-  if (surplus_slices() * kSlice > options.retain_bytes + kExcessSlices * kSlice) give_back_surplus(chunk_start);
+  if (surplus_slices() * kSlice > options.retain_bytes + patience(whole) * kSlice) give_back_surplus(whole ? chunk_start : 0);
 }
 
 Region* SlicePool::map_region() noexcept {

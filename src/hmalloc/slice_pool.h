@@ -39,8 +39,8 @@ class SlicePool {
   Run allocate(size_t n, bool map) noexcept;
   // Grows a run in place.
   bool extend(Superblock& first, size_t old_slices, size_t new_slices) noexcept;
-  // The descriptors must be cleared before.  If too much is free and resident, gives back what is so in this chunk: at
-  // most kSlicesInChunk calls of the system, and now and then what is due elsewhere.
+  // The descriptors must be cleared before.  If too much is free and resident, gives back what is so in one chunk or more,
+  // until it is not: as much as has become too much by this call, or while another thread was at it, and a chunk.
   void release(Superblock& first, size_t n) noexcept;
 
   // The pool has found a superblock with room: the program does not only grow.  Relaxed: a hint.
@@ -61,6 +61,8 @@ class SlicePool {
   Gauges gauges() noexcept;
   // Slices in superblocks and runs, any thread, a hint.
   size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  // Whether free slices have memory.  Any thread, a hint.
+  bool has_resident() const noexcept { return surplus_slices() > 0; }
   // Open ones, any thread, a hint.
   size_t chunks() const noexcept { return chunks_.load(std::memory_order_relaxed); }
   // Calls visit(Superblock&) for every slice that starts a superblock or a run.  Holds the lock.
@@ -71,7 +73,7 @@ class SlicePool {
 
  private:
   static constexpr size_t kChunksPerOpener = 16;
-  static constexpr size_t kExcessSlices = 4;  // beyond what is kept, before any go back: each call of the system costs
+  static constexpr size_t kLeastPatience = 4, kMostPatience = 16 * kSlicesInChunk;  // slices
   Run find(size_t n) noexcept;
   Run take(Chunk& chunk, size_t slice, size_t n) noexcept;
   Region* map_region() noexcept;
@@ -79,14 +81,16 @@ class SlicePool {
   void set_huge(Region& region, size_t from, bool huge) noexcept;
   Chunk* prepare_chunk() noexcept;
   void open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept;
-  bool close_if_unused(Chunk& chunk) noexcept;
+  void close(Chunk& chunk) noexcept;
   void unmap(Region& region) noexcept;
   void link_free(Chunk& chunk) noexcept;
   void unlink_free(Chunk& chunk) noexcept;
   uint64_t take_due(Chunk& chunk, Purge what) noexcept;
   size_t purge_chunk(Chunk& chunk, Purge what) noexcept;
   size_t purge_chunks(Purge what, size_t most) noexcept;
-  void give_back_surplus(uintptr_t chunk_start) noexcept;
+  size_t purge_surplus() noexcept;
+  size_t patience(bool whole) const noexcept;
+  void give_back_surplus(uintptr_t whole) noexcept;  // the start of a chunk without a used slice, or 0
   size_t surplus_bytes(uint64_t now_ms) noexcept;
   void ask_for(uint64_t slices) noexcept;
   void claim(Chunk& chunk, uint64_t slices) noexcept;
@@ -147,6 +151,7 @@ class SlicePool {
   Region* roomy_ = nullptr;          // those with closed chunks
   Chunk* all_ = nullptr;             // open chunks
   Chunk* free_ = nullptr;            // those with free slices
+  Chunk* next_to_purge_ = nullptr;   // where purge_surplus goes on; null: at the front of all_
   Chunk* sample_ = nullptr;          // with small pages: the one that was opened last
   bool dense_ = false;               // whether the last sample was
   HugePages huge_pages_;

@@ -42,7 +42,7 @@ void SlicePool::undo_purge() noexcept {
 void SlicePool::rebuild() noexcept {
   Chunk* sample = sample_;
   roomy_ = nullptr;
-  all_ = free_ = sample_ = nullptr;
+  all_ = free_ = sample_ = next_to_purge_ = nullptr;
   regions_ = 0;
   used_.store(0, std::memory_order_relaxed);
   surplus_.store(0, std::memory_order_relaxed);

@@ -22,27 +22,31 @@ uint64_t whole_groups(uint64_t slices) noexcept {
   return groups;
 }
 
-// States of free slices are all FREE (S3), which is zero: their pages can go too.
-void purge_states(Chunk& chunk, uint64_t free_slices) noexcept {
-  for (size_t at = 0; at < kSlicesInChunk; at += kStateGroup) {
-    uint64_t group = mask_of(at, kStateGroup) & all_slices(chunk);
-    if (group == 0 || (free_slices & group) != group) continue;
+// What lies in whole pages of it.
+void purge_within(uintptr_t from, size_t bytes) noexcept {
+  uintptr_t first = align_up(from, os::page_size()), end = align_down(from + bytes, os::page_size());
+  if (first < end) os::purge(reinterpret_cast<void*>(first), end - first);
+}
+
+// States of free slices are all FREE (S3), which is zero: their pages can go too, those of neighbours in one call.
+void purge_states(const Chunk& chunk, uint64_t free_slices) noexcept {
+  uint64_t own = all_slices(chunk), groups = whole_groups(own) & ~whole_groups(own & ~free_slices);
+  while (groups != 0) {
+    auto at = static_cast<size_t>(std::countr_zero(groups)), n = static_cast<size_t>(std::countr_one(groups >> at));
     size_t slice = chunk.index() * kSlicesInChunk + at;
-    os::purge(reinterpret_cast<void*>(chunk.region() + kLineStates + slice * kLineStatesArea), kStateGroup * kLineStatesArea);
-    os::purge(reinterpret_cast<void*>(chunk.region() + kGranuleStates + slice * kGranuleStatesArea), kStateGroup * kGranuleStatesArea);
+    purge_within(chunk.region() + kLineStates + slice * kLineStatesArea, n * kLineStatesArea);
+    purge_within(chunk.region() + kGranuleStates + slice * kGranuleStatesArea, n * kGranuleStatesArea);
+    groups &= ~mask_of(at, n);
   }
 }
 
 }  // namespace
 
-// The last chunk stays: a program that needed one will need one.
-bool SlicePool::close_if_unused(Chunk& chunk) noexcept {
-  if (chunk.free != all_slices(chunk) || chunks() <= 1) return false;
-  auto first = static_cast<size_t>(std::countr_zero(chunk.free));
-  if (!os::purge(slice_at(chunk, first), (kSlicesInChunk - first) * kSlice)) return false;
-  purge_states(chunk, chunk.free);
+// Its memory is gone already.
+void SlicePool::close(Chunk& chunk) noexcept {
   AddressMap::set(slice_at(chunk, 0), ChunkKind::kGone);
   if (sample_ == &chunk) sample_ = nullptr;
+  if (next_to_purge_ == &chunk) next_to_purge_ = chunk.next;
   unlink_free(chunk);
   unlink(all_, chunk, &Chunk::next, &Chunk::previous);
   chunks_.store(chunks() - 1, std::memory_order_relaxed);
@@ -50,7 +54,6 @@ bool SlicePool::close_if_unused(Chunk& chunk) noexcept {
   if (region.closed == 0) link_first(roomy_, region, &Region::next, &Region::previous);
   region.closed |= static_cast<uint8_t>(1u << chunk.index());
   if (region.closed == kAllChunks) unmap(region);
-  return true;
 }
 
 void SlicePool::unmap(Region& region) noexcept {
@@ -109,31 +112,29 @@ uint64_t SlicePool::take_due(Chunk& chunk, Purge what) noexcept {
   return due;
 }
 
-// What is due in one chunk goes back with the lock released: meanwhile these slices are neither free nor used.
+// What is due in one chunk goes back with the lock released: meanwhile these slices are neither free nor used.  If none is
+// used the chunk is closed; but the last one stays: a program that needed one will need one.
 size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
   uint64_t due, claimed;
-  bool huge;
+  bool whole, huge;
   {
     LockGuard guard(lock_);
     Recount recount(*this, chunk);
     due = take_due(chunk, what);
     if (due == 0) return 0;
-    if (chunk.dirty_before == 0 && close_if_unused(chunk)) {
-      recount.forget();
-      return bytes_in(due);
-    }
-    claimed = whole_groups(due) & chunk.free;
+    whole = chunk.free == all_slices(chunk) && chunk.dirty_before == 0 && chunks() > 1;
+    claimed = whole ? chunk.free : whole_groups(due) & chunk.free;
     claim(chunk, claimed);
-    huge = std::exchange(chunk.huge, false);
+    huge = !whole && std::exchange(chunk.huge, false);
   }
   // Or the system would make one huge page of what is left, and fill the holes.
   if (huge) os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);
   uint64_t refused = 0;
-  for (uint64_t left = due; left != 0;) {
+  for (uint64_t left = whole ? claimed : due; left != 0;) {
     auto slice = static_cast<size_t>(std::countr_zero(left));
     auto n = static_cast<size_t>(std::countr_one(left >> slice));
     uint64_t mask = mask_of(slice, n);
-    if (!os::purge(slice_at(chunk, slice), n * kSlice)) refused |= mask;
+    if (!os::purge(slice_at(chunk, slice), n * kSlice)) refused |= mask & due;
     left &= ~mask;
   }
   purge_states(chunk, claimed);
@@ -142,6 +143,10 @@ size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
   return_claimed();
   chunk.used &= ~(due & ~refused);
   chunk.dirty |= refused;  // still resident; tried again next round
+  if (whole && refused == 0) {
+    close(chunk);
+    recount.forget();
+  }
   return bytes_in(due & ~refused);
 }
 
@@ -171,9 +176,25 @@ size_t SlicePool::purge_chunks(Purge what, size_t most) noexcept {
   return purged;
 }
 
+// The chunks in turn, until one had a surplus.
+size_t SlicePool::purge_surplus() noexcept {
+  size_t bytes = 0;
+  for (size_t left = chunks(); left > 0 && bytes == 0; --left) {
+    Chunk* chunk;
+    {
+      LockGuard guard(lock_);
+      chunk = next_to_purge_ != nullptr ? next_to_purge_ : all_;
+      if (chunk == nullptr) return 0;
+      next_to_purge_ = chunk->next;
+    }
+    bytes = purge_chunk(*chunk, Purge::kSurplus);
+  }
+  return bytes;
+}
+
 // A huge page is kept as long as half of it is in use, or it is still being filled for the first time.
 size_t SlicePool::surplus_of(const Chunk& chunk) noexcept {
-  uint64_t resident = (chunk.dirty | chunk.dirty_before) & chunk.free;
+  uint64_t resident = (chunk.dirty | chunk.dirty_before) & whole_pages(chunk.free);
   if (!chunk.huge) return slices_in(resident & chunk.used);
   bool filling = slices_in(chunk.free & ~chunk.used) > kSlicesInChunk / 2 && chunk.free != all_slices(chunk);
   return filling || slices_in(chunk.free) < kSlicesInChunk / 2 ? 0 : slices_in(resident);
@@ -185,25 +206,34 @@ size_t SlicePool::surplus_bytes(uint64_t now_ms) noexcept {
   return surplus_slices() * kSlice > kept ? surplus_slices() * kSlice - kept : 0;
 }
 
+// Slices that may wait before any go back.  Threads that free in a row soon free what lies between the slices that are
+// free, and then a whole chunk goes back at once; so one that is wholly free goes first.
+size_t SlicePool::patience(bool whole) const noexcept {
+  size_t slices = std::clamp(used() / 8, kLeastPatience, kMostPatience);
+  return whole ? slices / 2 : slices;
+}
+
 void SlicePool::ask_for(uint64_t slices) noexcept {
   if (retention_.has_given_back()) retention_.asked(bytes_in(slices), os::now_ms(), options.decay_ms);
 }
 
-// Who finds another thread at it leaves it the work; hence there may be more to do than this chunk.
-void SlicePool::give_back_surplus(uintptr_t chunk_start) noexcept {
+// Who finds another thread at it leaves it the work; hence who is at it looks again when done.
+void SlicePool::give_back_surplus(uintptr_t whole) noexcept {
   uint64_t now = os::now_ms();
-  size_t surplus = surplus_bytes(now), bytes = 0;
-  if (surplus < kExcessSlices * kSlice) return;
-  {
-    TryLockGuard exclusive(purge_lock_);
-    if (!exclusive.holds()) return;
-    // The chunk may have been closed since its slices were released; nobody closes one now.
-    if (AddressMap::kind(chunk_start) == ChunkKind::kSlices) bytes = purge_chunk(Chunk::at(chunk_start), Purge::kSurplus);
-    if (surplus > bytes + kChunk) bytes += purge_chunks(Purge::kSurplus, surplus - bytes);
+  for (size_t bytes = 1; bytes > 0; whole = 0) {
+    if (surplus_bytes(now) <= patience(whole != 0) * kSlice) return;
+    {
+      TryLockGuard exclusive(purge_lock_);
+      if (!exclusive.holds()) return;
+      // The chunk may have been closed since its slices were released; nobody closes one now.
+      bool is_there = whole != 0 && AddressMap::kind(whole) == ChunkKind::kSlices;
+      bytes = is_there ? purge_chunk(Chunk::at(whole), Purge::kSurplus) : 0;
+      if (bytes == 0) bytes = purge_surplus();
+    }
+    footprint.count_purged(bytes);
+    LockGuard guard(lock_);
+    retention_.gave_back(bytes, now, options.decay_ms);
   }
-  footprint.count_purged(bytes);
-  LockGuard guard(lock_);
-  retention_.gave_back(bytes, now, options.decay_ms);
 }
 
 }  // namespace hm

@@ -1,5 +1,7 @@
 #include "hmalloc/superblock.h"
 
+#include "base/process.h"
+
 namespace hm {
 namespace {
 
@@ -53,8 +55,9 @@ void Superblock::prefetch(ClassIndex c) const noexcept {
 void Superblock::clear() noexcept {
   size_t slices = slices_of(class_index());
   for (size_t i = 0; i < slices; ++i) {
-    this[i].inverse = 0;
     this[i].set_kind(SliceKind::kUnused);
+    keep_order();  // what a fork cuts off here is no superblock any more
+    this[i].inverse = 0;
   }
 }
 

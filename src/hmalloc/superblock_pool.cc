@@ -91,18 +91,29 @@ Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, co
   return best;
 }
 
-Superblock* SuperblockPool::claim(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept {
-  size_t own = shard_of(mine);
-  Superblock* sb = pop_with_room(queue(own, c), looks, least, mine);
-  if (sb == nullptr) {
-    size_t others = looks < kLooks ? 1 : kShards - 1, turn = turn_.fetch_add(1, std::memory_order_relaxed);
-    for (; others > 0 && sb == nullptr; --others, ++turn)
-      sb = pop_with_room(queue((own + 1 + turn % (kShards - 1)) % kShards, c), looks, least, mine);
-  }
+Superblock* SuperblockPool::claimed(Superblock* sb) noexcept {
   if (sb == nullptr) return nullptr;
   slice_pool.count_reuse();
   sb->watch(false);
   return sb;
+}
+
+Superblock* SuperblockPool::claim_from_others(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept {
+  size_t own = shard_of(mine), turn = turn_.fetch_add(1, std::memory_order_relaxed);
+  Superblock* sb = nullptr;
+  for (size_t left = looks < kLooks ? 1 : kShards - 1; left > 0 && sb == nullptr; --left, ++turn)
+    sb = pop_with_room(queue((own + 1 + turn % (kShards - 1)) % kShards, c), looks, least, mine);
+  return sb;
+}
+
+Superblock* SuperblockPool::claim(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept {
+  Superblock* sb = pop_with_room(queue(shard_of(mine), c), looks, least, mine);
+  return claimed(sb != nullptr ? sb : claim_from_others(c, mine, looks, least));
+}
+
+Superblock* SuperblockPool::claim_near(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept {
+  if (!slice_pool.has_resident()) return claim(c, mine, looks, least);
+  return claimed(pop_with_room(queue(shard_of(mine), c), looks, least, mine));
 }
 
 void SuperblockPool::add(Shelf& shelf) noexcept {

@@ -33,6 +33,9 @@ class SuperblockPool {
   // into one of them, in turn, with less than kLooks.
   Superblock* claim(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept;
   Superblock* claim(ClassIndex c, const Shelf* mine) noexcept { return claim(c, mine, kLooks, least_room(c)); }
+  // As claim, but not from other shards while free slices are resident: a superblock of those costs no memory either, and
+  // who allocates next to another thread's blocks shares lines with it.
+  Superblock* claim_near(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept;
   // A superblock of class c from slices, from new memory in the end.  Before the footprint grows by another eighth,
   // the whole pool is searched once: so it stays within a stated factor of what is in use (docs/design.md).
   Superblock* fresh(ClassIndex c, const Shelf* mine) noexcept;
@@ -54,6 +57,8 @@ class SuperblockPool {
   }
 
  private:
+  Superblock* claim_from_others(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept;
+  Superblock* claimed(Superblock* sb) noexcept;
   SuperblockQueue& queue_of(Superblock& sb) noexcept { return queue(shard_of(sb.owner()), sb.class_index()); }
   static size_t shard_of(const Shelf* shelf) noexcept { return shelf == nullptr ? 0 : shelf->shard; }
   void search_if_due(size_t wanted) noexcept;

@@ -181,7 +181,7 @@ Superblock* ThreadHeap::next_superblock(ClassIndex c) noexcept {
     state.looked = true;
   }
   size_t least = early ? blocks_of(c) - blocks_of(c) / 8 : least_room(c);
-  if (Superblock* sb = superblock_pool.claim(c, &shelf, state.looks, least)) {
+  if (Superblock* sb = superblock_pool.claim_near(c, &shelf, state.looks, least)) {
     state.looks = SuperblockPool::kLooks;
     return sb;
   }

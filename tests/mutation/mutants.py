@@ -82,7 +82,10 @@ MUTANTS = [
     Mutant("nobody_watches", "src/hmalloc/superblock_pool.h",
            "{ sb.watch(true), queue_of(sb).push(sb); }", "{ queue_of(sb).push(sb); }"),
     Mutant("emptied_superblock_stays", "src/hmalloc/superblock_pool.cc", "    if (empty) release(first);\n", "    if (empty) superblock_pool.push(first);\n"),
-    Mutant("surplus_stays", "src/hmalloc/slice_purge.cc", "  if (surplus < kExcessSlices * kSlice) return;\n", "  return;\n"),
+    Mutant("surplus_stays", "src/hmalloc/slice_purge.cc", "  return whole ? slices / 2 : slices;\n", "  return SIZE_MAX / kSlice / (whole + slices);\n"),
+    Mutant("holes_do_not_wait", "src/hmalloc/slice_purge.cc", "  return whole ? slices / 2 : slices;\n", "  return whole ? slices / 2 : kLeastPatience;\n"),
+    Mutant("holes_go_first", "src/hmalloc/slice_purge.cc", "  return whole ? slices / 2 : slices;\n", "  return slices + !whole;\n"),
+    Mutant("others_superblocks_first", "src/hmalloc/superblock_pool.cc", "  if (!slice_pool.has_resident()) return claim(", "  return claim("),
     Mutant("nothing_is_missed", "src/hmalloc/slice_purge.cc", "  if (retention_.has_given_back())", "  if (false)"),
     # The child of a fork
     Mutant("slices_not_rebuilt", "src/hmalloc/slice_pool_repair.cc", "  rebuild();\n  lock_.unlock();", "  lock_.unlock();"),

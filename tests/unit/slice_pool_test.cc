@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/os_pages.h"
 #include "hmalloc/options.h"
@@ -132,6 +134,58 @@ TEST(SlicePool, AChunkWithoutUsedSlicesIsClosedButTheLast) {
   EXPECT_EQ(AddressMap::kind(first_is_ours ? second : first), ChunkKind::kGone);
   EXPECT_EQ(pool->gauges().free_slices, first_is_ours ? kFirstRun : kSlicesInChunk);
   EXPECT_EQ(pool->gauges().space, kRegion - kChunk);
+}
+
+namespace {
+
+// A pool that retains nothing, with so many runs of two slices, a page of 64 KB, in use.
+struct Pairs {
+  explicit Pairs(size_t pairs) {
+    options.retain_bytes = 0;
+    options.huge_pages_after = SIZE_MAX / 2;
+    for (size_t i = 0; i < pairs; ++i) {
+      runs.push_back(pool->allocate(2, true));
+      *base(runs.back()) = 1;
+    }
+  }
+  ~Pairs() {
+    for (SlicePool::Run& run : runs)
+      if (run.first != nullptr) release(run);
+  }
+  void release(SlicePool::Run& run) { pool->release(*std::exchange(run.first, nullptr), 2); }
+  size_t waiting() { return pool->gauges().dirty_slices; }
+  Pool pool;
+  std::vector<SlicePool::Run> runs;
+};
+
+}  // namespace
+
+TEST(SlicePool, HolesWaitUntilTheyAreAnEighthOfWhatIsInUse) {
+  Pairs pairs(400);
+  size_t most = 0;
+  for (size_t i = 0; i < pairs.runs.size(); i += 2) {
+    pairs.release(pairs.runs[i]);
+    size_t waiting = pairs.waiting();
+    most = std::max(most, waiting);
+    ASSERT_LE(waiting, std::max(pairs.pool->used() / 8, size_t{4})) << i;
+  }
+  EXPECT_GT(most, 60u);
+  for (SlicePool::Run& run : pairs.runs)
+    if (run.first != nullptr) pairs.release(run);
+  EXPECT_LE(pairs.waiting(), 4u);
+}
+
+TEST(SlicePool, AChunkWithoutUsedSlicesGoesBeforeHoles) {
+  Pairs pairs(16 * kSlicesInChunk / 2);
+  uintptr_t emptied = align_down(address_of(base(pairs.runs[100])), kChunk);
+  auto is_there = [&](const SlicePool::Run& run) { return align_down(address_of(base(run)), kChunk) == emptied; };
+  for (size_t i = 400; i < 410; i += 2) pairs.release(pairs.runs[i]);
+  size_t holes = pairs.waiting();
+  EXPECT_EQ(holes, 10u);
+  for (SlicePool::Run& run : pairs.runs)
+    if (run.first != nullptr && is_there(run)) pairs.release(run);
+  EXPECT_EQ(AddressMap::kind(emptied), ChunkKind::kGone);
+  EXPECT_EQ(pairs.waiting(), holes);
 }
 
 TEST(SlicePool, AClosedChunkServesAgainAndIsZero) {

@@ -65,6 +65,20 @@ TEST(SuperblockPool, AClaimLooksIntoItsOwnShardFirst) {
   drop(far);
 }
 
+TEST(SuperblockPool, AClaimNearByLeavesOthersAloneWhileFreeSlicesAreResident) {
+  slice_pool.purge(SlicePool::Purge::kAll);
+  Superblock& far = owned_by(shelf_of_shard(4));
+  const Shelf* mine = shelf_of_shard(3);
+  superblock_pool.push(far);
+  Superblock *freed[3];  // with a whole page among them, where one is two slices
+  for (Superblock*& sb : freed) sb = &with_free(blocks_of(kClass));
+  for (Superblock* sb : freed) drop(*sb);
+  EXPECT_EQ(superblock_pool.claim_near(kClass, mine, SuperblockPool::kLooks, least_room(kClass)), nullptr);
+  slice_pool.purge(SlicePool::Purge::kAll);
+  EXPECT_EQ(superblock_pool.claim_near(kClass, mine, SuperblockPool::kLooks, least_room(kClass)), &far);
+  drop(far);
+}
+
 TEST(SuperblockPool, OtherShardsHaveTheirTurn) {
   const Shelf* mine = shelf_of_shard(2);
   for (uint32_t shard = 0; shard < SuperblockPool::kShards; ++shard) {

@@ -78,9 +78,11 @@ class Decoder {
     uint8_t kind = tag & kKindBits;
     check(kind < kKinds && (tag & ~(kKindBits | kOtherThread)) == 0);
     last_.kind = Kind{kind};
-    if ((tag & kOtherThread) != 0) last_.thread = static_cast<uint32_t>(in_.number());
-    check(last_.thread < header_.threads);
+    uint64_t thread = (tag & kOtherThread) != 0 ? in_.number() : last_.thread, before = last_.time;
+    check(thread < header_.threads);
+    last_.thread = static_cast<uint32_t>(thread);
     last_.time += in_.number();
+    check(last_.time >= before);
     if (last_.kind == Kind::kFree) last_.block = take(in_.number());
     if (last_.kind == Kind::kRealloc) last_.old = take(in_.number());
     if (last_.makes()) {
