@@ -80,7 +80,7 @@ inputs_of() { # INPUTS: the folders that there are
 libfuzzer() { # PROGRAM SECONDS ARTIFACTS FOLDER...
   program=$1 most=$2 artifacts=$3
   shift 3
-  nice "$program" -max_total_time="$most" -timeout=120 -rss_limit_mb=6000 -max_len=4096 -len_control=0 \
+  nice "$program" -max_total_time="$most" -timeout=120 -rss_limit_mb=6000 -max_len=2048 -len_control=0 \
     -print_final_stats=1 -artifact_prefix="$artifacts" "$@"
 }
 

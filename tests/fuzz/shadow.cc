@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kUntouched = 4711;  // an errno that no call sets
 constexpr size_t kLine = 64;
+constexpr size_t kSeldomCopied = 16 << 20;  // half of a fuzzer's time otherwise
 
 #if defined(HM_FUZZ_SMALL) || defined(HM_FAULTS)
 constexpr size_t kMostHeld = 256 << 20, kMostSize = 64 << 20;  // with sanitizers and copies instead of moves
@@ -141,6 +142,7 @@ Block Shadow::allocate_as(unsigned how, size_t size, Stream& in) {
 void Shadow::resize(Block& block, Stream& in) {
   unsigned how = in.byte();
   size_t size = read_size(in, held_);
+  if (block.size > kSeldomCopied && how >= 32) return check(block);
   if (how % 4 == 0) size = block.size + block.size / 2 <= kMostSize ? block.size + block.size / 2 : size;  // a vector
   if (size == 0) return free(block, 5);
   check(block);
