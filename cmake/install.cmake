@@ -7,11 +7,6 @@
 #   include/  hmalloc/hmalloc.h · hmalloc/hmalloc.hpp · pdes/
 #   libexec/hmalloc/classics/  the classics, as far as they were built
 #   bin/, libexec/hmalloc/, share/hmalloc/, share/man/   the launcher, its tools and the man pages (lab/CMakeLists.txt)
-find_package(Threads REQUIRED)
-
-# A program whose own objects never call malloc still gets it from the archive.
-target_link_options(hmalloc_static INTERFACE LINKER:--undefined=malloc)
-target_link_libraries(hmalloc_static INTERFACE Threads::Threads)
 set_target_properties(hmalloc_static PROPERTIES EXPORT_NAME hmalloc-static)
 
 install(TARGETS hmalloc hmalloc_static EXPORT hmalloc-targets
@@ -65,7 +60,3 @@ install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PR
   ${PROJECT_SOURCE_DIR}/SECURITY.md ${PROJECT_SOURCE_DIR}/docs/design.md ${PROJECT_SOURCE_DIR}/docs/deviations.md
   ${PROJECT_SOURCE_DIR}/docs/tuning.md ${PROJECT_SOURCE_DIR}/docs/pdes.md ${PROJECT_SOURCE_DIR}/docs/pdes-models.md
   ${PROJECT_SOURCE_DIR}/docs/pdes-comparison.md ${PROJECT_SOURCE_DIR}/docs/pdes-design.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-
-if(NOT TARGET hmalloc-tools)
-  add_subdirectory(lab)
-endif()

@@ -109,8 +109,8 @@ build() { # tools | classics | trace | pdes | ranks | bench | everything
   esac
   # Once the tests are configured they stay so: switching back and forth would build everything anew.
   if [ ! -f build/release/build.ninja ] ||
-    { [ "$tests" = ON ] && ! grep -q '^HM_TESTS:BOOL=ON' build/release/CMakeCache.txt; }
-  then step configuring configure.log cmake --preset release "-DHM_TESTS=$tests"
+    { [ "$tests" = ON ] && ! grep -q '^HMALLOC_BUILD_TESTS:BOOL=ON' build/release/CMakeCache.txt; }
+  then step configuring configure.log cmake --preset release "-DHMALLOC_BUILD_TESTS=$tests"
   elif ! configured "$1"
   then step configuring configure.log cmake --preset release; fi  # its libraries have come since
   # shellcheck disable=SC2086

@@ -1,4 +1,4 @@
-# cmake -DSTEP=install|find_package|pkg_config ... -P installed.cmake: fails if an installed hmalloc cannot be used.
+# cmake -DSTEP=install|find_package|pkg_config|subproject ... -P installed.cmake: fails if an installed hmalloc cannot be used.
 cmake_minimum_required(VERSION 3.22)
 
 function(run)
@@ -70,6 +70,16 @@ elseif(STEP STREQUAL pkg_config)
   ask(flags --static --cflags --libs)
   run(${CC} -std=gnu11 -static ${SOURCE}/examples/shared.c -o ${WORK}/pkg_config/static ${flags})
   must_be_served(${WORK}/pkg_config/static)
+
+elseif(STEP STREQUAL subproject)
+  foreach(how add_subdirectory FetchContent)
+    set(folder "${WORK}/sub project ${how}")
+    file(REMOVE_RECURSE ${folder})
+    run(${CMAKE_COMMAND} -S ${SOURCE}/tests/install/subproject -B ${folder} -G ${GENERATOR} -DHOW=${how} -DHMALLOC=${SOURCE}
+      -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=${CC} -DCMAKE_CXX_COMPILER=${CXX})
+  endforeach()
+  run(${CMAKE_COMMAND} --build ${folder} --target with-shared)
+  must_be_served(${folder}/with-shared)
 
 else()
   message(FATAL_ERROR "no step ${STEP}")
