@@ -16,6 +16,10 @@ class Built:
         return self.measurer.parent
 
     @property
+    def example(self) -> Path:
+        return self.natives / "hmalloc-pipeline"
+
+    @property
     def workloads(self) -> Path:
         return self.natives / "bench"
 

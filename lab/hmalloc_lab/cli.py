@@ -56,10 +56,12 @@ def compare_command(
         input_file: Annotated[Path | None, typer.Option("--input")] = None,
         show_output: Annotated[bool, typer.Option("--show-output")] = False,
         json_file: Annotated[Path | None, typer.Option("--json")] = None) -> None:
-    command = _program_line(command, "compare")
+    built: Built = context.obj
+    if not command:
+        print("hmalloc: no program named, so this is the example: a log in a pipeline of threads", file=sys.stderr)
+        command = [str(built.example)]
     if input_file and not os.access(input_file, os.R_OK):
         raise Failure(f"{input_file}: cannot be read")
-    built: Built = context.obj
     candidate, base = choose(allocator, built), choose(baseline, built)
     diagnosis = diagnose(resolve(command[0]), candidate)
     if stop_after and load:
@@ -76,7 +78,8 @@ def compare_command(
 
 @app.command("doctor", context_settings=_COMMAND_LINE)
 def doctor_command(context: typer.Context, command: Command = None, wants_help: Help = False) -> None:
-    command = _program_line(command, "doctor")
+    if not command:
+        raise Failure("doctor: which program? (hmalloc doctor --help)")
     if command[0].isdecimal() and len(command) == 1:
         found = examine_process(int(command[0]))
     else:
@@ -86,12 +89,6 @@ def doctor_command(context: typer.Context, command: Command = None, wants_help: 
 
 
 app.add_typer(bench.app, name="bench")
-
-
-def _program_line(command: list[str] | None, name: str) -> list[str]:
-    if not command:
-        raise Failure(f"{name}: which program? (hmalloc {name} --help)")
-    return command
 
 
 def _duration(text: str) -> float:

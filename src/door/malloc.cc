@@ -14,7 +14,7 @@ using namespace hm;
 #define HM_EXPORT extern "C" __attribute__((visibility("default")))
 
 // malloc and free in the same 512 bytes: where a boundary lies between them, some programs take one and a half times as
-// long (docs/results/campaign.md, step 40), and which build has one would be chance.
+// long (docs/decisions.md, 5), and which build has one would be chance.
 HM_EXPORT __attribute__((aligned(512))) void* malloc(size_t size) noexcept { return allocate(size); }
 HM_EXPORT void free(void* block) noexcept { deallocate(block, "free"); }
 HM_EXPORT void* calloc(size_t count, size_t size) noexcept { return allocate_zeroed(count, size); }

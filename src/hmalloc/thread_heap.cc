@@ -168,8 +168,8 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
 }
 
 // Own ones first, for locality; then what nobody keeps; then new memory.  Of a class whose blocks all go to other
-// threads the oldest of several is taken: lines that have left the other core's first cache meanwhile come back faster
-// (docs/results).  Until there are as many, ones that are nearly free will do, and new ones else.
+// threads the oldest of several is taken: lines that have left the other core's first cache meanwhile come back faster.
+// Until there are as many, ones that are nearly free will do, and new ones else.
 Superblock* ThreadHeap::next_superblock(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   bool early = is_stream(c) && retired(c).count() < kStreamDistance;

@@ -48,6 +48,14 @@ def test_both_allocators_are_run_and_told_apart(compare, build):
     assert "hmalloc was in use: it reported itself" in shown
 
 
+def test_without_a_program_the_example_is_compared(compare, hmalloc):
+    shown, result = compare("-n", "1")
+    assert result["command"][0].endswith("/hmalloc-pipeline")
+    assert result["candidate"]["library"]
+    assert "hmalloc-pipeline" in shown
+    assert "no program named" in hmalloc("compare", "-n", "1").stderr
+
+
 def test_glibc_can_be_asked_for_by_name(compare):
     _, result = compare("-n", "1", "--baseline", "glibc", "--", "true")
     assert "libc.so" in result["baseline"]["library"]

@@ -233,5 +233,38 @@ def options_documented(options):
     return complaints
 
 
+def tour_is_true(options):
+    """Where src/README.md says `path:line`, that line has the name that follows."""
+    rows = re.findall(r"`(\w+/[\w.]+):(\d+)` (?:\| |\()`(\w+)`", pathlib.Path(options.root, "src/README.md").read_text())
+    complaints = [] if rows else ["no line was found in src/README.md"]
+    for path, number, name in rows:
+        lines = pathlib.Path(options.root, "src", path).read_text().splitlines()
+        if not re.search(rf"\b{name}\b", lines[int(number) - 1] if int(number) <= len(lines) else ""):
+            complaints.append(f"src/README.md: {path}:{number} has no {name}")
+    return complaints
+
+
+def documents_link(options):
+    """Every relative link of a Markdown file leads to a file, or a heading of one."""
+    def anchors(text):
+        return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)$", text, re.M)}
+
+    def prose(path):
+        return re.sub(r"^```.*?^```|^    .*?$|`[^`\n]*`", "", path.read_text(), flags=re.M | re.S)
+
+    complaints, root = [], pathlib.Path(options.root)
+    for path in [*root.glob("*.md"), *(p for folder in ("docs", "src", "tests", "bench", "lab", "pdes", "examples")
+                                       for p in files(root, folder, ".md"))]:
+        for target in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
+            file, _, anchor = target.partition("#")
+            if "://" in target:
+                continue
+            other = path.parent / file if file else path
+            if not other.exists() or (anchor and anchor not in anchors(other.read_text())):
+                complaints.append(f"{shown(root, path)} links {target}, which is not there")
+    return complaints
+
+
 CHECKS = {f.__name__: f for f in (include_order, include_cycles, public_headers_only, atomics_in_roles, nothing_dead,
-                                  no_runtime_in_sources, lengths, mutants_apply, options_documented)}
+                                  no_runtime_in_sources, lengths, mutants_apply, options_documented, tour_is_true,
+                                  documents_link)}

@@ -106,7 +106,7 @@ def test_limits_are_those_of_the_headers(tmp_path):
 
 def test_the_window_model_prints_the_table_that_is_shown():
     design = (ROOT / "docs" / "pdes-design.md").read_text()
-    command = re.search(r"^    python3 (docs/results/pdes-window-model\.py.*)$", design, re.MULTILINE).group(1)
+    command = re.search(r"^    python3 (bench/studies/window_model\.py.*)$", design, re.MULTILINE).group(1)
     printed = subprocess.run([sys.executable, *shlex.split(command)], cwd=ROOT, check=True, capture_output=True,
                              text=True).stdout
     assert printed in design

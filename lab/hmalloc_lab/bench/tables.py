@@ -1,4 +1,4 @@
-"""The campaign as Markdown, for docs/results: everything but the raw runs.  And how tables write numbers."""
+"""The campaign as Markdown: everything but the raw runs.  And how tables write numbers."""
 
 from collections.abc import Iterable, Sequence
 

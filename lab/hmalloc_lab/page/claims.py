@@ -1,4 +1,4 @@
-"""What the papers claim and what was found, as Markdown for docs/results: figures as pictures beside it, tables in."""
+"""What the papers claim and what was found, as Markdown: figures as pictures beside it, tables in."""
 
 from collections.abc import Iterable
 from pathlib import Path

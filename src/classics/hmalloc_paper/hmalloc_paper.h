@@ -8,7 +8,7 @@
 //   api.cc         hmp_local_alloc and its like (include/classics/hmalloc_paper.h)
 //
 // malloc and its family are the shared side.  What was mended, and why, stands where it happens, and together in
-// classics/README.md.  What each function below promises stands in door/for_classic.h.
+// docs/classics.md.  What each function below promises stands in door/for_classic.h.
 #pragma once
 #include "base/report.h"
 #include "base/usage.h"
