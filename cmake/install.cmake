@@ -5,7 +5,7 @@
 #             cmake/hmalloc/hmalloc-config.cmake · pkgconfig/hmalloc.pc
 #             libhmalloc_pdes.a and what it stands on
 #   include/  hmalloc/hmalloc.h · hmalloc/hmalloc.hpp · pdes/
-#   libexec/hmalloc/classics/  the classics, as far as they were built
+#   libexec/hmalloc/baselines/  the baselines, as far as they were built
 #   bin/, libexec/hmalloc/, share/hmalloc/, share/man/   the launcher, its tools and the man pages (lab/CMakeLists.txt)
 set_target_properties(hmalloc_static PROPERTIES EXPORT_NAME hmalloc-static)
 
@@ -13,9 +13,9 @@ install(TARGETS hmalloc hmalloc_static EXPORT hmalloc-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS hmalloc-checked LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # For the laboratory: the launcher looks for them beside its other tools.  Whoever builds the library alone has none.
-get_property(HM_CLASSIC_NAMES GLOBAL PROPERTY HM_CLASSICS)
-foreach(name IN LISTS HM_CLASSIC_NAMES)
-  install(TARGETS classic_${name}_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hmalloc/classics OPTIONAL)
+get_property(HM_BASELINE_NAMES GLOBAL PROPERTY HM_BASELINES)
+foreach(name IN LISTS HM_BASELINE_NAMES)
+  install(TARGETS baseline_${name}_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hmalloc/baselines OPTIONAL)
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hmalloc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 

@@ -4,7 +4,7 @@
 //   (plain)                    malloc for both: the allocator that is preloaded
 //   HM_BENCH_EXPLICIT          hmalloc's explicit API, each with its own functions
 //   HM_BENCH_ALL_SHARED        hmalloc's shared memory for both: the HMalloc paper's baseline HMalloc-shared (section 4)
-//   HM_BENCH_PAPER             HMalloc as published, each with its own functions (classics/hmalloc_paper.h)
+//   HM_BENCH_PAPER             HMalloc as published, each with its own functions (baselines/hmalloc_paper.h)
 //   HM_BENCH_PAPER_ALL_SHARED  HMalloc-shared as published
 //   HM_BENCH_FLOOR             no allocator at all
 #pragma once
@@ -15,7 +15,7 @@
 #if defined(HM_BENCH_EXPLICIT) || defined(HM_BENCH_ALL_SHARED)
 #include <hmalloc/hmalloc.h>
 #elif defined(HM_BENCH_PAPER) || defined(HM_BENCH_PAPER_ALL_SHARED)
-#include <classics/hmalloc_paper.h>
+#include <baselines/hmalloc_paper.h>
 #endif
 
 namespace bench {

@@ -9,7 +9,7 @@ from pathlib import Path
 from .built import Built
 from .errors import Failure
 
-# Not libhmalloc_paper.so: that is a classic.
+# Not libhmalloc_paper.so: that is a baseline.
 _HMALLOC = re.compile(r"libhmalloc(-\w+)?\.so")
 # The loader splits LD_PRELOAD at both.
 _SEPARATORS = re.compile(r"[ :]+")
@@ -39,7 +39,7 @@ def is_hmalloc(library: Path | str) -> bool:
 
 
 def choose(what: str, built: Built) -> Allocator:
-    """The allocator that the user means by `hmalloc`, `system`, `glibc`, a classic's name or a path."""
+    """The allocator that the user means by `hmalloc`, `system`, `glibc`, a baseline's name or a path."""
     if what == "system":
         return Allocator("system", None)
     if what == "glibc":
@@ -48,10 +48,10 @@ def choose(what: str, built: Built) -> Allocator:
         if built.library is None:
             raise Failure("libhmalloc.so has not been built")
         return Allocator("hmalloc", usable(built.library.resolve()))
-    if what in built.classics:
-        return Allocator(what, usable(built.classics[what].resolve()))
+    if what in built.baselines:
+        return Allocator(what, usable(built.baselines[what].resolve()))
     if "/" not in what and not what.endswith(".so"):
-        names = ", ".join(["hmalloc", "system", "glibc", *built.classics])
+        names = ", ".join(["hmalloc", "system", "glibc", *built.baselines])
         raise Failure(f"{what}: no such allocator ({names}, or the path of a library)")
     path = Path(what).resolve()
     return Allocator(path.name.removeprefix("lib").split(".so")[0], usable(path))

@@ -24,9 +24,9 @@ class Built:
         return self.natives / "bench"
 
     @property
-    def classics(self) -> dict[str, Path]:
+    def baselines(self) -> dict[str, Path]:
         """The papers' allocators by name, as far as they are built."""
-        found = (self.natives / "classics").glob("lib*.so") if self.measurer else ()
+        found = (self.natives / "baselines").glob("lib*.so") if self.measurer else ()
         return dict(sorted((library.stem.removeprefix("lib"), library) for library in found))
 
     @property

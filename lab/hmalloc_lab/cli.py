@@ -52,7 +52,7 @@ def compare_command(
         stop_after: Annotated[str, typer.Option("--for")] = "",
         load: Annotated[str, typer.Option("--load")] = "",
         allocator: Annotated[str, typer.Option("--allocator")] = "hmalloc",
-        baseline: Annotated[str, typer.Option("--baseline")] = "system",
+        reference: Annotated[str, typer.Option("--against")] = "system",
         input_file: Annotated[Path | None, typer.Option("--input")] = None,
         show_output: Annotated[bool, typer.Option("--show-output")] = False,
         json_file: Annotated[Path | None, typer.Option("--json")] = None) -> None:
@@ -62,7 +62,7 @@ def compare_command(
         command = [str(built.example)]
     if input_file and not os.access(input_file, os.R_OK):
         raise Failure(f"{input_file}: cannot be read")
-    candidate, base = choose(allocator, built), choose(baseline, built)
+    candidate, base = choose(allocator, built), choose(reference, built)
     diagnosis = diagnose(resolve(command[0]), candidate)
     if stop_after and load:
         raise Failure("--for and --load exclude each other: the server is stopped when the load is done")

@@ -14,9 +14,9 @@ from .measure import Job, Output, Sample
 class Comparison:
     """All samples; the n-th of the one side and the n-th of the other were made next to each other."""
 
-    baseline: Allocator
+    reference: Allocator
     candidate: Allocator
-    baseline_samples: list[Sample]
+    reference_samples: list[Sample]
     candidate_samples: list[Sample]
     proof: str
     warnings: list[str] = field(default_factory=list)
@@ -26,7 +26,7 @@ class Comparison:
 @dataclass(frozen=True)
 class Plan:
     job: Job
-    baseline: Allocator
+    reference: Allocator
     candidate: Allocator
     rounds: int
     diagnosis: Diagnosis
@@ -39,25 +39,25 @@ Side = tuple[Allocator, list[Sample]]
 
 def compare(plan: Plan, progress: Progress) -> Comparison:
     _require_reachable(plan)
-    progress(f"warming up on {plan.baseline.name}")
-    baseline = plan.job.rehearse(plan.baseline)
-    _require_running(plan, plan.baseline, baseline)
+    progress(f"warming up on {plan.reference.name}")
+    reference = plan.job.rehearse(plan.reference)
+    _require_running(plan, plan.reference, reference)
     progress(f"warming up on {plan.candidate.name}")
     candidate = plan.job.rehearse(plan.candidate)
-    warnings = _require_same_exit(plan, baseline, candidate)
+    warnings = _require_same_exit(plan, reference, candidate)
     _require_running(plan, plan.candidate, candidate)
     proof = _proof(plan, candidate)
-    differing = _differing_output(plan, baseline, candidate)
+    differing = _differing_output(plan, reference, candidate)
 
-    baselines, candidates = [], []
-    for number, order in enumerate(_orders(plan.rounds, (plan.baseline, baselines),
+    references, candidates = [], []
+    for number, order in enumerate(_orders(plan.rounds, (plan.reference, references),
                                                   (plan.candidate, candidates)), start=1):
         for allocator, samples in order:
             progress(f"round {number} of {plan.rounds}: {allocator.name}")
             samples.append(plan.job.run(allocator))
 
-    exits = _exit_warnings(plan, baselines, candidates)
-    return Comparison(plan.baseline, plan.candidate, baselines, candidates, proof, warnings + differing + exits,
+    exits = _exit_warnings(plan, references, candidates)
+    return Comparison(plan.reference, plan.candidate, references, candidates, proof, warnings + differing + exits,
                       same_behaviour=not differing and not exits)
 
 
@@ -102,15 +102,15 @@ def _require_running(plan: Plan, allocator: Allocator, rehearsal: Rehearsal) -> 
                       f"({sample.exit}), before it was told to{_quote(output)}", 1)
 
 
-def _require_same_exit(plan: Plan, baseline: Rehearsal, candidate: Rehearsal) -> list[str]:
+def _require_same_exit(plan: Plan, reference: Rehearsal, candidate: Rehearsal) -> list[str]:
     """A program that fails on one allocator only is not worth measuring; warnings about any other odd end."""
-    exits = baseline[0].exit, candidate[0].exit
+    exits = reference[0].exit, candidate[0].exit
     if exits[0] == exits[1]:
         return [] if exits[0] == "exit code 0" else [f"The program ends with {exits[0]} on both."]
-    again, _ = plan.job.rehearse(plan.baseline)
+    again, _ = plan.job.rehearse(plan.reference)
     if again.exit != exits[0]:
         return ["The program's exit varies from run to run on the same allocator."]
-    raise Failure(f"{plan.job.command[0]} behaves differently: {exits[0]} on {plan.baseline.name}, {exits[1]} on "
+    raise Failure(f"{plan.job.command[0]} behaves differently: {exits[0]} on {plan.reference.name}, {exits[1]} on "
                   f"{plan.candidate.name}{_quote(candidate[1])}", 1)
 
 
@@ -119,22 +119,22 @@ def _quote(output: Output) -> str:
     return "".join(f"\n  {line}" for line in lines[-5:])
 
 
-def _differing_output(plan: Plan, baseline: Rehearsal, candidate: Rehearsal) -> list[str]:
-    expected, found = baseline[1].digest, candidate[1].digest
+def _differing_output(plan: Plan, reference: Rehearsal, candidate: Rehearsal) -> list[str]:
+    expected, found = reference[1].digest, candidate[1].digest
     if expected == found or plan.job.is_server:
         return []
     # Times, addresses, the order of threads: many programs never print the same twice.
-    _, again = plan.job.rehearse(plan.baseline)
+    _, again = plan.job.rehearse(plan.reference)
     if again.digest != expected:
         return []
-    return [f"What the program prints on {plan.candidate.name} differs from what it prints on {plan.baseline.name}."]
+    return [f"What the program prints on {plan.candidate.name} differs from what it prints on {plan.reference.name}."]
 
 
-def _exit_warnings(plan: Plan, baselines: list[Sample], candidates: list[Sample]) -> list[str]:
+def _exit_warnings(plan: Plan, references: list[Sample], candidates: list[Sample]) -> list[str]:
     warnings = []
-    usual = {sample.exit for sample in baselines}
-    for allocator, samples in ((plan.baseline, baselines), (plan.candidate, candidates)):
-        odd = [sample.exit for sample in samples if sample.exit != baselines[0].exit]
+    usual = {sample.exit for sample in references}
+    for allocator, samples in ((plan.reference, references), (plan.candidate, candidates)):
+        odd = [sample.exit for sample in samples if sample.exit != references[0].exit]
         if odd and (len(usual) > 1 or allocator is plan.candidate):
             warnings.append(f"{len(odd)} of {len(samples)} runs on {allocator.name} ended with {odd[0]}.")
     return warnings

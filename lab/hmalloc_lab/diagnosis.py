@@ -73,7 +73,7 @@ def _hints(program: Program, facts: ElfFacts, served_without: Path | None) -> li
                      "and compare measures all of it.")
     if served_without and not served_without.name.startswith(("libc.so", "libc-")) and not facts.exports_malloc:
         hints.append(f"Without a preload its malloc is {served_without.name}; a preload wins over that "
-                     "(compare --baseline glibc: over glibc's malloc).")
+                     "(compare --against glibc: over glibc's malloc).")
     elif facts.own_allocators and not facts.exports_malloc:
         hints.append(f"{', '.join(facts.own_allocators)} is linked into it under names of its own; calls to those "
                      "names do not reach a preload.")

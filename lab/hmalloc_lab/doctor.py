@@ -152,7 +152,7 @@ def _why_absent(facts: elf.ElfFacts | None, preload: str) -> str:
 def _other_allocators(libraries: list[str]) -> list[str]:
     known = ("jemalloc", "mimalloc", "tcmalloc", "snmalloc", "rpmalloc")
     others = [path for path in libraries if any(name in os.path.basename(path) for name in known)
-              or os.path.basename(os.path.dirname(path)) == "classics"]
+              or os.path.basename(os.path.dirname(path)) == "baselines"]
     return [f"It runs with {', '.join(others)}."] if others else []
 
 

@@ -56,7 +56,7 @@ METRICS = [
 def show_comparison(console: Console, comparison: Comparison, job: Job, hints: list[str]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
-    table.add_column(comparison.baseline.name, justify="right")
+    table.add_column(comparison.reference.name, justify="right")
     table.add_column(comparison.candidate.name, justify="right")
     table.add_column("ratio", no_wrap=True)
     table.add_column("reading", no_wrap=True)
@@ -78,12 +78,12 @@ def _says_something(metric: Metric, job: Job) -> bool:
 
 
 def _row(metric: Metric, comparison: Comparison) -> list[str | Text]:
-    baselines, candidates = _values(metric, comparison)
+    references, candidates = _values(metric, comparison)
     cells: list[str | Text] = [metric.title]
-    for values in (baselines, candidates):
+    for values in (references, candidates):
         middle = spread(values)
         cells.append(f"{metric.show(middle.median)} ±{middle.relative:.0%}")
-    ratio = paired(candidates, baselines)
+    ratio = paired(candidates, references)
     if ratio is None:
         return [*cells, "-", "-"]
     interval = f" [{_ratio(ratio.low)}, {_ratio(ratio.high)}]" if ratio.low is not None else ""
@@ -91,7 +91,7 @@ def _row(metric: Metric, comparison: Comparison) -> list[str | Text]:
 
 
 def _values(metric: Metric, comparison: Comparison) -> tuple[list[float], list[float]]:
-    return ([metric.value(sample) for sample in comparison.baseline_samples],
+    return ([metric.value(sample) for sample in comparison.reference_samples],
             [metric.value(sample) for sample in comparison.candidate_samples])
 
 
@@ -102,9 +102,9 @@ def _style(ratio: Ratio) -> str:
 
 
 def _legend(comparison: Comparison) -> list[str]:
-    runs = len(comparison.baseline_samples)
+    runs = len(comparison.reference_samples)
     each = f"{runs} run{'s' if runs > 1 else ''} of each in turn; medians, ± half the distance between the quartiles."
-    ratio = f"ratio: {comparison.candidate.name} / {comparison.baseline.name}, median of the pairs"
+    ratio = f"ratio: {comparison.candidate.name} / {comparison.reference.name}, median of the pairs"
     if runs < FEWEST_PAIRS:
         return [each, f"{ratio}. Fewer than {FEWEST_PAIRS} runs prove no difference."]
     return [each, f"{ratio} [its 95 % interval]; where that includes 1, the difference may be chance.",
@@ -113,7 +113,7 @@ def _legend(comparison: Comparison) -> list[str]:
 
 def _remarks(comparison: Comparison, job: Job) -> list[str]:
     lines = [comparison.proof] if comparison.proof else []
-    middle = statistics.median(sample.wall_s for sample in comparison.baseline_samples)
+    middle = statistics.median(sample.wall_s for sample in comparison.reference_samples)
     if not job.is_server and middle < _SHORT_S:
         lines.append(f"The program runs for {_seconds(middle)} only: much of that is starting and loading libraries.")
     return lines
@@ -122,12 +122,12 @@ def _remarks(comparison: Comparison, job: Job) -> list[str]:
 def write_json(path: Path, comparison: Comparison, command: list[str]) -> None:
     ratios = {}
     for metric in METRICS:
-        baselines, candidates = _values(metric, comparison)
-        ratio = paired(candidates, baselines)
+        references, candidates = _values(metric, comparison)
+        ratio = paired(candidates, references)
         ratios[metric.key] = asdict(ratio) | {"verdict": ratio.verdict} if ratio else None
     document = {
         "command": command,
-        "baseline": _side(comparison.baseline, comparison.baseline_samples),
+        "reference": _side(comparison.reference, comparison.reference_samples),
         "candidate": _side(comparison.candidate, comparison.candidate_samples),
         "ratios": ratios,
         "warnings": comparison.warnings,

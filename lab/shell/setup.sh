@@ -95,16 +95,16 @@ add_lab() {
     cp "$lab/requirements-bench.lock" "$venv/requirements-bench.lock"
 }
 
-# What the commands need; with the classics, the traces, the simulations or the benchmarks; or everything with the tests.
-build() { # tools | classics | trace | pdes | ranks | bench | everything
+# What the commands need; with the baselines, the traces, the simulations or the benchmarks; or everything with the tests.
+build() { # tools | baselines | trace | pdes | ranks | bench | everything
   install_tools
   cd "$here" || exit 2
   tests=OFF targets='hmalloc hmalloc-checked hmalloc_static hmalloc-tools'
   case $1 in
-    classics) targets="$targets hmalloc-classics" ;;
+    baselines) targets="$targets hmalloc-baselines" ;;
     trace) targets="$targets hmalloc-trace hmalloc-record" ;;
     pdes | ranks) targets="$targets pdes/all" ;;
-    bench) targets="$targets hmalloc-trace hmalloc-record hmalloc-classics bench/all" ;;
+    bench) targets="$targets hmalloc-trace hmalloc-record hmalloc-baselines bench/all" ;;
     everything) tests=ON targets=all ;;
   esac
   # Once the tests are configured they stay so: switching back and forth would build everything anew.
@@ -118,9 +118,9 @@ build() { # tools | classics | trace | pdes | ranks | bench | everything
 }
 
 # Whether the libraries were there when the build was configured.
-configured() { # tools | classics | trace | pdes | ranks | bench | everything
+configured() { # tools | baselines | trace | pdes | ranks | bench | everything
   case $1 in
-    tools | classics) ;;
+    tools | baselines) ;;
     pdes) grep -q '^build hmalloc-pdes-phold:' build/release/build.ninja ;;
     ranks) configured pdes && grep -q '^HM_MPI:INTERNAL=TRUE' build/release/CMakeCache.txt ;;
     trace | bench) grep -q '^build hmalloc-trace:' build/release/build.ninja ;;
@@ -140,9 +140,9 @@ need_library() {
   [ -f "$library" ] || die 2 "libhmalloc.so is missing: it was expected in ${library%/*}"
 }
 
-need_classics() {
-  [ -z "$from_source" ] || alone build classics
-  [ -d "$natives/classics" ] || die 2 "the classics are missing: they were expected in $natives/classics"
+need_baselines() {
+  [ -z "$from_source" ] || alone build baselines
+  [ -d "$natives/baselines" ] || die 2 "the baselines are missing: they were expected in $natives/baselines"
 }
 
 # What lab/native/trace is built with.

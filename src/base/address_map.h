@@ -18,10 +18,10 @@ enum class ChunkKind : uint8_t {
   kSlices,         // superblocks and large runs
   kLocal,          // thread-local units
   kHuge,           // the start of a block with a mapping of its own
-  kHugeAligned,    // of a classic: such a block aligned to 2 MB or more: its header lies in the 2 MB before
-  kRegions,        // of a classic: superblocks, slabs or arenas (base/regions.h)
+  kHugeAligned,    // of a baseline: such a block aligned to 2 MB or more: its header lies in the 2 MB before
+  kRegions,        // of a baseline: superblocks, slabs or arenas (base/regions.h)
   kWideRegions,    // the same, of 2 MB or more each
-  kRuns,           // of a classic: runs of pages (base/large_blocks.h)
+  kRuns,           // of a baseline: runs of pages (base/large_blocks.h)
   kGone,           // hmalloc's blocks were here; their memory has gone back to the system, or to another block
 };
 

@@ -17,8 +17,7 @@ FLAGS = """-std=gnu++20 -O2 -fPIC -fno-rtti -fno-threadsafe-statics -ftls-model=
 
 
 def sources(root):
-    return [path for room in ("base", "hmalloc", "door") for path in sorted((root / "src" / room).glob("*.cc"))
-            if path.name != "classic_start.cc"]
+    return [path for room in ("base", "hmalloc", "override") for path in sorted((root / "src" / room).glob("*.cc"))]
 
 
 def compile_one(root, compiler, source, output):

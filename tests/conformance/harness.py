@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from classics import PREFIXES as CLASSIC_PREFIXES
+from baselines import PREFIXES as BASELINE_PREFIXES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # What runs the programs of another architecture, as words; empty: this machine does.
 EMULATOR = []
 # Variables that change an allocator begin like this.
-PREFIXES = ("HMALLOC_", *CLASSIC_PREFIXES)
+PREFIXES = ("HMALLOC_", *BASELINE_PREFIXES)
 
 
 def message_of(library):

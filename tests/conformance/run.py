@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Runs the conformance matrix: `run.py`, `run.py fork_mt 60`, `run.py --full`, `run.py --allocator glibc`,
-`run.py --allocator hoard` (a classic, as far as classics.py holds it to the cases)."""
+`run.py --allocator hoard` (a baseline, as far as baselines.py holds it to the cases)."""
 
 import argparse
 import contextlib
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import harness
-from classics import CLASSICS, Listed, exceptions
+from baselines import BASELINES, Listed, exceptions
 from emulation import not_emulated
 from harness import Tally
 from matrix import CASES, NOT_OURS
@@ -102,15 +102,15 @@ def wanted(case, patterns):
 
 
 def runs_of(options):
-    listed = exceptions(options.allocator) if options.allocator in CLASSICS else {}
+    listed = exceptions(options.allocator) if options.allocator in BASELINES else {}
     assert set(listed) <= {case.sub for case in CASES}, "an exception to no case"
     for case in CASES:
         if not wanted(case, options.cases):
             continue
         common = {"case": case, "programs": options.programs, "mode": "plain", "repeat": options.repeat,
                   "full": options.full, "seconds": options.seconds}
-        if options.allocator in CLASSICS:
-            yield Run(kind="default", library=options.classic, name=options.allocator,
+        if options.allocator in BASELINES:
+            yield Run(kind="default", library=options.baseline, name=options.allocator,
                       excepted=listed.get(case.sub), **common)
         elif options.allocator:
             yield Run(kind="default", library=options.peer, differs=case.differs.get(options.allocator), **common)
@@ -156,8 +156,8 @@ def arguments():
     parser.add_argument("cases", nargs="*", help="names or numbers from the matrix; all without")
     parser.add_argument("--build", type=Path, default=harness.REPOSITORY / "build/release", help="build folder")
     parser.add_argument("--programs", type=Path, help="folder of the case programs")
-    parser.add_argument("--allocator", choices=(*NOT_OURS, *CLASSICS),
-                        help="test this one of the system, or this classic, instead of hmalloc")
+    parser.add_argument("--allocator", choices=(*NOT_OURS, *BASELINES),
+                        help="test this one of the system, or this baseline, instead of hmalloc")
     parser.add_argument("--lib", type=Path, help="any other library to preload")
     parser.add_argument("--kind", choices=sorted(LIBRARIES), default="default", help="what --lib is held to")
     parser.add_argument("--full", action="store_true", help="three times, also pinned and under load")
@@ -173,10 +173,10 @@ def arguments():
     options.repeat = options.repeat or (3 if options.full else 1)
     options.lib = options.lib and options.lib.resolve()
     options.peer = None
-    if options.allocator in CLASSICS:
-        options.classic = options.build / f"classics/lib{options.allocator}.so"
-        if not options.classic.exists():
-            parser.error(f"{options.classic} is not built")
+    if options.allocator in BASELINES:
+        options.baseline = options.build / f"baselines/lib{options.allocator}.so"
+        if not options.baseline.exists():
+            parser.error(f"{options.baseline} is not built")
     elif options.allocator and options.allocator != "glibc":
         options.peer = harness.find_peer(options.allocator)
         if options.peer is None:

@@ -1,6 +1,6 @@
 """Makes up a campaign: a database as `hmalloc bench` writes it, without measuring anything.
 
-  fabricate.py FILE.db [--profile quick|paper|full|classics] [--rounds N] [--seed N]
+  fabricate.py FILE.db [--profile quick|paper|full|baselines] [--rounds N] [--seed N]
 
 The numbers are plausible, noisy, and the same for the same seed.  They prove nothing about any allocator.
 """
@@ -18,7 +18,7 @@ from hdrh.histogram import HdrHistogram
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
 
-from hmalloc_lab.bench import classics, store  # noqa: E402
+from hmalloc_lab.bench import baselines, store  # noqa: E402
 from hmalloc_lab.bench.catalogue import ALL_SHARED, EXPLICIT, FLOOR, Cell, cells  # noqa: E402
 from hmalloc_lab.bench.store import AllocatorRow, RoundRow, Run, Store  # noqa: E402
 
@@ -43,23 +43,23 @@ _KNOWN = {
 }
 DEFAULT = tuple(_KNOWN)
 # The same, and whose library it is.
-_CLASSICS = {
-    "one_lock": ("classic", "one_lock", 9.0, 1.0),
-    "hoard": ("classic", "hoard", 2.2, 1.3),
+_BASELINES = {
+    "one_lock": ("baseline", "one_lock", 9.0, 1.0),
+    "hoard": ("baseline", "hoard", 2.2, 1.3),
     "hoard-f8": ("variant", "hoard", 2.2, 1.3),
     "ar_malloc-nocache": ("variant", "ar_malloc", 2.6, 1.4),
     "hoard-f2": ("variant", "hoard", 2.3, 1.4),
-    "vvmalloc-1": ("classic", "vvmalloc-1", 12.0, 1.0),
-    "vvmalloc-2": ("classic", "vvmalloc-2", 3.5, 2.0),
-    "vvmalloc-3": ("classic", "vvmalloc-3", 3.4, 2.0),
-    "vvmalloc-4": ("classic", "vvmalloc-4", 2.4, 2.4),
-    "ar_malloc": ("classic", "ar_malloc", 1.8, 1.6),
-    "ar_malloc-lock": ("classic", "ar_malloc-lock", 9.5, 1.6),
-    "hmalloc_paper": ("classic", "hmalloc_paper", 1.5, 2.6),
+    "vvmalloc-1": ("baseline", "vvmalloc-1", 12.0, 1.0),
+    "vvmalloc-2": ("baseline", "vvmalloc-2", 3.5, 2.0),
+    "vvmalloc-3": ("baseline", "vvmalloc-3", 3.4, 2.0),
+    "vvmalloc-4": ("baseline", "vvmalloc-4", 2.4, 2.4),
+    "ar_malloc": ("baseline", "ar_malloc", 1.8, 1.6),
+    "ar_malloc-lock": ("baseline", "ar_malloc-lock", 9.5, 1.6),
+    "hmalloc_paper": ("baseline", "hmalloc_paper", 1.5, 2.6),
     "hmalloc_paper-explicit": ("explicit", "hmalloc_paper", 0.9, 2.6),
     "hmalloc_paper-all-shared": ("explicit", "hmalloc_paper", 1.5, 2.6),
 }
-CLASSICS = tuple(_CLASSICS)
+BASELINES = tuple(_BASELINES)
 _ONLY_WITH_API = {"hmalloc-explicit": EXPLICIT, "hmalloc-all-shared": ALL_SHARED, "floor": FLOOR,
                   "hmalloc_paper-explicit": EXPLICIT, "hmalloc_paper-all-shared": ALL_SHARED}
 _WITH_ARENAS = ("glibc", "jemalloc", "ar_malloc", "ar_malloc-nocache")
@@ -69,7 +69,7 @@ def fabricate(path: Path, profile: str = "paper", rounds: int = 10, allocators: 
               seed: int = 1, slow: dict[str, float] | None = None, failing: bool = True) -> Path:
     """Writes a new database.  slow: allocator -> factor on its times; failing: with a crash, a hang, a library that was
     not loaded."""
-    plan = classics.cells() if profile == classics.PROFILE else cells(profile)
+    plan = baselines.cells() if profile == baselines.PROFILE else cells(profile)
     rows = [_allocator(name) for name in allocators]
     with Store(path, create=True) as db:
         number = db.begin(_BEGIN.isoformat(), profile, f"hmalloc bench {profile}", seed, rounds, _environment(), plan,
@@ -93,9 +93,9 @@ def _when(number: int) -> str:
 
 
 def _allocator(name: str) -> AllocatorRow:
-    if name in _CLASSICS:
-        kind, of, _, _ = _CLASSICS[name]
-        return AllocatorRow(name, kind, "from the paper", f"build/release/classics/lib{of}.so", "00", {})
+    if name in _BASELINES:
+        kind, of, _, _ = _BASELINES[name]
+        return AllocatorRow(name, kind, "from the paper", f"build/release/baselines/lib{of}.so", "00", {})
     kind, version, _, _ = _KNOWN.get(name, ("given", "as given", 1.3, 1.3))
     if kind == "floor":
         return AllocatorRow(name, kind, version)
@@ -115,10 +115,10 @@ def _environment() -> dict:
 def _can_run(name: str, cell: Cell) -> bool:
     if cell.only or "share" in cell.point and name == "glibc":
         return name in cell.only
-    if name in _CLASSICS and _CLASSICS[name][0] == "variant":
+    if name in _BASELINES and _BASELINES[name][0] == "variant":
         return name in cell.variants
     if name in _ONLY_WITH_API:
-        return _ONLY_WITH_API[name] in cell.apis and not (name in _CLASSICS and cell.family == "simulation")
+        return _ONLY_WITH_API[name] in cell.apis and not (name in _BASELINES and cell.family == "simulation")
     return "arenas" not in cell.point or name in _WITH_ARENAS
 
 
@@ -140,7 +140,7 @@ class _Made:
         self._cell, self._name = cell, name
         self._random = np.random.default_rng([seed, zlib.crc32(cell.name.encode()), zlib.crc32(name.encode())])
         self._mood = np.random.default_rng([seed, zlib.crc32(cell.name.encode())])  # the machine's: met by all
-        _, _, time, memory = (_KNOWN | _CLASSICS).get(name, ("given", "", 1.3, 1.3))
+        _, _, time, memory = (_KNOWN | _BASELINES).get(name, ("given", "", 1.3, 1.3))
         # What an allocator is like in this cell is true for every campaign; only the noise comes from the seed.
         taste = np.random.default_rng([zlib.crc32(cell.name.encode()), zlib.crc32(name.encode())])
         difficulty = np.random.default_rng(zlib.crc32(cell.name.encode()))
@@ -207,11 +207,11 @@ class _Made:
         return {}
 
     def _counters(self, ns: float, kb: float) -> dict:
-        """What a classic says at its end, under the names that it has there."""
-        if self._name not in _CLASSICS:
+        """What a baseline says at its end, under the names that it has there."""
+        if self._name not in _BASELINES:
             return {}
         found = {"mapped": int(kb * 1200), "allocated": 0}
-        match _CLASSICS[self._name][1].partition("-")[0]:
+        match _BASELINES[self._name][1].partition("-")[0]:
             case "hoard":
                 found |= {"objects": 4_000_000, "objects_from_used_superblocks": 0, "transfers_to_global": 40,
                           "transfers_from_global": 25, "most_allocated": int(kb * 1100), "most_in_use": int(kb * 900)}
@@ -260,10 +260,10 @@ def _percentiles(name: str, histogram: HdrHistogram) -> dict:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=Path)
-    parser.add_argument("--profile", choices=("quick", "paper", "full", "classics"), default="paper")
+    parser.add_argument("--profile", choices=("quick", "paper", "full", "baselines"), default="paper")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     options.file.unlink(missing_ok=True)
-    everybody = DEFAULT + (CLASSICS if options.profile in ("full", "classics") else ())
+    everybody = DEFAULT + (BASELINES if options.profile in ("full", "baselines") else ())
     fabricate(options.file, options.profile, options.rounds, everybody, options.seed)

@@ -10,7 +10,7 @@ from hmalloc_lab.page.figure import CONFIRMED, NOT_CONFIRMED, UNTOLD, Chart, Tab
 from hmalloc_lab.page.papers import all_figures
 
 FIGURES = {figure.id: figure for figure in all_figures()}
-CLASSICS = ("one_lock", "hoard", "hoard-f8", "hoard-f2", *(f"vvmalloc-{approach}" for approach in range(1, 5)),
+BASELINES = ("one_lock", "hoard", "hoard-f8", "hoard-f2", *(f"vvmalloc-{approach}" for approach in range(1, 5)),
             "ar_malloc", "ar_malloc-lock", "hmalloc_paper", "hmalloc_paper-explicit", "hmalloc_paper-all-shared")
 MEASURED = ("glibc", "hmalloc", "hmalloc-explicit", "hmalloc-all-shared", "gperftools")
 
@@ -47,7 +47,7 @@ class Campaigned(Results):
         kinds = {"glibc": "system", "hmalloc": "hmalloc", "gperftools": "peer", "hoard-f8": "variant",
                  "hoard-f2": "variant", **{name: "explicit" for name in allocators if name.startswith("hmalloc")
                                            and name.endswith(("-explicit", "-all-shared"))}}
-        rows = [AllocatorRow(name, kinds.get(name, "classic"), "1") for name in allocators]
+        rows = [AllocatorRow(name, kinds.get(name, "baseline"), "1") for name in allocators]
         super().__init__(Campaign(1, "", "", "full", "", 1, rounds, {"CPUs": cpus}, list(plan), rows, [], []))
         self._factors, self._cpus, self._made = factors, cpus, {}
 
@@ -66,7 +66,7 @@ class Campaigned(Results):
         return Run(number, cell.name, who, "", metrics=metrics)
 
 
-def campaign(factors: Factors = lambda cell, who, number: {}, cpus: int = 16, allocators=(*MEASURED, *CLASSICS),
+def campaign(factors: Factors = lambda cell, who, number: {}, cpus: int = 16, allocators=(*MEASURED, *BASELINES),
              rounds: int = 12, plan=None) -> Results:
     return Campaigned(factors, cpus, allocators, rounds, paper_plan() if plan is None else plan)
 

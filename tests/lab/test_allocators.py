@@ -51,7 +51,7 @@ def test_a_damaged_manifest_is_one_line(tmp_path):
 
 
 def test_who_serves_which_cell(rows):
-    rows = {name: row for name, row in rows.items() if not allocators.is_classic(row)}
+    rows = {name: row for name, row in rows.items() if not allocators.is_baseline(row)}
     plain, explicit, floor = (Cell("x", "local", {}, apis=apis) for apis in ((), ("explicit",), ("floor",)))
     arenas = Cell("x", "local", {"arenas": 3}, apis=())
 

@@ -343,7 +343,7 @@ def test_a_trace_that_cannot_be_had_leaves_out_its_cell_only(built, tmp_path, mo
     (["quick", "--workloads", "frobnicate"], "no cell frobnicate; the workloads are pairs,"),
     (["quick", "--workloads", "threadtest:threads=99"], "no cell threadtest:threads=99; the workloads are"),
     (["quick", "--families", "frob"], "no family frob; there are local, large, mixed, shared, false-sharing,"),
-    (["quick", "--no-peers", "--baseline", "frob"], "--baseline frob: not among those measured: glibc,"),
+    (["quick", "--no-peers", "--against", "frob"], "--against frob: not among those measured: glibc,"),
     (["quick", "--rounds", "0"], "bench quick: Invalid value for '--rounds'"),
     (["quick", "--resume", "--rounds", "3"], "--resume goes on with the campaign as it was begun"),
     (["frobnicate"], "bench: No such command 'frobnicate'"),
@@ -369,7 +369,7 @@ def test_help_is_shown_everywhere(bench):
 
 
 def test_a_quick_look_ends_with_tables_and_a_report(bench, tmp_path):
-    done = bench("quick", "--no-peers", "--rounds", "1", "--workloads", "threadtest:threads=1,nothing", "--baseline", "glibc")
+    done = bench("quick", "--no-peers", "--rounds", "1", "--workloads", "threadtest:threads=1,nothing", "--against", "glibc")
     assert done.returncode == 0, done.stderr
     assert "How far from the best" in done.stdout
     assert done.stdout.splitlines()[-1] == f"Report: {tmp_path}/lab.html"

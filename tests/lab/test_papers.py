@@ -161,7 +161,7 @@ def test_linear_as_far_as_the_cpus_go_is_not_linear_as_far_as_the_paper_goes():
     assert verdict.outcome == UNTOLD and "goes to 14 CPUs, this machine has 8" in verdict.reason
 
 
-def test_the_classics_are_asked_for_until_they_are_measured():
+def test_the_baselines_are_asked_for_until_they_are_measured():
     results = campaign(allocators=MEASURED)
     for figure, missing in (("hoard-fig-3-d", "hoard"), ("hoard-table-4", "hoard"), ("vvmalloc-fig-7", "vvmalloc-2"),
                             ("linux-malloc-table-2", "one_lock"), ("ar-malloc-chart-2", "ar_malloc"),

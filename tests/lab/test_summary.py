@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.text import Text
 
 
-def shown(results, width=80, baseline=None, terminal=False):
+def shown(results, width=80, reference=None, terminal=False):
     text = StringIO()
-    summary.show(Console(file=text, width=width, highlight=False, force_terminal=terminal), results, baseline)
+    summary.show(Console(file=text, width=width, highlight=False, force_terminal=terminal), results, reference)
     return text.getvalue()
 
 
-@pytest.mark.parametrize(("width", "baseline"), [(80, "glibc"), (100, None), (140, None)])
-def test_tables_fit_the_width(results, width, baseline):
-    text = shown(results, width, baseline, terminal=True)
+@pytest.mark.parametrize(("width", "reference"), [(80, "glibc"), (100, None), (140, None)])
+def test_tables_fit_the_width(results, width, reference):
+    text = shown(results, width, reference, terminal=True)
     assert max(len(line) for line in Text.from_ansi(text).plain.splitlines()) <= width
     assert "…" not in text
 
@@ -56,13 +56,13 @@ def test_failures_are_told_with_their_reason(results):
     assert "runs of snmalloc did not, and do not count" in text
 
 
-def test_baseline_shows_every_cell_with_its_verdict(results):
-    text = shown(results, 100, baseline="glibc")
+def test_reference_shows_every_cell_with_its_verdict(results):
+    text = shown(results, 100, reference="glibc")
     part = text[text.index("hmalloc / glibc"):text.index("hmalloc-explicit / glibc")]
     assert sum(line.endswith(("faster", "slower", "distinguishable", "rounds", "leaner", "fatter"))
                for line in part.splitlines()) == sum(not cell.is_study for cell in results.cells.values())
     with pytest.raises(Failure, match="nobody: not in this campaign"):
-        shown(results, baseline="nobody")
+        shown(results, reference="nobody")
 
 
 def test_others_are_as_if_they_had_not_taken_part(results, bench, fabricated, tmp_path):

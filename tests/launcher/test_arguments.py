@@ -1,7 +1,7 @@
 """Whatever is wrong with a command line is said in one line, with the exit code that shells use for it."""
 
 import pytest
-from test_by_name import CLASSICS
+from test_by_name import BASELINES
 
 
 @pytest.mark.parametrize("code, message, arguments", [
@@ -10,9 +10,9 @@ from test_by_name import CLASSICS
     (2, "run: which program? (hmalloc run --help)", ["run"]),
     (2, "run: which program? (hmalloc run --help)", ["run", "--"]),
     (2, "run: unknown option --frobnicate (hmalloc run --help)", ["run", "--frobnicate", "ls"]),
-    (2, f"run: no allocator frobnicate (hmalloc, system, {CLASSICS}, the path of a library, or what 'hmalloc bench peers' "
+    (2, f"run: no allocator frobnicate (hmalloc, system, {BASELINES}, the path of a library, or what 'hmalloc bench peers' "
         "has built)", ["run", "--allocator", "frobnicate", "ls"]),
-    (2, "run: --allocator needs a value: hmalloc, system, a classic's or a peer's name, or a library's path",
+    (2, "run: --allocator needs a value: hmalloc, system, a baseline's or a peer's name, or a library's path",
      ["run", "--allocator"]),
     (2, "/etc/passwd: unusable library: invalid ELF header", ["run", "--allocator", "/etc/passwd", "ls"]),
     (2, "/no/such.so: no such library", ["run", "--allocator", "/no/such.so", "ls"]),

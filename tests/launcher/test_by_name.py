@@ -8,7 +8,7 @@ from conftest import ROOT
 
 NAMES = ["one_lock", "hoard", "vvmalloc-1", "vvmalloc-2", "vvmalloc-3", "vvmalloc-4", "ar_malloc", "ar_malloc-lock",
          "hmalloc_paper"]
-CLASSICS = ", ".join(NAMES)
+BASELINES = ", ".join(NAMES)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -21,41 +21,41 @@ def there(hmalloc):
 def test_a_program_runs_on_it(hmalloc, name):
     shown = hmalloc("run", "--allocator", name, "--", "cat", "/proc/self/maps")
     assert (shown.returncode, shown.stderr) == (0, "")
-    assert f"/classics/lib{name}.so" in shown.stdout and "/libhmalloc.so" not in shown.stdout
+    assert f"/baselines/lib{name}.so" in shown.stdout and "/libhmalloc.so" not in shown.stdout
 
 
 def test_the_launcher_knows_all_that_are_built_and_the_help_names_them(hmalloc):
     # Of those that are built anew: what is left of older builds lies beside them.
     rules = (ROOT / "build/release/build.ninja").read_text()
-    assert set(re.findall(r"^build classics/lib(\S+)\.so:", rules, re.MULTILINE)) == set(NAMES)
+    assert set(re.findall(r"^build baselines/lib(\S+)\.so:", rules, re.MULTILINE)) == set(NAMES)
     text = (ROOT / "lab/help/run.txt").read_text()
     assert all(name in text or re.fullmatch(r"vvmalloc-[23]", name) for name in NAMES)
 
 
 @pytest.mark.parametrize("words", [
     ["run", "--allocator=one_lock"], ["compare", "-n", "1", "--allocator", "one_lock"],
-    ["compare", "-n", "1", "--baseline=one_lock"], ["pdes", "phold", "--end", "1", "--preload", "one_lock"]],
+    ["compare", "-n", "1", "--against=one_lock"], ["pdes", "phold", "--end", "1", "--preload", "one_lock"]],
     ids=lambda words: f"{words[0]} {words[-1]}")
 def test_what_is_missing_is_built(hmalloc, words):
-    (ROOT / "build/release/classics/libone_lock.so").unlink()
+    (ROOT / "build/release/baselines/libone_lock.so").unlink()
     shown = hmalloc(*words, *([] if words[0] == "pdes" else ["--", "true"]))
     assert shown.returncode == 0 and "building hmalloc ... done" in shown.stderr
 
 
 def test_compare_takes_them(hmalloc, tmp_path):
     file = tmp_path / "result.json"
-    shown = hmalloc("compare", "-n", "1", "--json", file, "--allocator", "one_lock", "--baseline", "glibc", "--", "true")
+    shown = hmalloc("compare", "-n", "1", "--json", file, "--allocator", "one_lock", "--against", "glibc", "--", "true")
     assert shown.returncode == 0, shown.stderr
     result = json.loads(file.read_text())
-    assert result["candidate"]["library"].endswith("/classics/libone_lock.so")
+    assert result["candidate"]["library"].endswith("/baselines/libone_lock.so")
     assert "one_lock was in use" in shown.stdout
 
 
-def test_compare_takes_them_as_the_baseline(hmalloc, tmp_path):
+def test_compare_takes_them_as_the_reference(hmalloc, tmp_path):
     file = tmp_path / "result.json"
-    assert hmalloc("compare", "-n", "1", "--json", file, "--baseline", "hoard", "--", "true").returncode == 0
+    assert hmalloc("compare", "-n", "1", "--json", file, "--against", "hoard", "--", "true").returncode == 0
     result = json.loads(file.read_text())
-    assert result["baseline"]["library"].endswith("/classics/libhoard.so")
+    assert result["reference"]["library"].endswith("/baselines/libhoard.so")
 
 
 def test_hmalloc_as_published_is_not_hmalloc(hmalloc, tmp_path):
@@ -63,13 +63,13 @@ def test_hmalloc_as_published_is_not_hmalloc(hmalloc, tmp_path):
     shown = hmalloc("compare", "-n", "1", "--json", file, "--allocator", "hmalloc_paper", "--", "true")
     assert "hmalloc_paper was in use: it was seen in the process" in shown.stdout.replace("\n", " ") or \
         "hmalloc_paper was in use: the loader binds malloc to it" in shown.stdout.replace("\n", " ")
-    found = hmalloc("compare", "-n", "1", "--show-output", "--baseline", "hmalloc_paper", "--", "sh", "-c",
+    found = hmalloc("compare", "-n", "1", "--show-output", "--against", "hmalloc_paper", "--", "sh", "-c",
                     "echo $LD_PRELOAD", LD_PRELOAD=str(ROOT / "build/release/libhmalloc.so"))
     assert not [line for line in found.stdout.splitlines() if "libhmalloc.so" in line and "libhmalloc_paper.so" in line]
 
 
 def test_doctor_tells_them_from_hmalloc(hmalloc):
-    library = (ROOT / "build/release/classics/libhmalloc_paper.so").resolve()
+    library = (ROOT / "build/release/baselines/libhmalloc_paper.so").resolve()
     shown = hmalloc("run", "--allocator", "hmalloc_paper", "--", "sh", "-c", 'env -u LD_PRELOAD "$0" doctor $$; exit 0',
                     ROOT / "hmalloc")
     assert "no: hmalloc does not serve sh (process " in shown.stdout
@@ -85,7 +85,7 @@ def test_an_unknown_name_lists_them(hmalloc):
 
 def test_they_serve_events_and_traces(hmalloc, tmp_path):
     shown = hmalloc("pdes", "phold", "--preload", "hoard", "--json", "--lps", "64", "--end", "5")
-    assert json.loads(shown.stdout.splitlines()[-1])["malloc_library"].endswith("/classics/libhoard.so"), shown.stderr
+    assert json.loads(shown.stdout.splitlines()[-1])["malloc_library"].endswith("/baselines/libhoard.so"), shown.stderr
     assert hmalloc("trace", "record", "-o", tmp_path / "trace", "--", "ls").returncode == 0
     played = hmalloc("trace", "replay", "--json", "--allocator", "vvmalloc-4", tmp_path / "trace")
-    assert json.loads(played.stdout)["malloc_library"].endswith("/classics/libvvmalloc-4.so"), played.stderr
+    assert json.loads(played.stdout)["malloc_library"].endswith("/baselines/libvvmalloc-4.so"), played.stderr

@@ -23,28 +23,28 @@ def values(side, key):
 
 def test_a_tiny_program_is_reported_tiny(compare, build):
     _, result = compare("-n", "2", "--", build("nothing.c", "nothing"))
-    assert max(values(result["baseline"], "peak_kib")) < 2500
-    assert max(values(result["baseline"], "wall_s")) < 5
+    assert max(values(result["reference"], "peak_kib")) < 2500
+    assert max(values(result["reference"], "wall_s")) < 5
 
 
 def test_the_measurer_adds_no_memory_to_a_static_program(compare, build):
     _, result = compare("-n", "2", "--allocator", "system", "--", build("nothing.c", "static", "-static"))
-    assert max(values(result["baseline"], "peak_kib")) < 1500
+    assert max(values(result["reference"], "peak_kib")) < 1500
 
 
 def test_peak_memory_and_page_faults_are_those_of_the_program(compare, build):
     _, result = compare("-n", "2", "--", build("touch.c", "touch"))
-    for side in (result["baseline"], result["candidate"]):
+    for side in (result["reference"], result["candidate"]):
         assert min(values(side, "peak_kib")) >= 32 * 1024
-    assert max(values(result["baseline"], "peak_kib")) < 40 * 1024
-    assert min(values(result["baseline"], "faults")) > 8000
+    assert max(values(result["reference"], "peak_kib")) < 40 * 1024
+    assert min(values(result["reference"], "faults")) > 8000
 
 
 def test_both_allocators_are_run_and_told_apart(compare, build):
     shown, result = compare("-n", "3", "--", build("touch.c", "touch"))
-    assert result["baseline"]["library"] is None
+    assert result["reference"]["library"] is None
     assert result["candidate"]["library"].rpartition("/")[2].startswith("libhmalloc.so")
-    assert len(result["baseline"]["samples"]) == len(result["candidate"]["samples"]) == 3
+    assert len(result["reference"]["samples"]) == len(result["candidate"]["samples"]) == 3
     assert "hmalloc was in use: it reported itself" in shown
 
 
@@ -57,8 +57,8 @@ def test_without_a_program_the_example_is_compared(compare, hmalloc):
 
 
 def test_glibc_can_be_asked_for_by_name(compare):
-    _, result = compare("-n", "1", "--baseline", "glibc", "--", "true")
-    assert "libc.so" in result["baseline"]["library"]
+    _, result = compare("-n", "1", "--against", "glibc", "--", "true")
+    assert "libc.so" in result["reference"]["library"]
 
 
 def test_few_runs_prove_nothing(compare):
@@ -68,22 +68,22 @@ def test_few_runs_prove_nothing(compare):
 
 
 def test_a_real_difference_is_found(compare, build):
-    _, result = compare("-n", "6", "--baseline", "system", "--", "sh", "-c",
+    _, result = compare("-n", "6", "--against", "system", "--", "sh", "-c",
                         'case $LD_PRELOAD in *libhmalloc*) exec "$0";; esac', build("touch.c", "touch"))
     assert result["ratios"]["peak"]["low"] > 5
 
 
 def test_wall_and_cpu_time_are_told_apart(compare):
     _, result = compare("-n", "1", "--", "sleep", "0.3")
-    assert 0.3 <= values(result["baseline"], "wall_s")[0] < 5
-    assert values(result["baseline"], "cpu_s")[0] < 0.1
+    assert 0.3 <= values(result["reference"], "wall_s")[0] < 5
+    assert values(result["reference"], "cpu_s")[0] < 0.1
 
 
 def test_a_server_is_stopped_after_its_time(compare):
     began = time.monotonic()
     shown, result = compare("-n", "1", "--for", "300ms", "--", "sleep", "60")
     assert time.monotonic() - began < 20
-    assert 0.3 <= values(result["baseline"], "wall_s")[0] < 5
+    assert 0.3 <= values(result["reference"], "wall_s")[0] < 5
     assert "wall time" not in shown
 
 

@@ -12,7 +12,7 @@ FAMILY = """malloc free calloc realloc reallocarray posix_memalign aligned_alloc
 EXPLICIT = """hm_version hm_malloc hm_calloc hm_realloc hm_aligned_alloc hm_free hm_free_sized hm_usable_size hm_shared_alloc
   hm_cache_of hm_shared_cache_of hm_cache_refill_ hm_shared_free hm_shared_free_sized hm_local_realloc hm_local_usable_size hm_collect hm_background_start hm_stats_get hm_stats_print
   hm_local_tls_ hm_local_alloc_slow_ hm_local_free_slow_ hm_local_coalesce_""".split()
-CLASSICS_OWN = {"libhmalloc_paper": "hmp_local_alloc hmp_local_free hmp_shared_alloc hmp_shared_free".split()}
+BASELINES_OWN = {"libhmalloc_paper": "hmp_local_alloc hmp_local_free hmp_shared_alloc hmp_shared_free".split()}
 NOTHROW, ALIGNED = "RKSt9nothrow_t", "St11align_val_t"
 OPERATORS = ([f"_Zn{a}m{t}" for a in "wa" for t in ("", NOTHROW, ALIGNED, ALIGNED + NOTHROW)] +
              [f"_Zd{a}Pv{t}" for a in "la" for t in ("", "m", NOTHROW, ALIGNED, "m" + ALIGNED, ALIGNED + NOTHROW)])
@@ -88,7 +88,7 @@ def no_executable_stack(path):
 
 
 def fast_paths_together(path):
-    """malloc and free begin in the same 512 bytes (door/malloc.cc says why)."""
+    """malloc and free begin in the same 512 bytes (override/malloc.cc says why)."""
     starts = {m[2]: int(m[1], 16) for m in re.finditer(r"^([0-9a-f]+) T (malloc|free)$", run("nm", path), re.M)}
     return [] if len(starts) == 2 and starts["malloc"] // 512 == starts["free"] // 512 else [f"they begin at {starts}"]
 
@@ -107,16 +107,16 @@ def on_each(look):
     return check
 
 
-def classics(options):
+def baselines(options):
     """They export the family and nothing else, and what holds for hmalloc holds for them, but for the closed symbols."""
-    paths = sorted(pathlib.Path(options.build, "classics").glob("lib*.so"))
-    complaints = [] if paths else ["no classic is built"]
+    paths = sorted(pathlib.Path(options.build, "baselines").glob("lib*.so"))
+    complaints = [] if paths else ["no baseline is built"]
     for path in paths:
-        found = exports(str(path), {*FAMILY, *OPERATORS, *CLASSICS_OWN.get(path.stem, ())})
+        found = exports(str(path), {*FAMILY, *OPERATORS, *BASELINES_OWN.get(path.stem, ())})
         for look in ON_LIBRARIES:
             found += look(str(path)) if look not in (exported, closed_symbols) else []
         complaints += [f"{path.name}: {c}" for c in found]
     return complaints
 
 
-CHECKS = {**{look.__name__: on_each(look) for look in ON_LIBRARIES}, "classics": classics}
+CHECKS = {**{look.__name__: on_each(look) for look in ON_LIBRARIES}, "baselines": baselines}

@@ -3,8 +3,9 @@ import pathlib
 import re
 import sys
 
-# A room may include itself and the rooms before it; of hmalloc and the classics each only itself and base.
-ROOMS = ["base", "hmalloc", "classics", "door"]
+# A room may include itself and the rooms before it.
+ROOMS = ["base", "hmalloc", "override"]
+SOURCES = ("src", "baselines")
 # Where atomics live, and the roles they play there.  Everywhere else `memory_order` and `__ATOMIC_` are forbidden.
 ATOMICS = {
     "include/hmalloc/hmalloc.h": "the top of a cache in the hand, which statistics read; the size byte of a local block, which statistics and remote frees look at",
@@ -15,17 +16,17 @@ ATOMICS = {
     "src/base/address_map.h": "a unit's kind, which a wild pointer may ask about at any time",
     "src/base/os_pages.cc": "counters and hints: the page size, the last mapping, calls made, guards",
     "src/base/clock.cc": "how the kernel tells the time, and what it said last",
-    "src/classics/vvmalloc/ms_queue.h": "counted links of the lock-free queue; its pool of nodes; a counter",
-    "src/classics/vvmalloc/locks.cc": "the spin lock; a hint that a mutex is held",
-    "src/classics/vvmalloc/fifo.h": "time waited, a sum",
-    "src/classics/vvmalloc/fifo.cc": "time waited, a sum",
-    "src/classics/vvmalloc/central_queue.cc": "the number of queues ever used, a hint",
-    "src/classics/vvmalloc/count.h": "a number that one thread changes and any may read",
-    "src/classics/hmalloc_paper/count.h": "a number that one thread counts and any may read",
-    "src/classics/hmalloc_paper/flag.h": "the flag of a shared block: free, occupied",
-    "src/classics/hoard/heap.h": "what a heap has in use, which the others look at for the peak",
-    "src/classics/hoard/superblock.h": "a superblock's owner, which free() reads before it can take the owner's lock",
-    "src/classics/ar_malloc/thread_cache.h": "the number of blocks in a cache's list, which the account of memory reads",
+    "baselines/vvmalloc/ms_queue.h": "counted links of the lock-free queue; its pool of nodes; a counter",
+    "baselines/vvmalloc/locks.cc": "the spin lock; a hint that a mutex is held",
+    "baselines/vvmalloc/fifo.h": "time waited, a sum",
+    "baselines/vvmalloc/fifo.cc": "time waited, a sum",
+    "baselines/vvmalloc/central_queue.cc": "the number of queues ever used, a hint",
+    "baselines/vvmalloc/count.h": "a number that one thread changes and any may read",
+    "baselines/hmalloc_paper/count.h": "a number that one thread counts and any may read",
+    "baselines/hmalloc_paper/flag.h": "the flag of a shared block: free, occupied",
+    "baselines/hoard/heap.h": "what a heap has in use, which the others look at for the peak",
+    "baselines/hoard/superblock.h": "a superblock's owner, which free() reads before it can take the owner's lock",
+    "baselines/ar_malloc/thread_cache.h": "the number of blocks in a cache's list, which the account of memory reads",
     "src/hmalloc/block_cache.h": "the top of a cache, which statistics read",
     "src/hmalloc/block_state.h": "the state of a block: give back, take",
     "src/hmalloc/decay.cc": "the clock of the rounds: one thread takes each",
@@ -83,15 +84,16 @@ def include_order(options):
                 first = name.split("/")[0]
                 if first in ROOMS and first not in allowed and name not in public:
                     complaints.append(f"{shown(options.root, path)} includes {name}, which lies above it")
-    for path in files(options.root, "src/classics", ".h", ".cc"):
-        own = f"classics/{path.relative_to(pathlib.Path(options.root, 'src/classics')).parts[0]}"
+    for path in files(options.root, "baselines", ".h", ".cc"):
+        own = path.relative_to(pathlib.Path(options.root, "baselines")).parts[0]
         for name in includes(path):
-            if name.split("/")[0] in ROOMS and not name.startswith(("base/", f"{own}/")) and name != f"{own}.h":
-                complaints.append(f"{shown(options.root, path)} includes {name}: a classic stands on base alone")
-    for path in files(options.root, "src/hmalloc", ".h", ".cc"):
+            if name.split("/")[0] in (*ROOMS, "baselines") and not name.startswith(("base/", f"baselines/{own}/",
+                    "baselines/common/")) and name != "baselines/contract.h" and name not in public:
+                complaints.append(f"{shown(options.root, path)} includes {name}: a baseline stands on base and common alone")
+    for path in files(options.root, "src", ".h", ".cc"):
         for name in includes(path):
-            if name.startswith("classics/"):
-                complaints.append(f"{shown(options.root, path)} includes {name}: hmalloc does not know the classics")
+            if name.startswith("baselines/"):
+                complaints.append(f"{shown(options.root, path)} includes {name}: the allocator does not know the baselines")
     return complaints
 
 
@@ -125,12 +127,12 @@ def strongly_connected(graph):
 
 def include_cycles(options):
     """x.h and x.cc are one unit: a heap must not call the world that holds it, not even from its source file."""
-    root = pathlib.Path(options.root, "src")
     graph = {}
-    for path in files(options.root, "src", ".h", ".cc"):
-        unit = str(path.relative_to(root).with_suffix(""))
-        uses = {name.removesuffix(".h") for name in includes(path) if pathlib.Path(root, name).exists()}
-        graph.setdefault(unit, set()).update(uses - {unit})
+    for root, folder in ((pathlib.Path(options.root, "src"), "."), (pathlib.Path(options.root), "baselines")):
+        for path in files(root, folder, ".h", ".cc"):
+            unit = str(path.relative_to(root).with_suffix(""))
+            uses = {name.removesuffix(".h") for name in includes(path) if pathlib.Path(root, name).exists()}
+            graph.setdefault(unit, set()).update(uses - {unit})
     return [f"units include each other in a circle: {', '.join(sorted(circle))}" for circle in strongly_connected(graph)]
 
 
@@ -148,7 +150,7 @@ def public_headers_only(options):
 
 def atomics_in_roles(options):
     complaints = []
-    for path in files(options.root, "src", ".h", ".cc") + files(options.root, "include", ".h", ".hpp"):
+    for path in [p for folder in (*SOURCES, "include") for p in files(options.root, folder, ".h", ".hpp", ".cc")]:
         name = shown(options.root, path)
         if re.search(r"memory_order|__ATOMIC_", path.read_text()) and name not in ATOMICS:
             complaints.append(f"{name} orders memory: put the atomic into a class that names its role, or list it here")
@@ -160,7 +162,7 @@ def atomics_in_roles(options):
 def nothing_dead(options):
     complaints = []
     endings = (".h", ".hpp", ".c", ".cc", ".py", ".txt", ".sh")
-    for folder in ("src", "include", "tests", "bench", "lab", "examples"):
+    for folder in (*SOURCES, "include", "tests", "bench", "lab", "examples"):
         for path in files(options.root, folder, *endings):
             if path.resolve() == pathlib.Path(__file__).resolve():
                 continue
@@ -172,7 +174,7 @@ def nothing_dead(options):
 
 def no_runtime_in_sources(options):
     complaints = []
-    for path in files(options.root, "src", ".h", ".cc"):
+    for path in [p for folder in SOURCES for p in files(options.root, folder, ".h", ".cc")]:
         text = re.sub(r"//.*", "", path.read_text())
         for name in includes(path):
             if name in FORBIDDEN_HEADERS:
@@ -197,7 +199,7 @@ def function_lengths(path):
 
 def lengths(options):
     complaints = []
-    for folder in ("src", "include", "tests/unit", "tests/stress"):
+    for folder in (*SOURCES, "include", "tests/unit", "tests/stress"):
         for path in files(options.root, folder, ".h", ".hpp", ".cc"):
             count = len(path.read_text().splitlines())
             if count > MOST_LINES:
@@ -253,7 +255,7 @@ def documents_link(options):
         return re.sub(r"^```.*?^```|^    .*?$|`[^`\n]*`", "", path.read_text(), flags=re.M | re.S)
 
     complaints, root = [], pathlib.Path(options.root)
-    for path in [*root.glob("*.md"), *(p for folder in ("docs", "src", "tests", "bench", "lab", "pdes", "examples")
+    for path in [*root.glob("*.md"), *(p for folder in ("docs", *SOURCES, "tests", "bench", "lab", "pdes", "examples")
                                        for p in files(root, folder, ".md"))]:
         for target in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
             file, _, anchor = target.partition("#")

@@ -1,4 +1,4 @@
-/* The lock-free queue of src/classics/vvmalloc/ms_queue.h, load by load and swap by swap, with reuse of nodes.
+/* The lock-free queue of baselines/vvmalloc/ms_queue.h, load by load and swap by swap, with reuse of nodes.
  * Processors are taken to agree on one order of all accesses; what weaker orders need is in loom/.
  *
  * A queue of the language itself (`ideal`) runs along: it changes at the swap that makes an operation take effect.

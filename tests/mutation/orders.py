@@ -67,7 +67,7 @@ def without_comments(text):
 
 def core(root):
     found = [*(root / "src").rglob("*.h"), *(root / "src").rglob("*.cc"), *(root / "include/hmalloc").rglob("*.h*")]
-    return sorted(path for path in found if "classics" not in path.parts)
+    return sorted(path for path in found if "baselines" not in path.parts)
 
 
 def sites_of(path, root):

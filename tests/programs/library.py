@@ -3,18 +3,18 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from classics import CLASSICS, prefix_of
+from baselines import BASELINES, prefix_of
 from harness import environment
 
 
 @dataclass(frozen=True)
 class Library:
     path: Path
-    name: str  # hmalloc, a classic, or anything else: that one shows nothing
+    name: str  # hmalloc, a baseline, or anything else: that one shows nothing
 
     def told_to_show(self, folder, **env):
         """The environment under which a program shows it; folder: of the proof alone."""
-        if self.name in CLASSICS:
+        if self.name in BASELINES:
             env[prefix_of(self.name) + "STATS_FILE"] = Path(folder) / "stats"
         elif self.name == "hmalloc":
             env["HMALLOC_VERBOSE"] = 1
@@ -22,7 +22,7 @@ class Library:
 
     def not_in_use(self, folder, errors):
         """The complaint, or nothing.  errors: what the program wrote on descriptor 2."""
-        if self.name in CLASSICS:
+        if self.name in BASELINES:
             stats = Path(folder) / "stats"
             lines = stats.read_text().splitlines() if stats.exists() else []
             if not any(line.startswith(f'{{"allocator":"{self.name}"') for line in lines):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs real programs on glibc's malloc and on hmalloc or a classic: same output, same status, and it was in use."""
+"""Runs real programs on glibc's malloc and on hmalloc or a baseline: same output, same status, and it was in use."""
 
 import argparse
 import sys
@@ -9,10 +9,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "conformance"))
 import redis  # noqa: E402
-from classics import CLASSICS  # noqa: E402
+from baselines import BASELINES  # noqa: E402
 from harness import REPOSITORY, Tally, environment, execute  # noqa: E402
 from library import Library, without_own_lines  # noqa: E402
-from table import CLASSICS_RUN, PROGRAMS, SCRIPTS, missing, packages, unchanged  # noqa: E402
+from table import BASELINES_RUN, PROGRAMS, SCRIPTS, missing, packages, unchanged  # noqa: E402
 
 
 def once(program, library=None):
@@ -64,7 +64,7 @@ def tests():
 
 def library_of(options):
     if options.allocator:
-        return Library((options.build / f"classics/lib{options.allocator}.so").absolute(), options.allocator)
+        return Library((options.build / f"baselines/lib{options.allocator}.so").absolute(), options.allocator)
     path = (options.lib or options.build / "libhmalloc.so").absolute()
     return Library(path, "hmalloc" if path.name.startswith("libhmalloc") else "")
 
@@ -73,7 +73,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="programs by name; all without")
     parser.add_argument("--build", type=Path, default=REPOSITORY / "build/release")
-    parser.add_argument("--allocator", choices=CLASSICS, help="this classic instead of hmalloc, on some programs")
+    parser.add_argument("--allocator", choices=BASELINES, help="this baseline instead of hmalloc, on some programs")
     parser.add_argument("--lib", type=Path, help="another library to preload")
     parser.add_argument("--packages", action="store_true", help="print the Debian packages that all of them need")
     options = parser.parse_args()
@@ -83,7 +83,7 @@ def main():
     library = library_of(options)
     if not library.path.exists():
         parser.error(f"{library.path} does not exist")
-    names = options.names or (CLASSICS_RUN if options.allocator else [t[0] for t in tests()])
+    names = options.names or (BASELINES_RUN if options.allocator else [t[0] for t in tests()])
     chosen = [t for t in tests() if t[0] in names]
     if not chosen:
         parser.error("no such program")

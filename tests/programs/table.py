@@ -73,8 +73,8 @@ PROGRAMS = [
             ("valgrind", "-q", "--error-exitcode=9", "lua5.4", "-e",
              "local t = {} for i = 1, 2000 do t[i] = ('x'):rep(i) end print(#table.concat(t))"), proves_use=False),
 ]
-# On each of the classics: threads, forks, large and small blocks; the others would show nothing more.
-CLASSICS_RUN = ["bash", "python3", "perl", "sqlite3", "redis-server"]
+# On each of the baselines: threads, forks, large and small blocks; the others would show nothing more.
+BASELINES_RUN = ["bash", "python3", "perl", "sqlite3", "redis-server"]
 REDIS_PACKAGES = ("redis-server", "redis-tools")
 
 

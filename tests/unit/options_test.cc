@@ -25,7 +25,7 @@ size_t thousandths_from(const char* text) {
   EXPECT_TRUE(parse_thousandths(text, out)) << text;
   return out;
 }
-// A table of its own, as the classics have.  Reads two variables in a child process and ends it.
+// A table of its own, as the baselines have.  Reads two variables in a child process and ends it.
 [[noreturn]] void read_table(const char* name, const char* value, size_t number, size_t fraction, size_t bytes) {
   size_t n = 1, f = 2, b = 3;
   const OptionRow rows[] = {{"NUMBER", OptionKind::kNumber, &n},

@@ -14,15 +14,15 @@ from . import catalogue
 from .catalogue import Cell
 from .store import AllocatorRow
 
-CLASSICS = "classics"  # in a list of allocators: all of the papers', with their variants and interfaces
+BASELINES = "baselines"  # in a list of allocators: all of the papers', with their variants and interfaces
 
-_PRELOADED = ("hmalloc", "peer", "given", "classic", "variant")
+_PRELOADED = ("hmalloc", "peer", "given", "baseline", "variant")
 # The explicit ways to allocate are programs of their own: the cell's API, and what the program's name ends with.
 _PROGRAMS = {"hmalloc-explicit": (catalogue.EXPLICIT, "explicit"),
              "hmalloc-all-shared": (catalogue.ALL_SHARED, "all-shared"),
              "hmalloc_paper-explicit": (catalogue.EXPLICIT, "paper"),
              "hmalloc_paper-all-shared": (catalogue.ALL_SHARED, "paper-all-shared")}
-# A classic under other options: whose, and which.
+# A baseline under other options: whose, and which.
 _VARIANTS = {"hoard-f8": ("hoard", {"HOARD_EMPTY_FRACTION": "1/8"}),
              "hoard-f2": ("hoard", {"HOARD_EMPTY_FRACTION": "1/2"}),
              "ar_malloc-nocache": ("ar_malloc", {"AR_MALLOC_CACHE": "0"})}
@@ -41,31 +41,31 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 def everybody(built: Built, with_peers: bool = True, given: list[str] | None = None) -> list[AllocatorRow]:
     """All that can be measured here; `given`: the user's NAME=PATH."""
-    found = [_glibc(), *(_peers(built.state) if with_peers else []), *_hmallocs(built), *_classics(built)]
+    found = [_glibc(), *(_peers(built.state) if with_peers else []), *_hmallocs(built), *_baselines(built)]
     for text in given or []:
         found.append(_given(text, {row.name for row in found}))
     return found
 
 
-def choose(rows: list[AllocatorRow], wanted: str, with_classics: bool = False,
+def choose(rows: list[AllocatorRow], wanted: str, with_baselines: bool = False,
            usual: tuple[str, ...] = ()) -> list[AllocatorRow]:
     """Those of a comma-separated list, and those that the user gave by path; where the list is empty, all but the
-    classics, of `usual` if there is such a choice.  And the classics, if asked for."""
+    baselines, of `usual` if there is such a choice.  And the baselines, if asked for."""
     names = [name for name in wanted.split(",") if name]
-    known = {row.name for row in rows} | {CLASSICS for row in rows if is_classic(row)}
+    known = {row.name for row in rows} | {BASELINES for row in rows if is_baseline(row)}
     missing = [name for name in names if name not in known]
     if missing:
         raise Failure(f"no allocator {', '.join(missing)} here; there are {', '.join(row.name for row in rows)}, and "
-                      f"{CLASSICS} for all of the papers' (hmalloc bench peers builds the others)")
+                      f"{BASELINES} for all of the papers' (hmalloc bench peers builds the others)")
     if not names:
-        names = [row.name for row in rows if not is_classic(row) and (not usual or row.name in usual)]
+        names = [row.name for row in rows if not is_baseline(row) and (not usual or row.name in usual)]
     return [row for row in rows if row.name in names or row.kind == "given"
-            or (with_classics or CLASSICS in names) and is_classic(row)]
+            or (with_baselines or BASELINES in names) and is_baseline(row)]
 
 
-def is_classic(row: AllocatorRow) -> bool:
+def is_baseline(row: AllocatorRow) -> bool:
     """Also one of its variants, and its explicit interfaces."""
-    return row.kind != "given" and Path(row.library).parent.name == CLASSICS
+    return row.kind != "given" and Path(row.library).parent.name == BASELINES
 
 
 def _row(name: str, kind: str, version: str, library: Path, environment: dict | None = None) -> AllocatorRow:
@@ -119,10 +119,10 @@ def _hmallocs(built: Built) -> list[AllocatorRow]:
             AllocatorRow("floor", "floor", "no allocator: an array's blocks in turn, or a free list")]
 
 
-def _classics(built: Built) -> list[AllocatorRow]:
+def _baselines(built: Built) -> list[AllocatorRow]:
     """As far as they are built."""
-    found = {name: library.resolve() for name, library in built.classics.items()}
-    rows = [_row(name, "classic", "from the paper", library) for name, library in found.items()]
+    found = {name: library.resolve() for name, library in built.baselines.items()}
+    rows = [_row(name, "baseline", "from the paper", library) for name, library in found.items()]
     rows += [_row(name, "variant", "from the paper", found[of], options)
              for name, (of, options) in _VARIANTS.items() if of in found]
     return rows + [_row(name, "explicit", "from the paper", found[of]) for name in _PROGRAMS
@@ -167,7 +167,7 @@ def serves(row: AllocatorRow, cell: Cell) -> bool:
         return row.name in cell.only
     if row.kind == "explicit":
         # Simulations have the engine's own choice of allocators.
-        return _PROGRAMS[row.name][0] in cell.apis and not (is_classic(row) and cell.family == "simulation")
+        return _PROGRAMS[row.name][0] in cell.apis and not (is_baseline(row) and cell.family == "simulation")
     if row.kind == "floor":
         return catalogue.FLOOR in cell.apis
     if row.kind == "variant":
@@ -195,8 +195,8 @@ def environment(row: AllocatorRow, cell: Cell) -> dict[str, str]:
 
 
 def counting(row: AllocatorRow, file: Path) -> dict[str, str]:
-    """What has a classic write its counters into a file when the program ends."""
-    if not is_classic(row):
+    """What has a baseline write its counters into a file when the program ends."""
+    if not is_baseline(row):
         return {}
     prefix = Path(row.library).stem.removeprefix("lib").partition("-")[0].upper()  # libvvmalloc-2.so: VVMALLOC
     return {f"{prefix}_STATS_FILE": str(file)}

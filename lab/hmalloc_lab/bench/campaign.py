@@ -45,7 +45,7 @@ class Manner:
 
 BUDGET = "time budget in seconds"  # in the environment of a campaign that has one
 MANNERS = {"quick": Manner(10, budget_s=100, probes=2, pause_s=1, tries=2), "paper": Manner(10), "full": Manner(20),
-           "classics": Manner(10, tries=2), "engine": Manner(10)}
+           "baselines": Manner(10, tries=2), "engine": Manner(10)}
 
 
 def now() -> str:

@@ -5,7 +5,7 @@ it repeats its work there depends on the profile and is no part of its name.
   paper  the papers' sizes and mixes; what only repeats is cut to fractions of a second, and the largest populations
   full   the papers' own repetitions and more threads: a night
 
-A fourth profile, of cells of these, is in classics.py.
+A fourth profile, of cells of these, is in baselines.py.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ PROFILES = ("quick", "paper", "full")
 
 # The explicit ways to call hmalloc: another executable, WORKLOAD-API, of the same source.
 EXPLICIT = "explicit"      # local and shared memory as the program knows them
-ALL_SHARED = "all-shared"  # everything shared: the baseline of the HMalloc paper
+ALL_SHARED = "all-shared"  # everything shared: the reference of the HMalloc paper
 FLOOR = "floor"            # no allocator at all; of simulations: the engine's own free list
 
 
@@ -33,7 +33,7 @@ class Cell:
     metric: str = "ns_per_op"               # what the tables compare; smaller is better
     apis: tuple[str, ...] = ()
     only: tuple[str, ...] = ()              # allocators that run it; empty: all that can
-    variants: tuple[str, ...] = ()          # of classics: who runs it as well
+    variants: tuple[str, ...] = ()          # of baselines: who runs it as well
     counts_peak: bool = True                # whether its peak memory enters the memory mean
     most_rounds: int = 1000
     limit_s: float = 60.0                   # after that it counts as hung

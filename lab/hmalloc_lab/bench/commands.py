@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ..built import Built
 from ..errors import Failure
-from . import catalogue, classics
+from . import catalogue, baselines
 from .engine import commands as engine
 from .help import Help
 from .help import show as show_help
@@ -19,7 +19,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_
 _SETTINGS = {"help_option_names": []}
 
 Db = Annotated[Path | None, typer.Option("--db")]
-Baseline = Annotated[str, typer.Option("--baseline")]
+Against = Annotated[str, typer.Option("--against")]
 Names = Annotated[str, typer.Option("--allocators")]
 
 
@@ -29,12 +29,12 @@ def bench(context: typer.Context, wants_help: Help = False) -> None:
         show_help(True)
 
 
-_PROFILES = (*catalogue.PROFILES, classics.PROFILE)
-_WITH_CLASSICS = ("full", classics.PROFILE)
+_PROFILES = (*catalogue.PROFILES, baselines.PROFILE)
+_WITH_BASELINES = ("full", baselines.PROFILE)
 
 
 def _cells(profile: str) -> list[catalogue.Cell]:
-    return classics.cells() if profile == classics.PROFILE else catalogue.cells(profile)
+    return baselines.cells() if profile == baselines.PROFILE else catalogue.cells(profile)
 
 
 # ---- Measuring. -----------------------------------------------------------------------------------------------------
@@ -49,10 +49,10 @@ def _add_profile(profile: str) -> None:
             names: Names = "",
             given: Annotated[list[str] | None, typer.Option("--allocator")] = None,
             no_peers: Annotated[bool, typer.Option("--no-peers")] = False,
-            with_classics: Annotated[bool, typer.Option("--classics")] = False,
+            with_baselines: Annotated[bool, typer.Option("--baselines")] = False,
             rounds: Annotated[int | None, typer.Option("--rounds", min=1, max=10_000)] = None,
             seed: Annotated[int, typer.Option("--seed")] = 1,
-            db: Db = None, baseline: Baseline = "",
+            db: Db = None, reference: Against = "",
             report: Annotated[Path | None, typer.Option("--report")] = None,
             go_on: Annotated[bool, typer.Option("--resume")] = False) -> None:
         from . import allocators, selection, session
@@ -60,16 +60,16 @@ def _add_profile(profile: str) -> None:
         built: Built = context.obj
         db = session.database(built, db)
         if go_on:
-            if workloads or families or names or given or no_peers or with_classics or rounds:
+            if workloads or families or names or given or no_peers or with_baselines or rounds:
                 raise Failure("--resume goes on with the campaign as it was begun: without choosing anything anew")
-            raise typer.Exit(_resume(built, db, profile, baseline, report))
+            raise typer.Exit(_resume(built, db, profile, reference, report))
         cells = selection.choose(_cells(profile), workloads, families)
-        with_classics |= not names and profile in _WITH_CLASSICS
-        rows = allocators.choose(allocators.everybody(built, not no_peers, given), names, with_classics,
-                                 classics.USUAL if profile == classics.PROFILE else ())
-        session.require_measured(rows, baseline)
+        with_baselines |= not names and profile in _WITH_BASELINES
+        rows = allocators.choose(allocators.everybody(built, not no_peers, given), names, with_baselines,
+                                 baselines.USUAL if profile == baselines.PROFILE else ())
+        session.require_measured(rows, reference)
         number, code = session.begin(built, db, profile, cells, rows, seed, rounds)
-        raise typer.Exit(_finish(db, number, baseline, report, code))
+        raise typer.Exit(_finish(db, number, reference, report, code))
 
 
 for _profile in _PROFILES:
@@ -78,19 +78,19 @@ app.command(engine.PROFILE, context_settings=_SETTINGS)(engine.engine_command)
 
 
 @app.command("resume", context_settings=_SETTINGS)
-def resume_command(context: typer.Context, wants_help: Help = False, db: Db = None, baseline: Baseline = "",
+def resume_command(context: typer.Context, wants_help: Help = False, db: Db = None, reference: Against = "",
                    report: Annotated[Path | None, typer.Option("--report")] = None) -> None:
-    raise typer.Exit(_resume(context.obj, _database(context.obj, db), "", baseline, report))
+    raise typer.Exit(_resume(context.obj, _database(context.obj, db), "", reference, report))
 
 
-def _resume(built: Built, db: Path, profile: str, baseline: str, report: Path | None) -> int:
+def _resume(built: Built, db: Path, profile: str, reference: str, report: Path | None) -> int:
     from . import session
 
-    number, code = session.go_on(built, db, profile, baseline)
-    return _finish(db, number, baseline, report, code)
+    number, code = session.go_on(built, db, profile, reference)
+    return _finish(db, number, reference, report, code)
 
 
-def _finish(db: Path, number: int, baseline: str, report: Path | None, code: int) -> int:
+def _finish(db: Path, number: int, reference: str, report: Path | None, code: int) -> int:
     from ..page import page
     from . import summary
     from .results import Results
@@ -98,7 +98,7 @@ def _finish(db: Path, number: int, baseline: str, report: Path | None, code: int
     results = Results.read(db, number)
     if results.campaign.profile == engine.PROFILE:
         return engine.finish(results, None) or code
-    summary.show(_console(), results, baseline or None)
+    summary.show(_console(), results, reference or None)
     if not any(run.status == "ok" for run in results.campaign.runs):
         return code or 1
     path = report or db.with_suffix(".html")
@@ -119,14 +119,14 @@ def _results(context: typer.Context, db: Path | None, names: str):
 
 @app.command("show", context_settings=_SETTINGS)
 def show_command(context: typer.Context, wants_help: Help = False, db: Db = None, names: Names = "",
-                 baseline: Baseline = "") -> None:
+                 reference: Against = "") -> None:
     from . import summary
 
     results = _results(context, db, names)
     if results.campaign.profile == engine.PROFILE:
         engine.show(results)
     else:
-        summary.show(_console(), results, baseline or None)
+        summary.show(_console(), results, reference or None)
 
 
 @app.command("report", context_settings=_SETTINGS)

@@ -1,4 +1,4 @@
-"""What a classic counts while it serves a program: numbers that explain its time and its memory."""
+"""What a baseline counts while it serves a program: numbers that explain its time and its memory."""
 
 import json
 from pathlib import Path

@@ -31,7 +31,7 @@ def begin(built: Built, db: Path, profile: str, cells: list[Cell], rows: list[Al
         return number, _run(built, kept, number, files, console)
 
 
-def go_on(built: Built, db: Path, profile: str, baseline: str = "") -> tuple[int, int]:
+def go_on(built: Built, db: Path, profile: str, reference: str = "") -> tuple[int, int]:
     """With the last campaign, of that profile, that has not come to its end."""
     console = _console()
     with Store(db) as kept, campaign.alone(db.parent):
@@ -40,7 +40,7 @@ def go_on(built: Built, db: Path, profile: str, baseline: str = "") -> tuple[int
             raise Failure(f"{db}: no {profile + ' ' if profile else ''}campaign in it is unfinished")
         begun = kept.load(number)
         allocators.require_unchanged(begun.allocators)
-        require_measured(begun.allocators, baseline)
+        require_measured(begun.allocators, reference)
         files, missing = traces.provide(built, begun.cells)
         if missing or _checksums(files) != begun.environment["traces"]:
             raise Failure(f"the traces in {built.state / 'bench' / 'traces'} have changed since the campaign began: "
@@ -50,9 +50,9 @@ def go_on(built: Built, db: Path, profile: str, baseline: str = "") -> tuple[int
         return number, _run(built, kept, number, files, console)
 
 
-def require_measured(rows: list[AllocatorRow], baseline: str) -> None:
-    if baseline and baseline not in {row.name for row in rows}:
-        raise Failure(f"--baseline {baseline}: not among those measured: {', '.join(row.name for row in rows)}")
+def require_measured(rows: list[AllocatorRow], reference: str) -> None:
+    if reference and reference not in {row.name for row in rows}:
+        raise Failure(f"--against {reference}: not among those measured: {', '.join(row.name for row in rows)}")
 
 
 def database(built: Built, db: Path | None) -> Path:

@@ -96,8 +96,8 @@ def paired_ratio(mine: dict[int, float], theirs: dict[int, float], memory: bool 
     return Ratio(statistics.median(ratios), *_interval_or_range(ratios, np.median), len(ratios), memory)
 
 
-def ratio(results: Results, cell: Cell, allocator: str, baseline: str, metric: str | None = None) -> Ratio | None:
-    return paired_ratio(results.values(cell, allocator, metric), results.values(cell, baseline, metric),
+def ratio(results: Results, cell: Cell, allocator: str, reference: str, metric: str | None = None) -> Ratio | None:
+    return paired_ratio(results.values(cell, allocator, metric), results.values(cell, reference, metric),
                         is_memory(metric or cell.metric))
 
 

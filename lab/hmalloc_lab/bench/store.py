@@ -43,7 +43,7 @@ OK, CRASHED, HUNG, NOT_LOADED, FAILED = "ok", "crashed", "hung", "not loaded", "
 
 @dataclass(frozen=True)
 class AllocatorRow:
-    """Who was measured.  kind: system | peer | hmalloc | explicit | classic | variant (of a classic) | given | floor."""
+    """Who was measured.  kind: system | peer | hmalloc | explicit | baseline | variant (of a baseline) | given | floor."""
 
     name: str
     kind: str

@@ -17,17 +17,17 @@ _MOST_LINES = 12  # of a list; the page and the Markdown have all
 _WIDE = 110       # columns from which medians stand beside their ratio
 
 
-def show(console: Console, results: Results, baseline: str | None = None) -> None:
-    """baseline: an allocator to compare all others with, cell by cell."""
-    if baseline:
-        results.require(baseline)
+def show(console: Console, results: Results, reference: str | None = None) -> None:
+    """reference: an allocator to compare all others with, cell by cell."""
+    if reference:
+        results.require(reference)
     _head(console, results)
     _families(console, results)
     _explicit(console, results)
     _duels(console, results)
     _failures(console, results)
-    if baseline:
-        _against(console, results, baseline)
+    if reference:
+        _against(console, results, reference)
 
 
 def _head(console: Console, results: Results) -> None:
@@ -135,13 +135,13 @@ def _failures(console: Console, results: Results) -> None:
                     + (f"; runs of {', '.join(unproved)} did not, and do not count." if unproved else "."))
 
 
-def _against(console: Console, results: Results, baseline: str) -> None:
+def _against(console: Console, results: Results, reference: str) -> None:
     for name in results.allocators:
         found = [(cell, against) for cell in results.cells.values()
-                 if name != baseline and (against := statistics.ratio(results, cell, name, baseline))]
+                 if name != reference and (against := statistics.ratio(results, cell, name, reference))]
         if not found:
             continue
-        _title(console, f"{name} / {baseline}", "median of the rounds' ratios [95 % interval]")
+        _title(console, f"{name} / {reference}", "median of the rounds' ratios [95 % interval]")
         table = _table("cell", "ratio", "reading")
         for cell, against in found:
             verdict = against.verdict

@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from ..bench.allocators import is_classic
+from ..bench.allocators import is_baseline
 from ..bench.results import Results
 from ..bench.store import AllocatorRow
 from ..errors import Failure
@@ -85,8 +85,8 @@ def _read(names: tuple[str, ...]) -> str:
 
 def _kinds(results: Results) -> list[tuple[str, list[AllocatorRow]]]:
     """The allocators as the filters group them."""
-    groups = [(title, [row for row in results.of_kind(*kinds) if not is_classic(row)]) for title, kinds in _KINDS]
-    groups.insert(2, ("Classics", [row for row in results.allocators.values() if is_classic(row)]))
+    groups = [(title, [row for row in results.of_kind(*kinds) if not is_baseline(row)]) for title, kinds in _KINDS]
+    groups.insert(2, ("Baselines", [row for row in results.allocators.values() if is_baseline(row)]))
     return [(title, rows) for title, rows in groups if rows]
 
 

@@ -1,6 +1,6 @@
 """One look per allocator, the same in every chart: a colour for light and for dark paper, a marker, a line.
 
-hmalloc owns the strong red, its explicit forms the shades beside it.  The classics are dashed, each family of them in a
+hmalloc owns the strong red, its explicit forms the shades beside it.  The baselines are dashed, each family of them in a
 hue of its own.  Neighbouring colours differ in lightness too, and
 every line carries its own marker, so that nothing rests on hue alone.
 """

@@ -1,4 +1,4 @@
-/* glibc's malloc in the manner of a classic: a line of counters when the process ends. */
+/* glibc's malloc in the manner of a baseline: a line of counters when the process ends. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ..figure import Chart, PaperFigure, Point, Series
-from .classics import AR_LOCKED, AR_MALLOC, TODAY
+from .baselines import AR_LOCKED, AR_MALLOC, TODAY
 from .clauses import Pair, faster, linear, related, stops_scaling
 from .common import GLIBC, Draw, cells, measured_in, one_thread, only, percent, several_threads
 from .judging import Clause, judged, on_cpus

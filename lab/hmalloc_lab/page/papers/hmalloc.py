@@ -8,7 +8,7 @@ Today's hmalloc is a line of its own.
 from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ..figure import Chart, PaperFigure, Table
-from .classics import HMALLOC_PAPER, PAPER_EXPLICIT, PAPER_SHARED, beside
+from .baselines import HMALLOC_PAPER, PAPER_EXPLICIT, PAPER_SHARED, beside
 from .clauses import Pair, alike, compared, faster, related
 from .common import GLIBC, Cells, Draw, all_cpus, cells, joined, measured_in, most_threads, percent, several_threads
 from .judging import Clause, judged, where_measured
@@ -136,7 +136,7 @@ _SIMULATED = f"HMalloc is {PRELOADED}, preloaded under the engine; {_NOT_HERE}"
 def _model(label: str, model: str, parameter: str, axis: str, title: str, claim: str, *more: Clause) -> PaperFigure:
     of = cells(model, lambda cell: parameter in cell.point)
     ahead = faster(PRELOADED, GLIBC, all_cpus(of), 0.08, at=lambda cell: f"at {parameter}={cell.point[parameter]}")
-    absent = f"This campaign has no cells of {model}: the profiles paper, classics and full have them."
+    absent = f"This campaign has no cells of {model}: the profiles paper, baselines and full have them."
     return PaperFigure(PAPER, label, title, claim, _for_each_number_of_threads(of, parameter, axis),
                        where_measured(of, judged(ahead, *more, note=_SIMULATED), absent),
                        "Judged with as many threads as there are CPUs; about 10 % is taken as at least 8 %. Floor is a "

@@ -8,8 +8,8 @@ from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ...bench.statistics import ratio
 from ..figure import PaperFigure, Table
-from . import classics
-from .classics import HOARD, ONE_LOCK
+from . import baselines
+from .baselines import HOARD, ONE_LOCK
 from .clauses import compared, faster, linear, slower, slows_down, stops_scaling
 from .common import GLIBC, Cells, cells, joined, measured_in, one_thread
 from .hoard_tables import BARNES_HUT, LARSON, SHBENCH, SINGLE, TABLES, THREADTEST, program
@@ -33,7 +33,7 @@ def _ahead(who: str, whom: str, of: Cells, by: float) -> Clause:
 
 
 def _speed_up(label: str, title: str, of: Cells, claim: str, *clauses: Clause, reading: str = "") -> PaperFigure:
-    return PaperFigure(PAPER, label, title, claim, speed_up(of, (ONE_LOCK, GLIBC), classics.beside()),
+    return PaperFigure(PAPER, label, title, claim, speed_up(of, (ONE_LOCK, GLIBC), baselines.beside()),
                        judged(*clauses, note=_STANDING_IN), reading)
 
 
@@ -103,7 +103,7 @@ _PROGRAMS = Table(["the paper's", "here"], [
 
 def _one_thread_changes(results: Results) -> list[Table]:
     among = _ALONE(results)
-    names = [name for name in measured_in(results, among, classics.beside()) if name != ONE_LOCK]
+    names = [name for name in measured_in(results, among, baselines.beside()) if name != ONE_LOCK]
     rows = []
     for cell in among:
         changes = [ratio(results, cell, name, ONE_LOCK) for name in names]

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ..figure import PaperFigure, Table
-from . import classics
-from .classics import HOARD, HOARD_EIGHTH, HOARD_HALF, counter, quotient
+from . import baselines
+from .baselines import HOARD, HOARD_EIGHTH, HOARD_HALF, counter, quotient
 from .clauses import alike, compared
 from .common import Cells, all_cpus, cells, joined, measured_in, most_threads, several_threads, values_of
 from .judging import Amount, Check, Clause, Finding, judged, level, missing, span, weighed
@@ -130,7 +130,7 @@ _TABLE_4 = PaperFigure(
     "scattered, has 3.17; programs of one thread 1.05 to 1.47.",
     together(_counted_fragmentation,
              grid(cells("replay"), "trace", program, "a_over_u", title="Fragmentation A/U of replayed traces",
-                  cast=classics.beside(HOARD_EIGHTH, HOARD_HALF)), _trace_facts),
+                  cast=baselines.beside(HOARD_EIGHTH, HOARD_HALF)), _trace_facts),
     judged(_fragmentation(_most(THREADTEST, LARSON, BARNES_HUT), A_OVER_U, "as it counts itself",
                           lambda cell: _PUBLISHED_A_OVER_U[cell.workload]),
            _fragmentation(SINGLE, "a_over_u", "of replayed traces", lambda _: 1.47)),

@@ -5,7 +5,7 @@ import statistics
 from ...bench.results import Results
 from ...bench.statistics import paired_ratio
 from ..figure import Chart, Point, Series
-from .classics import LINUX_CAST
+from .baselines import LINUX_CAST
 from .common import GLIBC, Cells, Draw, cells, joined, measured_in, runnable, with_threads
 from .judging import Check, Clause, Finding, missing, span, weighed
 

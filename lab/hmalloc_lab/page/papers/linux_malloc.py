@@ -7,7 +7,7 @@ CPUs; Solaris, whose heap had one lock, takes an allocator of that kind.
 from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ..figure import PaperFigure
-from .classics import LINUX_CAST, ONE_LOCK
+from .baselines import LINUX_CAST, ONE_LOCK
 from .common import GLIBC, Cells
 from .judging import Clause, judged, on_cpus
 from .linux_false_sharing import penalty, size_chart

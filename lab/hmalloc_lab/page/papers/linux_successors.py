@@ -7,7 +7,7 @@ from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ...bench.statistics import FEWEST
 from ..figure import Chart, Point, Series
-from .classics import LINUX_CAST
+from .baselines import LINUX_CAST
 from .clauses import Pair, related
 from .common import Cells, Draw, cells, measured_in, percent, with_threads
 from .judging import Amount, Clause, Finding, missing, weighed

@@ -7,7 +7,7 @@ from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ...bench.statistics import paired_ratio
 from ..figure import Point, Series, Table
-from .classics import LINUX_CAST
+from .baselines import LINUX_CAST
 from .clauses import Pair, related
 from .common import GLIBC, Cells, Draw, cells, cpus, joined, measured_in, percent, runnable, with_threads
 from .judging import Clause, Finding, missing, span

@@ -40,12 +40,12 @@ def lines(of: Cells, y_title: str, x: str = "threads", x_title: str = "threads",
     return draw
 
 
-def speed_up(of: Cells, baseline: Who | None = None, cast: Cast | None = None) -> Draw:
-    """Over one thread of the baseline, or without one over each allocator's own thread; with the ideal line."""
+def speed_up(of: Cells, reference: Who | None = None, cast: Cast | None = None) -> Draw:
+    """Over one thread of the reference, or without one over each allocator's own thread; with the ideal line."""
     def draw(results: Results) -> list[Chart]:
         among = of(results)
         alone = [cell for cell in among if cell.threads == 1]
-        first = baseline and chosen(results, baseline)
+        first = reference and chosen(results, reference)
         found = []
         for who in measured_in(results, among, cast):
             base = results.median(alone[0], first or who) if alone else None
@@ -61,20 +61,20 @@ def speed_up(of: Cells, baseline: Who | None = None, cast: Cast | None = None) -
     return draw
 
 
-def times_as_fast(of: Cells, baseline: str = GLIBC, cast: Cast | None = None) -> Draw:
-    """How many times as fast as the baseline each allocator is with the same number of threads."""
+def times_as_fast(of: Cells, reference: str = GLIBC, cast: Cast | None = None) -> Draw:
+    """How many times as fast as the reference each allocator is with the same number of threads."""
     def draw(results: Results) -> list[Chart]:
         among = of(results)
         found = []
         for who in measured_in(results, among, cast):
             points = []
             for cell in among:
-                mine, theirs = results.values(cell, who), results.values(cell, baseline)
+                mine, theirs = results.values(cell, who), results.values(cell, reference)
                 if both := mine.keys() & theirs.keys():
                     points.append(spread(cell.threads, [theirs[each] / mine[each] for each in sorted(both)]))
-            if points and who != baseline:
+            if points and who != reference:
                 found.append(Series(who, points))
-        return [Chart("lines", "threads", f"times as fast as {baseline}", found)] if found else []
+        return [Chart("lines", "threads", f"times as fast as {reference}", found)] if found else []
     return draw
 
 

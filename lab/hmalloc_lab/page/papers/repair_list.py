@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .classics import HMALLOC_PAPER, PAPER_EXPLICIT, TODAY
+from .baselines import HMALLOC_PAPER, PAPER_EXPLICIT, TODAY
 from .common import Cells, all_cpus, cells, joined, most_threads, several_threads
 from .vvmalloc_waiting import workload as vvmalloc_workload
 

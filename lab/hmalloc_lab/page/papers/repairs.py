@@ -13,7 +13,7 @@ from ...bench.results import Results
 from ...bench.statistics import BETTER, SAME, TOO_FEW, WORSE, Ratio
 from ..figure import CONFIRMED, NOT_CONFIRMED, UNTOLD, PaperFigure, Table, Verdict
 from ..questions import MEMORY, TIME, metric_for
-from .classics import HMALLOC_PAPER, TODAY
+from .baselines import HMALLOC_PAPER, TODAY
 from .common import cpus, percent
 from .judging import level
 from .repair_list import REPAIRS, Repair

@@ -4,7 +4,7 @@ glibc is its ptmalloc, gperftools the TCMalloc of its time.  Its four approaches
 """
 
 from ..figure import PaperFigure
-from .classics import TODAY, VVMALLOC
+from .baselines import TODAY, VVMALLOC
 from .clauses import alike, faster, slower
 from .common import GLIBC, Draw, Who, only, percent
 from .judging import Clause, judged

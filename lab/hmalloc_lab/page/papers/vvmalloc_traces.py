@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ..figure import PaperFigure, Table
-from .classics import ONE_LOCK, TODAY, VVMALLOC, counter
+from .baselines import ONE_LOCK, TODAY, VVMALLOC, counter
 from .clauses import Pair, faster, related, slows_down
 from .common import GLIBC, Metric, cells, measured_in, only, percent, several_threads, values_of
 from .judging import Check, Clause, Finding, judged, level, missing, on_cpus, span, weighed

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ..figure import PaperFigure, Table
-from .classics import VVMALLOC, counter
+from .baselines import VVMALLOC, counter
 from .common import Cells, Metric, all_cpus, cells, cpus, percent, several_threads, values_of, with_threads
 from .judging import Check, Clause, Finding, judged, level, missing, span, weighed
 from .pictures import median_of

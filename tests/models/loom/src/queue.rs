@@ -1,4 +1,4 @@
-//! The lock-free queue of src/classics/vvmalloc/ms_queue.h.  There one method reads a link for all purposes, and one
+//! The lock-free queue of baselines/vvmalloc/ms_queue.h.  There one method reads a link for all purposes, and one
 //! swaps it; here each use has a name and can be weakened by itself.
 use crate::{order, Scenario};
 use loom::cell::UnsafeCell;

@@ -1,0 +1,70 @@
+// An arena: one of the "logical arenas" that the heap is partitioned into, a lock and the slabs that are its own.
+//
+// One lock an arena.  The article names a lock for each slab class as the other way, and as a question for later; its
+// two curves, "no contention" up to as many threads as arenas and "contention" beyond, are those of one lock an arena.
+#pragma once
+#include "base/lock.h"
+#include "baselines/common/regions.h"
+#include "baselines/ar_malloc/slab.h"
+
+namespace hm::ar_malloc {
+
+#if defined(HM_AR_MALLOC_GLOBAL_LOCK)
+inline constexpr bool kGlobalLock = true;  // what the article compares with: one lock around everything
+#else
+inline constexpr bool kGlobalLock = false;
+#endif
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+struct Blocks {  // linked, with a null at the end
+  FreeBlock* first = nullptr;
+  uint32_t count = 0;
+};
+
+class Arena {
+ public:
+  struct Counters {
+    uint64_t locks = 0;  // times the lock was taken for blocks
+    uint64_t out = 0, back = 0, foreign = 0;  // blocks; foreign: back from threads of other arenas
+    uint64_t slabs = 0, cuts = 0;  // slabs from the system; how often one was cut for a class
+    size_t bytes_out = 0;  // of blocks that are with the program or in a cache
+
+    void add(const Counters& other) noexcept;
+  };
+
+  constexpr Arena() = default;
+
+  // Lowest addresses first; fewer than asked for, or none, if the system has no memory.
+  Blocks take(ClassIndex c, uint32_t count) noexcept;
+  // Takes back the blocks of its own slabs; what remains is returned.  giver: the arena of the thread that gives.
+  FreeBlock* give_back(FreeBlock* list, const Arena* giver, const char* function) noexcept;
+
+  Counters counters() noexcept;
+  bool is_valid() noexcept;
+  Lock& lock() noexcept { return lock_; }
+
+ private:
+  Slab* add_slab(ClassIndex c) noexcept;
+  void give_back_one(Slab& slab, FreeBlock* block) noexcept;
+  SlabList& bin(ClassIndex c) noexcept { return bins_[raw(c)]; }
+
+  Lock lock_;
+  std::array<SlabList, kSlabClasses> bins_{};  // by class, the slabs with a free block
+  SlabList empty_;        // slabs without a block in use, for any class
+  Slab* all_ = nullptr;
+  Counters counters_;
+};
+
+inline constexpr size_t kArenasMost = 256;
+extern std::array<Arena, kArenasMost> arenas;
+extern Regions slab_memory;  // slabs come from it, of whatever arena, and none goes back
+
+// Each block to the arena of its slab, with one turn of the lock for all of an arena.
+inline void give_back(FreeBlock* list, const Arena* giver, const char* function) noexcept {
+  while (list != nullptr) list = Slab::of(list).arena->give_back(list, giver, function);
+}
+
+}  // namespace hm::ar_malloc

@@ -1,0 +1,45 @@
+// The 213 malloc lab's allocator: segregated lists of free blocks, split on allocation, merged with their neighbours on
+// free.  In Approach 1 there is one, the heap; from Approach 2 on each thread has one.  One thread's, or under a lock.
+//
+// S1  A block in these lists is free, says so in both its tags, and is owned by this list.
+// S2  No two neighbours in an arena are free.
+#pragma once
+#include "baselines/vvmalloc/free_lists.h"
+
+namespace hm::vvmalloc {
+
+// What a payload's alignment, above 16, leaves out at a free block's start: nothing, or enough for a block.
+inline size_t lead_of(Block* free, size_t alignment) noexcept {
+  uintptr_t payload = address_of(free->payload());
+  size_t lead = align_up(payload, alignment) - payload;
+  return lead > 0 && lead < kLeast ? lead + alignment : lead;
+}
+
+class SegregatedList {
+ public:
+  constexpr explicit SegregatedList(ListId id) : id_(id) {}
+
+  ListId id() const noexcept { return id_; }
+
+  // A used block, of at least this size.  Null: none of the free ones is large enough.
+  Block* allocate(size_t size) noexcept;
+  // The same with a payload of this alignment, above 16.  It needs a free block of aligned_size().
+  Block* allocate_aligned(size_t alignment, size_t size) noexcept;
+  static constexpr size_t aligned_size(size_t alignment, size_t size) { return size + alignment + kGranule; }
+
+  // A block of an arena of this list's becomes free and one with its free neighbours (coalescing).  In no list yet.
+  Block* release(Block* block) noexcept;
+  void insert(Block* free) noexcept { lists_.insert(free); }
+  bool has(size_t size) noexcept { return lists_.find(size) != nullptr; }
+
+  // S1 and S2 for every block in the lists.  free_blocks: adds their number.
+  bool is_valid(size_t* free_blocks) const noexcept;
+
+ private:
+  Block* take(Block* free, size_t lead, size_t size) noexcept;
+
+  ListId id_;
+  FreeLists lists_;
+};
+
+}  // namespace hm::vvmalloc

@@ -1,1 +1,0 @@
-hm_classic(one_lock FOLDER one_lock SOURCES one_lock.cc)

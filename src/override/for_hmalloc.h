@@ -1,0 +1,19 @@
+// hmalloc as that allocator.
+#pragma once
+#include "base/usage.h"
+#include "hmalloc/allocator.h"
+#include "hmalloc/decay.h"
+#include "hmalloc/stats.h"
+
+namespace hm {
+
+inline constexpr const char* kVersion = "hmalloc-" HM_VERSION_STRING;
+
+inline Usage usage() noexcept {
+  hm_stats stats;
+  gather(stats);
+  return {stats.mapped, stats.resident, stats.active, stats.allocated, stats.cached, stats.retained};
+}
+inline void print_usage() noexcept { print_stats(Text(2), false); }
+
+}  // namespace hm

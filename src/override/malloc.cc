@@ -1,0 +1,117 @@
+// The malloc family as glibc documents it for a replacement.
+#include <malloc.h>
+#include <stdio.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/os_pages.h"
+#include "override/allocator.h"
+
+using namespace hm;
+
+#define HM_EXPORT extern "C" __attribute__((visibility("default")))
+
+// malloc and free in the same 512 bytes: where a boundary lies between them, some programs take one and a half times as
+// long (docs/decisions.md, 5), and which build has one would be chance.
+HM_EXPORT __attribute__((aligned(512))) void* malloc(size_t size) noexcept { return allocate(size); }
+HM_EXPORT void free(void* block) noexcept { deallocate(block, "free"); }
+HM_EXPORT void* calloc(size_t count, size_t size) noexcept { return allocate_zeroed(count, size); }
+HM_EXPORT void* realloc(void* block, size_t size) noexcept { return reallocate(block, size, "realloc"); }
+
+HM_EXPORT void* reallocarray(void* block, size_t count, size_t size) noexcept {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) return out_of_memory();
+  return reallocate(block, bytes, "reallocarray");
+}
+
+HM_EXPORT int posix_memalign(void** out, size_t alignment, size_t size) noexcept {
+  if (!std::has_single_bit(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  int saved = errno;
+  void* block = allocate_aligned(alignment, size);
+  errno = saved;
+  if (block == nullptr) return ENOMEM;
+  *out = block;
+  return 0;
+}
+
+HM_EXPORT void* aligned_alloc(size_t alignment, size_t size) noexcept {
+  if (std::has_single_bit(alignment)) return allocate_aligned(alignment, size);
+  errno = EINVAL;
+  return nullptr;
+}
+
+// As glibc: an alignment that is no power of two is rounded up to one, and is invalid where there is no such power.  A
+// power of two that nothing can be aligned to is valid: ENOMEM.
+HM_EXPORT void* memalign(size_t alignment, size_t size) noexcept {
+  if (alignment > SIZE_MAX / 2 + 1) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return allocate_aligned(std::bit_ceil(alignment), size);
+}
+
+HM_EXPORT void* valloc(size_t size) noexcept { return allocate_aligned(os::page_size(), size); }
+
+HM_EXPORT void* pvalloc(size_t size) noexcept {
+  if (size > kMaxRequest) return out_of_memory();
+  size_t whole = align_up(size, os::page_size());
+  return allocate_aligned(os::page_size(), whole == 0 ? os::page_size() : whole);
+}
+
+HM_EXPORT size_t malloc_usable_size(void* block) noexcept { return usable_size(block, "malloc_usable_size"); }
+
+// C23.  The default library needs no size and trusts the descriptor.
+HM_EXPORT void free_sized(void* block, size_t size) noexcept {
+  if constexpr (kChecked) check_size(block, size, kGranule, "free_sized");
+  deallocate(block, "free_sized");
+}
+HM_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) noexcept {
+  if constexpr (kChecked) check_size(block, size, alignment, "free_aligned_sized");
+  deallocate(block, "free_aligned_sized");
+}
+
+HM_EXPORT int malloc_trim(size_t) noexcept { return collect() ? 1 : 0; }
+
+// Tuning is by HMALLOC_ variables; glibc's parameters have no counterpart here.  1, as glibc answers to parameters that it
+// does not know: programs that end because an arena could not be limited would gain nothing from a 0.
+HM_EXPORT int mallopt(int, int) noexcept { return 1; }
+
+HM_EXPORT struct mallinfo2 mallinfo2() noexcept {
+  Usage now = usage();
+  struct mallinfo2 info{};
+  info.arena = now.mapped;
+  info.uordblks = now.allocated;
+  info.fordblks = now.mapped > now.allocated ? now.mapped - now.allocated : 0;
+  info.fsmblks = now.cached;
+  info.keepcost = now.retained;
+  return info;
+}
+
+HM_EXPORT struct mallinfo mallinfo() noexcept {
+  struct mallinfo2 wide = mallinfo2();
+  struct mallinfo info{};
+  info.arena = static_cast<int>(wide.arena);
+  info.uordblks = static_cast<int>(wide.uordblks);
+  info.fordblks = static_cast<int>(wide.fordblks);
+  info.fsmblks = static_cast<int>(wide.fsmblks);
+  info.keepcost = static_cast<int>(wide.keepcost);
+  return info;
+}
+
+HM_EXPORT int malloc_info(int options, FILE* stream) noexcept {
+  if (options != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  Usage now = usage();
+  int written = fprintf(stream,
+                        "<malloc version=\"%s\">\n"
+                        "<total type=\"allocated\" size=\"%zu\"/>\n<total type=\"active\" size=\"%zu\"/>\n"
+                        "<system type=\"current\" size=\"%zu\"/>\n<aspace type=\"total\" size=\"%zu\"/>\n</malloc>\n",
+                        kVersion, now.allocated, now.active, now.resident, now.mapped);
+  return written < 0 ? -1 : 0;
+}
+
+HM_EXPORT void malloc_stats() noexcept { print_usage(); }

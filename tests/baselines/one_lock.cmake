@@ -1,0 +1,1 @@
+hm_baseline_test(baseline_one_lock_test one_lock one_lock_test.cc)

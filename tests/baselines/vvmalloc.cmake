@@ -1,0 +1,10 @@
+# VVMalloc: what is common to the four approaches, and what each has of its own.
+foreach(approach 1 2 3 4)
+  set(files vvmalloc_blocks_test.cc vvmalloc_calls_test.cc)
+  if(approach EQUAL 1)
+    list(APPEND files vvmalloc_global_test.cc)
+  else()
+    list(APPEND files vvmalloc_list_test.cc vvmalloc_queue_test.cc vvmalloc_threads_test.cc)
+  endif()
+  hm_baseline_test(vvmalloc_${approach}_test vvmalloc-${approach} ${files})
+endforeach()

@@ -1,0 +1,219 @@
+// Boundary tags, splitting, merging, and the lists by size: what all approaches stand on.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <set>
+
+#include "baselines/vvmalloc/segregated_list.h"
+
+using namespace hm;
+using namespace hm::vvmalloc;
+
+namespace {
+
+constexpr ListId kMine{7};
+
+// An arena on memory of the test's, and the list that owns it.
+class OneArena : public testing::Test {
+ protected:
+  OneArena() {
+    arena_.write_prologue();
+    arena_.write_epilogue();
+    list_.insert(arena_.fill(kMine));
+  }
+
+  Block* take(size_t request) {
+    Block* block = list_.allocate(block_size(request));
+    EXPECT_NE(block, nullptr);
+    return block;
+  }
+  void give(Block* block) { list_.insert(list_.release(block)); }
+
+  // How many free blocks there are; every tag is right.
+  size_t free_blocks() {
+    size_t listed = 0, walked = 0;
+    EXPECT_TRUE(list_.is_valid(&listed));
+    for (Block* block = arena_.inside(); block->header.state() != State::kEpilogue; block = block->right()) {
+      EXPECT_EQ(block->header, block->footer());
+      walked += block->header.state() == State::kFree;
+    }
+    EXPECT_EQ(walked, listed);
+    return listed;
+  }
+
+  alignas(16) std::array<char, 8192> memory_{};
+  Arena arena_{memory_.data() + sizeof(Tag), 8192 - 16};
+  SegregatedList list_{kMine};
+};
+
+}  // namespace
+
+TEST(Block, SizesOfRequests) {
+  EXPECT_EQ(block_size(1), 32u);
+  EXPECT_EQ(block_size(16), 32u);
+  EXPECT_EQ(block_size(17), 48u);
+  EXPECT_EQ(block_size(1000), 1024u);
+  for (size_t request = 1; request < 5000; ++request) {
+    EXPECT_EQ(block_size(request) % 16, 0u);
+    EXPECT_GE(block_size(request), request + kTags);
+    EXPECT_LT(block_size(request), request + kTags + 32);
+  }
+}
+
+TEST(Block, ATagHoldsAllItIsTold) {
+  for (State state : {State::kFree, State::kUsed, State::kPrologue, State::kEpilogue, State::kWhole, State::kLead})
+    for (size_t size : {kLeast, size_t{1} << 20, (size_t{1} << 48) - 16})
+      for (ListId owner : {kNobody, ListId{1}, ListId{UINT16_MAX}}) {
+        Tag tag(state, size, owner);
+        EXPECT_EQ(tag.state(), state);
+        EXPECT_EQ(tag.size(), size);
+        EXPECT_EQ(tag.owner(), owner);
+      }
+}
+
+TEST_F(OneArena, PayloadsAreAlignedAndNoTwoMeet) {
+  std::set<char*> starts;
+  for (size_t request : {1, 16, 17, 100, 24, 500, 31, 33}) {
+    Block* block = take(request);
+    EXPECT_EQ(address_of(block->payload()) % 16, 0u);
+    EXPECT_GE(block->capacity(), request);
+    memset(block->payload(), 0xff, block->capacity());
+    EXPECT_TRUE(starts.insert(block->start()).second);
+  }
+  EXPECT_EQ(free_blocks(), 1u);
+}
+
+TEST_F(OneArena, WhatIsLeftOfABlockStaysFree) {
+  size_t whole = arena_.inside()->size();
+  Block* block = take(100);
+  EXPECT_EQ(block->size(), block_size(100));
+  EXPECT_EQ(block->right()->header, Tag(State::kFree, whole - block_size(100), kMine));
+  EXPECT_EQ(free_blocks(), 1u);
+}
+
+TEST_F(OneArena, WhatIsTooLittleForABlockIsNotSplitOff) {
+  Block* first = take(100);
+  take(200);
+  give(first);
+  EXPECT_EQ(take(100 - 16), first);  // 16 bytes would be left
+  EXPECT_EQ(first->size(), block_size(100));
+  EXPECT_EQ(free_blocks(), 1u);
+}
+
+// The four cases of coalescing: of three blocks in a row the middle one is freed.
+TEST_F(OneArena, MergesWithNoNeighbour) {
+  take(100);
+  Block* middle = take(200);
+  take(300);
+  give(middle);
+  EXPECT_EQ(middle->header, Tag(State::kFree, block_size(200), kMine));
+  EXPECT_EQ(free_blocks(), 2u);
+}
+TEST_F(OneArena, MergesWithTheLeftNeighbour) {
+  Block* left = take(100);
+  Block* middle = take(200);
+  take(300);
+  give(left);
+  give(middle);
+  EXPECT_EQ(left->header, Tag(State::kFree, block_size(100) + block_size(200), kMine));
+  EXPECT_EQ(free_blocks(), 2u);
+}
+TEST_F(OneArena, MergesWithTheRightNeighbour) {
+  take(100);
+  Block* middle = take(200);
+  Block* right = take(300);
+  take(400);
+  give(right);
+  give(middle);
+  EXPECT_EQ(middle->header, Tag(State::kFree, block_size(200) + block_size(300), kMine));
+  EXPECT_EQ(free_blocks(), 2u);
+}
+TEST_F(OneArena, MergesWithBothNeighbours) {
+  Block* left = take(100);
+  Block* middle = take(200);
+  Block* right = take(300);
+  take(400);
+  give(left);
+  give(right);
+  give(middle);
+  EXPECT_EQ(left->header, Tag(State::kFree, block_size(100) + block_size(200) + block_size(300), kMine));
+  EXPECT_EQ(free_blocks(), 2u);
+}
+
+TEST_F(OneArena, EdgesStopTheMerging) {
+  size_t whole = arena_.inside()->size();
+  Block* first = take(100);
+  Block* last = take(first->right()->size() - kTags);
+  EXPECT_EQ(last->right()->header.state(), State::kEpilogue);
+  give(last);
+  give(first);
+  EXPECT_EQ(arena_.inside()->header, Tag(State::kFree, whole, kMine));
+  EXPECT_EQ(arena_.inside()->left_footer().state(), State::kPrologue);
+  EXPECT_EQ(free_blocks(), 1u);
+}
+
+TEST_F(OneArena, AnAlignedBlockLeavesTheLeadFree) {
+  for (size_t alignment = 32; alignment <= 2048; alignment *= 2) {
+    Block* block = list_.allocate_aligned(alignment, block_size(100));
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(address_of(block->payload()) % alignment, 0u);
+    EXPECT_GE(block->capacity(), 100u);
+    size_t between = free_blocks();
+    EXPECT_LE(between, 2u);
+    give(block);
+    EXPECT_EQ(free_blocks(), 1u);
+  }
+}
+
+TEST_F(OneArena, NothingThatFits) {
+  EXPECT_EQ(list_.allocate(8192), nullptr);
+  EXPECT_EQ(list_.allocate_aligned(4096, 8000), nullptr);
+  Block* block = take(5000);
+  EXPECT_EQ(list_.allocate(block_size(5000)), nullptr);
+  give(block);
+  EXPECT_EQ(free_blocks(), 1u);
+}
+
+TEST_F(OneArena, TheExaminationSeesDamage) {
+  take(100);
+  Block* free = take(200);
+  take(300);
+  give(free);
+  size_t listed = 0;
+  ASSERT_TRUE(list_.is_valid(&listed));
+  Tag good = free->header;
+  for (Tag bad : {Tag(State::kUsed, good.size(), kMine), Tag(State::kFree, good.size(), ListId{8})}) {
+    free->set(bad.state(), bad.size(), bad.owner());
+    EXPECT_FALSE(list_.is_valid(&listed));
+  }
+  free->set(State::kFree, good.size(), kMine);
+  free->prev = free;
+  EXPECT_FALSE(list_.is_valid(&listed));
+}
+
+TEST(FreeLists, SegregatesBySize) {
+  EXPECT_EQ(list_of(32), 0u);
+  for (size_t size = 32; size < 4 * kMiB; size += 16) {
+    EXPECT_LE(list_of(size), list_of(size + 16));
+    EXPECT_LT(list_of(size), kLists);
+    EXPECT_LE(start_of(list_of(size)) * 8, size);
+  }
+}
+
+// The larger of two fits when the smaller does not, however the lists divide sizes.
+TEST(FreeLists, FindsWhatIsThere) {
+  alignas(16) static std::array<char, 1 << 16> memory;
+  Block* small = Block::at(memory.data() + 8);
+  for (size_t size = 32; size < 16000; size += 16) {
+    FreeLists lists;
+    small->set(State::kFree, size, kMine);
+    lists.insert(small);
+    EXPECT_EQ(lists.find(size), small);
+    EXPECT_EQ(lists.find(size + 16), nullptr);
+    EXPECT_EQ(lists.find_close(size), small);
+    EXPECT_EQ(lists.find(32), small);
+    EXPECT_EQ(lists.find_close(32), size < 48 ? small : list_of(size) <= 1 ? small : nullptr);
+    lists.remove(small);
+    EXPECT_EQ(lists.find(32), nullptr);
+  }
+}

@@ -1,0 +1,135 @@
+// The central queue, mutex or lock-free; and the two kinds of lock.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "baselines/vvmalloc/central_queue.h"
+
+using namespace hm;
+using namespace hm::vvmalloc;
+
+namespace {
+
+// Arenas on memory of the test's.
+class Queue : public testing::Test {
+ protected:
+  Arena arena(size_t bytes) {
+    memory_.push_back(std::make_unique<char[]>(bytes + 32));
+    uintptr_t start = align_up(address_of(memory_.back().get()), 16) + sizeof(Tag);
+    Arena arena{reinterpret_cast<char*>(start), bytes};
+    arena.write_prologue();
+    arena.write_epilogue();
+    arena.fill(kNobody);
+    return arena;
+  }
+
+  std::vector<std::unique_ptr<char[]>> memory_;
+  CentralQueue queue_;
+};
+
+}  // namespace
+
+TEST_F(Queue, EmptyHasNothing) {
+  EXPECT_FALSE(queue_.dequeue(1));
+  EXPECT_FALSE(queue_.dequeue(kArena * 1000));
+  EXPECT_TRUE(queue_.is_valid(0));
+}
+
+TEST_F(Queue, FirstInFirstOut) {
+  std::vector<Arena> arenas;
+  for (int i = 0; i < 100; ++i) arenas.push_back(arena(kArena));
+  for (const Arena& in : arenas) EXPECT_TRUE(queue_.enqueue(in));
+  EXPECT_TRUE(queue_.is_valid(0));
+  for (const Arena& in : arenas) {
+    Arena out = queue_.dequeue(kArena);
+    EXPECT_EQ(out.start, in.start);
+    EXPECT_EQ(out.bytes, in.bytes);
+  }
+  EXPECT_FALSE(queue_.dequeue(1));
+}
+
+TEST_F(Queue, SegregatedBySize) {
+  Arena large = arena(4 * kArena), small = arena(kArena), odd = arena(2 * kArena - 48);
+  for (const Arena& in : {large, small, odd}) EXPECT_TRUE(queue_.enqueue(in));
+  EXPECT_EQ(queue_.dequeue(kArena + 1).start, odd.start);
+  EXPECT_EQ(queue_.dequeue(kArena + 1).start, large.start);
+  EXPECT_FALSE(queue_.dequeue(kArena + 1)) << "never one that is too small";
+  EXPECT_EQ(queue_.dequeue(kArena).start, small.start);
+}
+
+TEST_F(Queue, RoundedSizesAreFound) {
+  for (size_t bytes = kArena; bytes < 20 * kArena; bytes += kArena / 5 / 16 * 16) {
+    EXPECT_GE(CentralQueue::rounded(bytes), bytes);
+    EXPECT_LE(CentralQueue::rounded(bytes), bytes + bytes / 4 + kArena / 4);
+    EXPECT_TRUE(queue_.enqueue(arena(CentralQueue::rounded(bytes))));
+    EXPECT_TRUE(queue_.dequeue(bytes)) << bytes;
+  }
+}
+
+// Each arena is one thread's at a time, and what the last one wrote there is seen by the next.
+TEST_F(Queue, ManyThreads) {
+  constexpr int kThreads = 4, kRounds = 20000;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(queue_.enqueue(arena(kArena)));
+  std::atomic<int> turns{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < kRounds;) {
+        Arena arena = queue_.dequeue(kArena);
+        if (!arena) continue;
+        auto* number = reinterpret_cast<uint64_t*>(arena.inside()->payload()) + 8;  // behind the queue's own links
+        ++*number;
+        arena.fill(kNobody);
+        ASSERT_TRUE(queue_.enqueue(arena));
+        ++i;
+        turns.fetch_add(1, std::memory_order_relaxed);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(queue_.is_valid(0));
+  uint64_t sum = 0;
+  while (Arena arena = queue_.dequeue(kArena)) sum += reinterpret_cast<uint64_t*>(arena.inside()->payload())[8];
+  EXPECT_EQ(sum, static_cast<uint64_t>(kThreads * kRounds));
+  if (kApproach == 2) EXPECT_EQ(queue_.retries(), 0u);
+  else EXPECT_EQ(queue_.lock(), nullptr);
+}
+
+template <class L>
+void one_at_a_time() {
+  L lock;
+  uint64_t plain = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20000; ++i) {
+        Holding held(lock);
+        ++plain;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(plain, 80000u);
+}
+TEST(Locks, OneAtATime) {
+  one_at_a_time<SpinLock>();
+  one_at_a_time<Mutex>();
+}
+
+template <class L>
+void waiting_is_measured() {
+  L lock;
+  ASSERT_TRUE(lock.lock());
+  EXPECT_FALSE(lock.lock()) << "a holder is told so, and does not wait for itself";
+  std::thread waits([&] { Holding held(lock); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  lock.unlock();
+  waits.join();
+  Holding held(lock);
+  EXPECT_GT(lock.waited_ns(), 10'000'000u);
+}
+TEST(Locks, WaitingIsMeasured) {
+  waiting_is_measured<SpinLock>();
+  waiting_is_measured<Mutex>();
+}

@@ -1,1 +1,0 @@
-hm_classic_test(classic_one_lock_test one_lock one_lock_test.cc)

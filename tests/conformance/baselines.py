@@ -1,0 +1,118 @@
+"""What the baselines are held to of the 62 cases, and for each that one is not held to, why.
+
+A case that fails and is not listed here fails the run; so does one that is listed as failing and passes.
+"""
+
+from dataclasses import dataclass
+
+BASELINES = ("one_lock", "hmalloc_paper", "hoard", "vvmalloc-1", "vvmalloc-2", "vvmalloc-3", "vvmalloc-4", "ar_malloc",
+            "ar_malloc-lock")
+
+
+def family_of(name):
+    """Without the number or the variant."""
+    return name.partition("-")[0]
+
+
+def prefix_of(name):
+    """How the environment variables begin that it reads."""
+    return family_of(name).upper() + "_"
+
+
+PREFIXES = tuple(sorted({prefix_of(name) for name in BASELINES}))
+
+
+@dataclass(frozen=True)
+class Listed:
+    why: str
+    runs: bool = True  # False: not run, there is nothing to run or nothing to learn
+    sure: bool = True  # False: fails as chance has it
+
+
+def listed(why, *names, **how):
+    return dict.fromkeys(names, Listed(why, **how))
+
+
+def held_to_after_all(*names):
+    """By a variant, although its family is not."""
+    return dict.fromkeys(names)
+
+
+LIST_IN_BLOCKS = "the list of free blocks runs through them: who writes to one after freeing it breaks the list"
+HOARDS = "a free block belongs to the thread that freed it, and other threads never get it"
+KEEPS = "never returns memory of small blocks to the system"
+NOT_FOR_LARGE = "memory that small blocks had never serves large ones"
+
+EVERY = {
+    **listed("has no build that fails the n-th call", "nth_mmap_fails", runs=False),
+    **listed("hmalloc's own API", "local_foreign_free", "local_outlives_owner", "local_realloc", "local_free_by_free",
+             runs=False),
+    **listed("a preloadable library alone, without an archive and a header", "static", "static_pie", "static_lto",
+             "static_cxx", "archive", "noplt", runs=False),
+    **listed("takes its locks before the C library takes those of stdio", "fork_stdio", runs=False),
+    **listed("needs the handlers of a fork", "fork_unannounced", "vfork_beside", runs=False),
+    **listed(KEEPS, "return_to_os", "return_by_decay", "idle_owner"),
+}
+
+# By name, or by family: what holds for all variants.
+OF = {
+    "one_lock": {
+        **listed("memory of one size never serves another", "oom_rlimit", "phase_shift"),
+        **listed("keeps no state of a block: only the last free of a class can be told from one that comes again",
+                 "df_far", "free_unalloc"),
+        **listed(LIST_IN_BLOCKS, "uaf_write"),
+    },
+    "hmalloc_paper": {
+        **listed("memory of one class never serves another", "oom_rlimit", "map_count", "phase_shift"),
+        **listed("the Index rule: one block that stays ends the reuse of its superblock", "sparse_pin", "index_starve"),
+        **listed("the same; how far it comes depends on the time", "prodcons8", sure=False),
+        **listed("superblocks of 64 KB and 4 MB for every class in every heap", "larson_random"),
+        **listed("the same; half of the time may be too short to have them all", "drift_ring", sure=False),
+        **listed("a block in a block cache list keeps its flag (section 3.3): none looks freed", "df_small",
+                 "df_medium", "df_cross", "realloc_freed"),
+        **listed("a superblock's flags do not say which blocks were never handed out", "free_unalloc"),
+        **listed("an aligned block starts within a larger one: so may any address", "free_interior",
+                 "free_medium_interior", "realloc_interior"),
+    },
+    "hoard": {
+        **listed(NOT_FOR_LARGE, "oom_rlimit"),
+        **listed("a quarter of every heap may be free (f), in blocks that are a fifth too large (b)", "larson_random",
+                 sure=False),
+        **listed(LIST_IN_BLOCKS, "uaf_write"),
+    },
+    "vvmalloc": {
+        **listed("boundary tags lie between the blocks; free says so when one has been overwritten", "ovf1_24",
+                 "ovf8_56", "ovf8_400", "ovf64_120", "ovf_large", "undf8_56", "undf8_large"),
+        **listed(LIST_IN_BLOCKS, "uaf_write"),
+        **listed("arenas never merge: a request larger than one finds none", "oom_rlimit"),
+        **listed(HOARDS, "remote_drain_reuse", "index_starve"),
+        **listed(HOARDS, "prodcons1", "prodcons8", "consumer_never_allocs", "drift_ring", sure=False),
+        **listed("a block that another thread freed looks like one in use: only the last such free can be told",
+                 "df_cross"),
+    },
+    "vvmalloc-1": {
+        **listed(LIST_IN_BLOCKS, "uaf_large"),
+        **held_to_after_all("oom_rlimit", "remote_drain_reuse", "index_starve", "prodcons1", "prodcons8",
+                            "consumer_never_allocs", "drift_ring", "df_cross"),
+    },
+    "vvmalloc-2": {
+        **listed("the central queue runs through the arenas in it", "uaf_large"),
+    },
+    "ar_malloc": {
+        **listed(NOT_FOR_LARGE, "oom_rlimit"),
+        **listed("every arena has slabs of every class, and there are as many as processors", "larson_random",
+                 sure=False),
+        **listed("free puts a block into the thread's cache unseen; a double free is told when the cache gives back",
+                 "df_far", "df_cross", "free_unalloc"),
+        **listed("the cache is a list through its blocks: who writes to one after freeing it breaks it", "uaf_write"),
+    },
+    "ar_malloc-lock": {
+        **held_to_after_all("larson_random", "df_far", "df_cross", "free_unalloc", "uaf_write"),  # no caches
+    },
+}
+
+
+def exceptions(name):
+    """sub-case -> Listed"""
+    found = {**EVERY, **OF.get(family_of(name), {}), **OF.get(name, {})}
+    return {sub: exception for sub, exception in found.items() if exception}
