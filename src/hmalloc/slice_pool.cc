@@ -33,15 +33,23 @@ uint64_t starts_of_runs(uint64_t free, size_t n) {
 
 }  // namespace
 
+SlicePool::Place SlicePool::look_for(size_t n) noexcept {
+  for (Chunk* chunk = free_; chunk != nullptr; chunk = chunk->next_free)
+    if (uint64_t starts = starts_of_runs(chunk->free, n)) return {chunk, starts, starts & (chunk->dirty | chunk->dirty_before)};
+  return {};
+}
+
 // Dirty slices first: they are resident and warm.
 SlicePool::Run SlicePool::find(size_t n) noexcept {
-  for (Chunk* chunk = free_; chunk != nullptr; chunk = chunk->next_free) {
-    uint64_t starts = starts_of_runs(chunk->free, n);
-    if (starts == 0) continue;
-    uint64_t warm = starts & (chunk->dirty | chunk->dirty_before);
-    return take(*chunk, static_cast<size_t>(std::countr_zero(warm != 0 ? warm : starts)), n);
-  }
-  return {};
+  Place place = look_for(n);
+  if (place.chunk == nullptr) return {};
+  return take(*place.chunk, static_cast<size_t>(std::countr_zero(place.warm != 0 ? place.warm : place.starts)), n);
+}
+
+bool SlicePool::has_resident(size_t n) noexcept {
+  if (surplus_slices() == 0) return false;
+  LockGuard guard(lock_);
+  return look_for(n).warm != 0;
 }
 
 SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
@@ -84,6 +92,7 @@ SlicePool::Run SlicePool::take(Chunk& chunk, size_t slice, size_t n) noexcept {
   chunk.free &= ~mask;
   chunk.dirty &= ~mask;
   chunk.dirty_before &= ~mask;
+  chunk.refused &= ~mask;
   used_.store(used() + n, std::memory_order_relaxed);
   most_used_ = std::max(most_used_, used());
   if (chunk.free == 0) unlink_free(chunk);
@@ -102,20 +111,22 @@ bool SlicePool::extend(Superblock& first, size_t old_slices, size_t new_slices) 
 }
 
 void SlicePool::release(Superblock& first, size_t n) noexcept {
-  uintptr_t chunk_start = align_down(address_of(first.base()), kChunk);
   bool whole;
   {
     LockGuard guard(lock_);
     Chunk& chunk = Chunk::of(first);
-    Recount recount(*this, chunk);
-    uint64_t mask = mask_of(first.slice() % kSlicesInChunk, n);
-    if (chunk.free == 0) link_free(chunk);
-    chunk.free |= mask;
-    chunk.dirty |= mask;
+    {
+      Recount recount(*this, chunk);
+      uint64_t mask = mask_of(first.slice() % kSlicesInChunk, n);
+      if (chunk.free == 0) link_free(chunk);
+      chunk.free |= mask;
+      chunk.dirty |= mask;
+      used_.store(used() - n, std::memory_order_relaxed);
+    }
     whole = chunk.free == all_slices(chunk);
-    used_.store(used() - n, std::memory_order_relaxed);
+    if (whole) goes_first(chunk);
   }
-  if (surplus_slices() * kSlice > options.retain_bytes + patience(whole) * kSlice) give_back_surplus(whole ? chunk_start : 0);
+  if (surplus_slices() * kSlice > options.retain_bytes + patience(whole) * kSlice) give_back_surplus(whole);
 }
 
 Region* SlicePool::map_region() noexcept {
@@ -175,7 +186,7 @@ void SlicePool::open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept {
   chunk.free = 0;
   Recount recount(*this, chunk);
   chunk.free = all_slices(chunk);
-  chunk.used = chunk.dirty_before = 0;
+  chunk.used = chunk.dirty_before = chunk.refused = 0;
   chunk.dirty = huge ? chunk.free : 0;
   if (huge) ask_for(chunk.free);
   link_first(all_, chunk, &Chunk::next, &Chunk::previous);

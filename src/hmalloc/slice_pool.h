@@ -61,8 +61,8 @@ class SlicePool {
   Gauges gauges() noexcept;
   // Slices in superblocks and runs, any thread, a hint.
   size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
-  // Whether free slices have memory.  Any thread, a hint.
-  bool has_resident() const noexcept { return surplus_slices() > 0; }
+  // Whether the run that allocate would find has memory.  A hint.
+  bool has_resident(size_t n) noexcept;
   // Open ones, any thread, a hint.
   size_t chunks() const noexcept { return chunks_.load(std::memory_order_relaxed); }
   // Calls visit(Superblock&) for every slice that starts a superblock or a run.  Holds the lock.
@@ -74,6 +74,11 @@ class SlicePool {
  private:
   static constexpr size_t kChunksPerOpener = 16;
   static constexpr size_t kLeastPatience = 4, kMostPatience = 16 * kSlicesInChunk;  // slices
+  struct Place {
+    Chunk* chunk;
+    uint64_t starts, warm;
+  };
+  Place look_for(size_t n) noexcept;
   Run find(size_t n) noexcept;
   Run take(Chunk& chunk, size_t slice, size_t n) noexcept;
   Region* map_region() noexcept;
@@ -86,12 +91,13 @@ class SlicePool {
   void link_free(Chunk& chunk) noexcept;
   void unlink_free(Chunk& chunk) noexcept;
   uint64_t take_due(Chunk& chunk, Purge what) noexcept;
+  static uint64_t purge_slices(const Chunk& chunk, uint64_t slices) noexcept;
   size_t purge_chunk(Chunk& chunk, Purge what) noexcept;
   size_t purge_chunks(Purge what, size_t most) noexcept;
   size_t purge_surplus() noexcept;
   size_t patience(bool whole) const noexcept;
-  void give_back_surplus(uintptr_t whole) noexcept;  // the start of a chunk without a used slice, or 0
-  size_t surplus_bytes(uint64_t now_ms) noexcept;
+  void give_back_surplus(bool whole) noexcept;
+  size_t surplus_bytes() noexcept;
   void ask_for(uint64_t slices) noexcept;
   void claim(Chunk& chunk, uint64_t slices) noexcept;
   void return_claimed() noexcept;
@@ -110,20 +116,27 @@ class SlicePool {
   // Keeps the sum while a chunk changes, under the lock.
   class Recount {
    public:
-    Recount(SlicePool& pool, const Chunk& chunk) noexcept : pool_(pool), chunk_(&chunk), before_(surplus_of(chunk)) {}
+    Recount(SlicePool& pool, Chunk& chunk) noexcept : pool_(pool), chunk_(chunk), before_(surplus_of(chunk)) {}
     ~Recount() {
-      size_t now = chunk_ != nullptr ? surplus_of(*chunk_) : 0;
-      pool_.surplus_.store(pool_.surplus_slices() + now - before_, std::memory_order_relaxed);
+      if (!done_) pool_.count_surplus(chunk_, before_, surplus_of(chunk_));
     }
     Recount(const Recount&) = delete;
     Recount& operator=(const Recount&) = delete;
-    void forget() noexcept { chunk_ = nullptr; }  // the chunk is gone
+    void forget() noexcept {  // the chunk comes to its end
+      pool_.count_surplus(chunk_, before_, 0);
+      done_ = true;
+    }
 
    private:
     SlicePool& pool_;
-    const Chunk* chunk_;
+    Chunk& chunk_;
     size_t before_;
+    bool done_ = false;
   };
+  void count_surplus(Chunk& chunk, size_t before, size_t now) noexcept;
+  void link_surplus(Chunk& chunk) noexcept;
+  void unlink_surplus(Chunk& chunk) noexcept;
+  void goes_first(Chunk& chunk) noexcept;
 
   // For a child of a fork: what a thread has taken out and will put back.
   struct Opener {
@@ -151,7 +164,8 @@ class SlicePool {
   Region* roomy_ = nullptr;          // those with closed chunks
   Chunk* all_ = nullptr;             // open chunks
   Chunk* free_ = nullptr;            // those with free slices
-  Chunk* next_to_purge_ = nullptr;   // where purge_surplus goes on; null: at the front of all_
+  Chunk* first_surplus_ = nullptr;   // those with a surplus, in the order in which it is to go
+  Chunk* last_surplus_ = nullptr;
   Chunk* sample_ = nullptr;          // with small pages: the one that was opened last
   bool dense_ = false;               // whether the last sample was
   HugePages huge_pages_;

@@ -42,7 +42,7 @@ void SlicePool::undo_purge() noexcept {
 void SlicePool::rebuild() noexcept {
   Chunk* sample = sample_;
   roomy_ = nullptr;
-  all_ = free_ = sample_ = next_to_purge_ = nullptr;
+  all_ = free_ = sample_ = first_surplus_ = last_surplus_ = nullptr;
   regions_ = 0;
   used_.store(0, std::memory_order_relaxed);
   surplus_.store(0, std::memory_order_relaxed);
@@ -75,13 +75,13 @@ void SlicePool::rebuild(Chunk& chunk) noexcept {
   link_first(all_, chunk, &Chunk::next, &Chunk::previous);
   if (chunk.free != 0) link_first(free_, chunk, &Chunk::next_free, &Chunk::previous_free);
   used_.store(used() + static_cast<size_t>(std::popcount(slices & ~chunk.free & ~elsewhere)), std::memory_order_relaxed);
-  surplus_.store(surplus_slices() + surplus_of(chunk), std::memory_order_relaxed);
+  count_surplus(chunk, 0, surplus_of(chunk));
   chunks_.store(chunks() + 1, std::memory_order_relaxed);
 }
 
 bool SlicePool::is_valid() noexcept {
   LockGuard guard(lock_);
-  size_t open_chunks = 0, regions = 0, listed = 0, used = 0, surplus = 0, free_chunks = 0;
+  size_t open_chunks = 0, regions = 0, listed = 0, used = 0, surplus = 0, free_chunks = 0, with_surplus = 0;
   for (Region *region = mapped_, *previous = nullptr; region != nullptr; previous = region, region = region->next_mapped)
     if (++regions > regions_ || region->previous_mapped != previous || !is_valid(*region, open_chunks)) return false;
   for (Chunk *chunk = all_, *previous = nullptr; chunk != nullptr; previous = chunk, chunk = chunk->next) {
@@ -91,11 +91,16 @@ bool SlicePool::is_valid() noexcept {
     if ((chunk->free & chunk->used & ~chunk->dirty & ~chunk->dirty_before) != 0) return false;  // P2
     used += static_cast<size_t>(std::popcount(slices & ~chunk->free & ~elsewhere));
     surplus += surplus_of(*chunk);
+    with_surplus += surplus_of(*chunk) > 0;
     free_chunks += chunk->free != 0;
   }
   for (Chunk *chunk = free_, *previous = nullptr; chunk != nullptr; previous = chunk, chunk = chunk->next_free)
     if (free_chunks-- == 0 || chunk->previous_free != previous || chunk->free == 0) return false;
-  return regions == regions_ && listed == open_chunks && open_chunks == chunks() && used == this->used() && surplus == surplus_slices() && free_chunks == 0;
+  Chunk* last = nullptr;
+  for (Chunk* chunk = first_surplus_; chunk != nullptr; last = chunk, chunk = chunk->next_surplus)
+    if (with_surplus-- == 0 || chunk->previous_surplus != last || surplus_of(*chunk) == 0) return false;
+  return regions == regions_ && listed == open_chunks && open_chunks == chunks() && used == this->used() &&
+         surplus == surplus_slices() && free_chunks == 0 && with_surplus == 0 && last_surplus_ == last;
 }
 
 bool SlicePool::is_valid(Region& region, size_t& open_chunks) noexcept {

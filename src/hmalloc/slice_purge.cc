@@ -46,7 +46,6 @@ void purge_states(const Chunk& chunk, uint64_t free_slices) noexcept {
 void SlicePool::close(Chunk& chunk) noexcept {
   AddressMap::set(slice_at(chunk, 0), ChunkKind::kGone);
   if (sample_ == &chunk) sample_ = nullptr;
-  if (next_to_purge_ == &chunk) next_to_purge_ = chunk.next;
   unlink_free(chunk);
   unlink(all_, chunk, &Chunk::next, &Chunk::previous);
   chunks_.store(chunks() - 1, std::memory_order_relaxed);
@@ -104,12 +103,28 @@ uint64_t whole_pages(uint64_t slices) noexcept { return ~page_mates(~slices); }
 uint64_t SlicePool::take_due(Chunk& chunk, Purge what) noexcept {
   if (what == Purge::kSurplus && surplus_of(chunk) == 0) return 0;
   bool now = what != Purge::kDue;
-  uint64_t due = chunk.dirty_before | (now ? chunk.dirty : 0), pages = whole_pages(chunk.free);
-  chunk.dirty_before = now ? 0 : chunk.dirty;
-  chunk.dirty = due & ~pages;
+  uint64_t pages = whole_pages(chunk.free), left = what == Purge::kSurplus ? chunk.refused : 0;
+  uint64_t dirty = chunk.dirty & ~left, due = (chunk.dirty_before & ~left) | (now ? dirty : 0);
+  chunk.dirty_before = (chunk.dirty_before & left) | (now ? 0 : dirty);
+  chunk.dirty = (chunk.dirty & left) | (due & ~pages);
   due = page_mates(due & pages);
+  chunk.dirty &= ~due;
   chunk.dirty_before &= ~due;
   return due;
+}
+
+// Returns those that the system did not take.  A locked page among them makes it refuse all of a call: then one by one.
+uint64_t SlicePool::purge_slices(const Chunk& chunk, uint64_t slices) noexcept {
+  uint64_t refused = 0;
+  for (uint64_t left = slices; left != 0;) {
+    auto slice = static_cast<size_t>(std::countr_zero(left));
+    auto n = static_cast<size_t>(std::countr_one(left >> slice)), step = std::max(os::page_size() / kSlice, size_t{1});
+    left &= ~mask_of(slice, n);
+    if (os::purge(slice_at(chunk, slice), n * kSlice)) continue;
+    for (size_t end = slice + n; slice < end; slice += step)
+      if (n <= step || !os::purge(slice_at(chunk, slice), step * kSlice)) refused |= mask_of(slice, step);
+  }
+  return refused;
 }
 
 // What is due in one chunk goes back with the lock released: meanwhile these slices are neither free nor used.  If none is
@@ -121,41 +136,39 @@ size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
     LockGuard guard(lock_);
     Recount recount(*this, chunk);
     due = take_due(chunk, what);
-    if (due == 0) return 0;
     whole = chunk.free == all_slices(chunk) && chunk.dirty_before == 0 && chunks() > 1;
+    if (due == 0 && (!whole || what == Purge::kSurplus)) return 0;
     claimed = whole ? chunk.free : whole_groups(due) & chunk.free;
     claim(chunk, claimed);
     huge = !whole && std::exchange(chunk.huge, false);
   }
   // Or the system would make one huge page of what is left, and fill the holes.
   if (huge) os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);
-  uint64_t refused = 0;
-  for (uint64_t left = whole ? claimed : due; left != 0;) {
-    auto slice = static_cast<size_t>(std::countr_zero(left));
-    auto n = static_cast<size_t>(std::countr_one(left >> slice));
-    uint64_t mask = mask_of(slice, n);
-    if (!os::purge(slice_at(chunk, slice), n * kSlice)) refused |= mask & due;
-    left &= ~mask;
-  }
+  uint64_t refused = purge_slices(chunk, whole ? claimed : due) & due;
   purge_states(chunk, claimed);
   LockGuard guard(lock_);
   Recount recount(*this, chunk);
   return_claimed();
   chunk.used &= ~(due & ~refused);
   chunk.dirty |= refused;  // still resident; tried again next round
+  chunk.refused = (chunk.refused & ~due) | refused;
   if (whole && refused == 0) {
-    close(chunk);
     recount.forget();
+    close(chunk);
   }
   return bytes_in(due & ~refused);
 }
 
 size_t SlicePool::purge(Purge what, size_t most) noexcept {
-  LockGuard exclusive(purge_lock_);
-  size_t purged = purge_chunks(what, most);
-  footprint.count_purged(purged);
-  LockGuard guard(lock_);
-  if (what == Purge::kDue) retention_.kept_in_vain(purged);
+  size_t purged;
+  {
+    LockGuard exclusive(purge_lock_);
+    purged = purge_chunks(what, most);
+    footprint.count_purged(purged);
+    LockGuard guard(lock_);
+    if (what == Purge::kDue) retention_.kept_in_vain(purged);
+  }
+  give_back_surplus(false);  // what others freed meanwhile: they found the lock taken
   return purged;
 }
 
@@ -176,32 +189,49 @@ size_t SlicePool::purge_chunks(Purge what, size_t most) noexcept {
   return purged;
 }
 
-// The chunks in turn, until one had a surplus.
+// That of the next chunk; the holder of purge_lock_, without which no chunk is closed.
 size_t SlicePool::purge_surplus() noexcept {
-  size_t bytes = 0;
-  for (size_t left = chunks(); left > 0 && bytes == 0; --left) {
-    Chunk* chunk;
-    {
-      LockGuard guard(lock_);
-      chunk = next_to_purge_ != nullptr ? next_to_purge_ : all_;
-      if (chunk == nullptr) return 0;
-      next_to_purge_ = chunk->next;
-    }
-    bytes = purge_chunk(*chunk, Purge::kSurplus);
+  Chunk* chunk;
+  {
+    LockGuard guard(lock_);
+    chunk = first_surplus_;
   }
-  return bytes;
+  return chunk != nullptr ? purge_chunk(*chunk, Purge::kSurplus) : 0;
 }
 
 // A huge page is kept as long as half of it is in use, or it is still being filled for the first time.
 size_t SlicePool::surplus_of(const Chunk& chunk) noexcept {
-  uint64_t resident = (chunk.dirty | chunk.dirty_before) & whole_pages(chunk.free);
+  uint64_t resident = (chunk.dirty | chunk.dirty_before) & ~chunk.refused & whole_pages(chunk.free);
   if (!chunk.huge) return slices_in(resident & chunk.used);
   bool filling = slices_in(chunk.free & ~chunk.used) > kSlicesInChunk / 2 && chunk.free != all_slices(chunk);
   return filling || slices_in(chunk.free) < kSlicesInChunk / 2 ? 0 : slices_in(resident);
 }
 
-size_t SlicePool::surplus_bytes(uint64_t now_ms) noexcept {
+void SlicePool::count_surplus(Chunk& chunk, size_t before, size_t now) noexcept {
+  surplus_.store(surplus_slices() + now - before, std::memory_order_relaxed);
+  if (before == 0 && now > 0) link_surplus(chunk);
+  if (before > 0 && now == 0) unlink_surplus(chunk);
+}
+
+void SlicePool::link_surplus(Chunk& chunk) noexcept {
+  link_behind(first_surplus_, last_surplus_, chunk, &Chunk::next_surplus, &Chunk::previous_surplus);
+  last_surplus_ = &chunk;
+}
+
+void SlicePool::unlink_surplus(Chunk& chunk) noexcept {
+  if (last_surplus_ == &chunk) last_surplus_ = chunk.previous_surplus;
+  unlink(first_surplus_, chunk, &Chunk::next_surplus, &Chunk::previous_surplus);
+}
+
+void SlicePool::goes_first(Chunk& chunk) noexcept {
+  if (surplus_of(chunk) == 0 || first_surplus_ == &chunk) return;
+  unlink_surplus(chunk);
+  link_first(first_surplus_, chunk, &Chunk::next_surplus, &Chunk::previous_surplus);
+}
+
+size_t SlicePool::surplus_bytes() noexcept {
   LockGuard guard(lock_);
+  uint64_t now_ms = os::now_ms();  // under the lock, as who asked: time does not go back there
   size_t kept = options.retain_bytes + retention_.allowance(now_ms, options.decay_ms);
   return surplus_slices() * kSlice > kept ? surplus_slices() * kSlice - kept : 0;
 }
@@ -218,21 +248,17 @@ void SlicePool::ask_for(uint64_t slices) noexcept {
 }
 
 // Who finds another thread at it leaves it the work; hence who is at it looks again when done.
-void SlicePool::give_back_surplus(uintptr_t whole) noexcept {
-  uint64_t now = os::now_ms();
-  for (size_t bytes = 1; bytes > 0; whole = 0) {
-    if (surplus_bytes(now) <= patience(whole != 0) * kSlice) return;
+void SlicePool::give_back_surplus(bool whole) noexcept {
+  for (size_t bytes = 1; bytes > 0; whole = false) {
+    if (surplus_bytes() <= patience(whole) * kSlice) return;
     {
       TryLockGuard exclusive(purge_lock_);
       if (!exclusive.holds()) return;
-      // The chunk may have been closed since its slices were released; nobody closes one now.
-      bool is_there = whole != 0 && AddressMap::kind(whole) == ChunkKind::kSlices;
-      bytes = is_there ? purge_chunk(Chunk::at(whole), Purge::kSurplus) : 0;
-      if (bytes == 0) bytes = purge_surplus();
+      bytes = purge_surplus();
     }
     footprint.count_purged(bytes);
     LockGuard guard(lock_);
-    retention_.gave_back(bytes, now, options.decay_ms);
+    retention_.gave_back(bytes, os::now_ms(), options.decay_ms);
   }
 }
 

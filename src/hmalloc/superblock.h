@@ -136,17 +136,17 @@ struct alignas(2 * kLine) Chunk {
   Chunk* previous = nullptr;
   Chunk* next_free = nullptr;  // those with free slices
   Chunk* previous_free = nullptr;
+  Chunk* next_surplus = nullptr;   // those with a surplus
+  Chunk* previous_surplus = nullptr;
   uint64_t free = 0;           // bit i: slice i of the chunk is free
   uint64_t used = 0;           // has been in use since its memory was last given back: it may not read as zero
   uint64_t dirty = 0;          // free and resident since the last purge round
   uint64_t dirty_before = 0;   // since the round before it
+  uint64_t refused = 0;        // the system did not take these back (locked pages): no free asks again, rounds do
   bool huge = false;           // huge pages were asked for
 
   static Chunk* of_region(uintptr_t region) noexcept { return reinterpret_cast<Chunk*>(region + kDescriptors); }
   static Chunk& of(const Superblock& sb) noexcept { return of_region(sb.region())[sb.slice() / kSlicesInChunk]; }
-  static Chunk& at(uintptr_t start) noexcept {
-    return of_region(align_down(start, kRegion))[start % kRegion / kChunk];
-  }
   uintptr_t region() const noexcept { return align_down(address_of(this), kRegion); }
   size_t index() const noexcept { return (address_of(this) - region() - kDescriptors) / sizeof(Chunk); }
   uintptr_t start() const noexcept { return region() + index() * kChunk; }

@@ -112,8 +112,9 @@ Superblock* SuperblockPool::claim(ClassIndex c, const Shelf* mine, size_t looks,
 }
 
 Superblock* SuperblockPool::claim_near(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept {
-  if (!slice_pool.has_resident()) return claim(c, mine, looks, least);
-  return claimed(pop_with_room(queue(shard_of(mine), c), looks, least, mine));
+  Superblock* sb = pop_with_room(queue(shard_of(mine), c), looks, least, mine);
+  if (sb == nullptr && !slice_pool.has_resident(slices_of(c))) sb = claim_from_others(c, mine, looks, least);
+  return claimed(sb);
 }
 
 void SuperblockPool::add(Shelf& shelf) noexcept {

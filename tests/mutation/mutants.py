@@ -85,7 +85,11 @@ MUTANTS = [
     Mutant("surplus_stays", "src/hmalloc/slice_purge.cc", "  return whole ? slices / 2 : slices;\n", "  return SIZE_MAX / kSlice / (whole + slices);\n"),
     Mutant("holes_do_not_wait", "src/hmalloc/slice_purge.cc", "  return whole ? slices / 2 : slices;\n", "  return whole ? slices / 2 : kLeastPatience;\n"),
     Mutant("holes_go_first", "src/hmalloc/slice_purge.cc", "  return whole ? slices / 2 : slices;\n", "  return slices + !whole;\n"),
-    Mutant("others_superblocks_first", "src/hmalloc/superblock_pool.cc", "  if (!slice_pool.has_resident()) return claim(", "  return claim("),
+    Mutant("others_superblocks_first", "src/hmalloc/superblock_pool.cc", "if (sb == nullptr && !slice_pool.has_resident(slices_of(c)))", "if (sb == nullptr)"),
+    Mutant("residents_elsewhere_count", "src/hmalloc/slice_pool.cc", "  return look_for(n).warm != 0;\n", "  return true;\n"),
+    Mutant("a_purge_does_not_look_again", "src/hmalloc/slice_purge.cc", "  give_back_surplus(false);  // what", "  // what"),
+    Mutant("refused_is_tried_by_each_free", "src/hmalloc/slice_purge.cc", "  chunk.refused = (chunk.refused & ~due) | refused;\n", ""),
+    Mutant("never_used_stays_open", "src/hmalloc/slice_purge.cc", "    if (due == 0 && (!whole || what == Purge::kSurplus)) return 0;\n", "    if (due == 0) return 0;\n"),
     Mutant("nothing_is_missed", "src/hmalloc/slice_purge.cc", "  if (retention_.has_given_back())", "  if (false)"),
     # The child of a fork
     Mutant("slices_not_rebuilt", "src/hmalloc/slice_pool_repair.cc", "  rebuild();\n  lock_.unlock();", "  lock_.unlock();"),

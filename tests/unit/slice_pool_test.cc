@@ -1,5 +1,7 @@
 #include "hmalloc/slice_pool.h"
 
+#include <sys/mman.h>
+
 #include <barrier>
 #include <cstdio>
 #include <fstream>
@@ -186,6 +188,66 @@ TEST(SlicePool, AChunkWithoutUsedSlicesGoesBeforeHoles) {
     if (run.first != nullptr && is_there(run)) pairs.release(run);
   EXPECT_EQ(AddressMap::kind(emptied), ChunkKind::kGone);
   EXPECT_EQ(pairs.waiting(), holes);
+}
+
+// Its pages are locked, say.
+TEST(SlicePool, WhatTheSystemRefusesIsLeftAloneAndKeepsNothingElse) {
+  Pairs pairs(600);
+  if (mlock(base(pairs.runs[100]), 2 * kSlice) != 0) GTEST_SKIP() << "no memory may be locked";
+  size_t waiting = 0, calls = 0;
+  for (SlicePool::Run& run : pairs.runs) {
+    uint64_t before = os::calls();
+    pairs.release(run);
+    calls = std::max<size_t>(calls, os::calls() - before);
+    waiting = pairs.waiting();
+  }
+  EXPECT_EQ(waiting, 2u);
+  EXPECT_LE(calls, 2 * kSlicesInChunk);
+  munlockall();
+  pairs.pool->purge(SlicePool::Purge::kAll);
+  EXPECT_EQ(pairs.waiting(), 0u);
+}
+
+TEST(SlicePool, WhatIsFreedBesideAPurgeIsNotForgotten) {
+  for (int round = 0; round < 60; ++round) {
+    Pairs pairs(600);
+    std::barrier start(2);
+    std::thread purger([&] {
+      start.arrive_and_wait();
+      pairs.pool->purge(SlicePool::Purge::kAll);
+    });
+    start.arrive_and_wait();
+    for (SlicePool::Run& run : pairs.runs) pairs.release(run);
+    purger.join();
+    ASSERT_LE(pairs.waiting(), 4u) << round;
+  }
+}
+
+TEST(SlicePool, AChunkThatWasNeverUsedIsClosedToo) {
+  Pool pool;
+  std::vector<SlicePool::Run> runs;
+  while (pool->chunks() <= 3 * kChunksInRegion) runs.push_back(pool->allocate(kSlicesInChunk, true));
+  for (SlicePool::Run& run : runs) pool->release(*run.first, kSlicesInChunk);
+  pool->purge(SlicePool::Purge::kAll);
+  EXPECT_EQ(pool->chunks(), 1u);
+  EXPECT_EQ(pool->gauges().space, kRegion - kChunk);
+}
+
+TEST(SlicePool, AsksWhetherTheNextRunIsResident) {
+  Pool pool;
+  SlicePool::Run rest = pool->allocate(kFirstRun, true), cold = pool->allocate(kSlicesInChunk, true),
+                 warm = pool->allocate(kSlicesInChunk, true);
+  EXPECT_FALSE(pool->has_resident(2));
+  pool->release(warm.first[0], 2);
+  EXPECT_TRUE(pool->has_resident(2));
+  pool->release(cold.first[0], 2);  // what was opened to freeing last comes first
+  pool->purge(SlicePool::Purge::kAll);
+  pool->release(warm.first[2], 4);
+  EXPECT_FALSE(pool->has_resident(2));
+  EXPECT_TRUE(pool->has_resident(4));
+  pool->release(*rest.first, kFirstRun);
+  pool->release(cold.first[2], kSlicesInChunk - 2);
+  pool->release(warm.first[6], kSlicesInChunk - 6);
 }
 
 TEST(SlicePool, AClosedChunkServesAgainAndIsZero) {
