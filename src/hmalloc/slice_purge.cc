@@ -136,7 +136,7 @@ size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
     LockGuard guard(lock_);
     Recount recount(*this, chunk);
     due = take_due(chunk, what);
-    whole = chunk.free == all_slices(chunk) && chunk.dirty_before == 0 && chunks() > 1;
+    whole = chunk.free == all_slices(chunk) && (chunk.dirty | chunk.dirty_before) == 0 && chunks() > 1;
     if (due == 0 && (!whole || what == Purge::kSurplus)) return 0;
     claimed = whole ? chunk.free : whole_groups(due) & chunk.free;
     claim(chunk, claimed);

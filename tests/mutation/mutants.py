@@ -89,6 +89,7 @@ MUTANTS = [
     Mutant("residents_elsewhere_count", "src/hmalloc/slice_pool.cc", "  return look_for(n).warm != 0;\n", "  return true;\n"),
     Mutant("a_purge_does_not_look_again", "src/hmalloc/slice_purge.cc", "  give_back_surplus(false);  // what", "  // what"),
     Mutant("refused_is_tried_by_each_free", "src/hmalloc/slice_purge.cc", "  chunk.refused = (chunk.refused & ~due) | refused;\n", ""),
+    Mutant("refused_is_closed_with_its_chunk", "src/hmalloc/slice_purge.cc", "(chunk.dirty | chunk.dirty_before) == 0", "chunk.dirty_before == 0"),
     Mutant("never_used_stays_open", "src/hmalloc/slice_purge.cc", "    if (due == 0 && (!whole || what == Purge::kSurplus)) return 0;\n", "    if (due == 0) return 0;\n"),
     Mutant("nothing_is_missed", "src/hmalloc/slice_purge.cc", "  if (retention_.has_given_back())", "  if (false)"),
     # The child of a fork
