@@ -5,42 +5,28 @@
 #include <new>
 #include <utility>
 
-#include "hmalloc/options.h"
 #include "base/clock.h"
 #include "base/os_pages.h"
 #include "base/report.h"
+#include "hmalloc/options.h"
 #include "hmalloc/slice_pool.h"
 #include "hmalloc/superblock_pool.h"
 
 namespace hm {
 namespace {
 
-constexpr size_t kMostEntries = 1023;
-constexpr size_t kFirstEntries = 127;          // limits start here, and grow when they prove too small
-constexpr size_t kFirstBytes = 32 * kKiB;      // of one cache, at first; half of that for blocks above 512 bytes
-constexpr size_t kMostBytes = 512 * kKiB;      // of one cache, when grown
-constexpr size_t kLongBatch = 4 * kHarvestGroup;  // makes a cache grow at once
 constexpr size_t kOwnLooks = 4;
-constexpr uint16_t kStream = 8192;             // blocks allocated without an overflow: others free them
-constexpr uint8_t kCyclesToGrow = 16;          // full, empty and full again
-constexpr uint32_t kTicksToJudge = 4;          // looks at a cache before it is called too large
+constexpr uint32_t kTicksToJudge = 4;  // looks at a cache before it is called too large
 
-constexpr size_t most_entries(size_t c) { return std::clamp<size_t>(kMostBytes / kClassSize[c], 2, kMostEntries); }
-constexpr size_t first_entries(size_t c) {
-  size_t bytes = kClassSize[c] <= 512 ? kFirstBytes : kFirstBytes / 2;
-  return std::min(most_entries(c), std::clamp<size_t>(bytes / kClassSize[c], 2, kFirstEntries));
-}
-// Batches in a row that make a cache grow.  Large blocks are few in a superblock, so each costs more to find again.
-constexpr uint8_t batches_to_grow(ClassIndex c) { return size_of(c) <= kKiB ? 6 : 1; }
 // Where the entries of each class's cache lie behind the heap: near ones together, so that a thread that uses a little of
 // many classes touches few pages; and wide ones for caches that have grown.
 struct Slots {
   // The slot below the first entry, and a refill takes whole groups, so it may overshoot the limit by one.
   static constexpr size_t with(size_t entries) { return 1 + entries + kHarvestGroup; }
   consteval Slots() {
-    for (size_t c = 0; c < kClasses; ++c) near[c + 1] = near[c] + with(first_entries(c));
+    for (size_t c = 0; c < kClasses; ++c) near[c + 1] = near[c] + with(CacheTuner::first_capacity(c));
     wide[0] = near[kClasses];
-    for (size_t c = 0; c < kClasses; ++c) wide[c + 1] = wide[c] + with(most_entries(c));
+    for (size_t c = 0; c < kClasses; ++c) wide[c + 1] = wide[c] + with(CacheTuner::most_capacity(c));
   }
   size_t near[kClasses + 1] = {};
   size_t wide[kClasses + 1] = {};
@@ -67,7 +53,7 @@ ThreadHeap* ThreadHeap::create() noexcept {
   auto* heap = new (memory) ThreadHeap;
   for (size_t c = 0; c < kClasses; ++c) {
     new (&heap->caches[c]) BlockCache(null_slot);
-    heap->limit_bytes += first_limit(ClassIndex(c)) * kClassSize[c];
+    heap->capacity_bytes += first_capacity(ClassIndex(c)) * kClassSize[c];
   }
   heap->operations_to_tick = kOperationsPerTick;
   heap->round_ms = os::now_ms();
@@ -92,54 +78,44 @@ size_t ThreadHeap::cached_blocks(size_t c) const noexcept {
   return 0;  // not open yet
 }
 
-size_t ThreadHeap::first_limit(ClassIndex c) noexcept {
+size_t ThreadHeap::first_capacity(ClassIndex c) noexcept {
   size_t share = std::max<size_t>(options.cache_bytes / kClasses / size_of(c), 1);
-  return std::min({first_entries(raw(c)), options.cache_blocks, share});
+  return std::min({CacheTuner::first_capacity(raw(c)), options.cache_blocks, share});
 }
 
-void ThreadHeap::set_limit(ClassIndex c, size_t entries) noexcept {
-  ClassState& state = classes[raw(c)];
+void ThreadHeap::set_capacity(ClassIndex c, size_t entries) noexcept {
+  CacheTuner& tuner = classes[raw(c)].tuner;
   BlockCache& cache = caches[raw(c)];
-  auto counted = [&](size_t limit) { return std::max<size_t>(limit, first_limit(c)) * size_of(c); };
-  limit_bytes += counted(entries) - counted(state.limit);
-  state.limit = static_cast<uint16_t>(entries);
-  if (entries > first_entries(raw(c)) && cache.floor() == near_slots(raw(c))) cache.move_to(wide_slots(raw(c)));
+  auto counted = [&](size_t capacity) { return std::max<size_t>(capacity, first_capacity(c)) * size_of(c); };
+  capacity_bytes += counted(entries) - counted(tuner.capacity());
+  tuner.set_capacity(entries);
+  bool near = cache.floor() == near_slots(raw(c));
+  if (near && entries > CacheTuner::first_capacity(raw(c))) cache.move_to(wide_slots(raw(c)));
   cache.set_limit(entries);
 }
 
 // The cache of a class that was not in use: it is empty.
-void ThreadHeap::open(ClassIndex c) noexcept {
+void ThreadHeap::activate(ClassIndex c) noexcept {
   caches[raw(c)].move_to(near_slots(raw(c)));
-  set_limit(c, first_limit(c));
+  set_capacity(c, first_capacity(c));
 }
 
-// The first overflow after refills.  If more blocks came in them than the cache holds, time after time, the program
-// allocates and frees in batches larger than the cache.  Once or twice this happens by chance when frees and allocations
-// balance, and tells nothing.  If less came, many times, batches just do not fit; by chance this happens the more rarely the
-// larger the cache is, so that it stops growing.
-void ThreadHeap::adapt(ClassIndex c) noexcept {
+// At the first overflow after refills.
+void ThreadHeap::grow_if_too_small(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   caches[raw(c)].set_giver(&shelf);
   state.looked = false;
-  size_t swing = std::exchange(state.swing, 0);
-  state.batches = swing > state.limit ? static_cast<uint8_t>(state.batches + 1) : 0;
-  bool too_small = swing >= kLongBatch || state.batches >= batches_to_grow(c), tight = ++state.cycles >= kCyclesToGrow;
-  if (!too_small && !tight) return;
-  state.batches = state.cycles = 0;
-  size_t entries = std::max<size_t>(too_small ? swing + swing / 8 : 0, tight ? state.limit + state.limit / 4 + 1 : 0);
-  entries = std::min({entries, most_entries(raw(c)), options.cache_blocks});
-  if (entries <= state.limit || limit_bytes + (entries - state.limit) * size_of(c) > options.cache_bytes) return;
-  set_limit(c, entries);
+  size_t now = state.tuner.capacity(), wanted = state.tuner.on_overflow_after_refills(c);
+  wanted = std::min(wanted, options.cache_blocks);
+  if (wanted > now && capacity_bytes + (wanted - now) * size_of(c) <= options.cache_bytes) set_capacity(c, wanted);
 }
-
-bool ThreadHeap::is_stream(ClassIndex c) const noexcept { return classes[raw(c)].swing >= kStream; }
 
 void* ThreadHeap::refill(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   BlockCache& cache = caches[raw(c)];
-  bool first = state.limit == 0;
-  if (first) open(c);
-  size_t want = std::min<size_t>(kHarvestGroup, state.limit / 2 + 1u);
+  bool first = state.tuner.capacity() == 0;
+  if (first) activate(c);
+  size_t want = std::min(kHarvestGroup, state.tuner.capacity() / 2 + 1);
   for (;;) {
     if (state.current == nullptr) {
       state.current = next_superblock(c);
@@ -158,8 +134,7 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
     }
     if (got > 0) {
       refills.add(1);
-      state.refilled = true;
-      state.swing = static_cast<uint16_t>(std::min<size_t>(state.swing + got, UINT16_MAX));
+      state.tuner.on_refill(got);
       cache.set_top(cache.top() + got);
       cache.set_giver(nullptr);
       return cache.pop();
@@ -172,7 +147,7 @@ void* ThreadHeap::refill(ClassIndex c) noexcept {
 // Until there are as many, ones that are nearly free will do, and new ones else.
 Superblock* ThreadHeap::next_superblock(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
-  bool early = is_stream(c) && retired(c).count() < kStreamDistance;
+  bool early = state.tuner.feeds_other_threads() && retired(c).count() < kStreamDistance;
   if (!early && !state.looked) {
     if (Superblock* sb = pop_with_room(retired(c), kOwnLooks, least_room(c), &shelf)) {
       if (retired_count > 0) --retired_count;
@@ -191,7 +166,8 @@ Superblock* ThreadHeap::next_superblock(ClassIndex c) noexcept {
 
 void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {
   retired(c).push(sb);
-  if (++retired_count <= kMostRetired || (is_stream(c) && retired(c).count() <= kStreamDistance)) return;
+  bool is_stream = classes[raw(c)].tuner.feeds_other_threads();
+  if (++retired_count <= kMostRetired || (is_stream && retired(c).count() <= kStreamDistance)) return;
   if (Superblock* oldest = retired(c).pop()) superblock_pool.push(*oldest);
   --retired_count;
 }
@@ -200,8 +176,8 @@ void ThreadHeap::retire(ClassIndex c, Superblock& sb) noexcept {
 // many blocks.
 void ThreadHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcept {
   ClassIndex c = sb.class_index();
-  classes[raw(c)].overflowed = true;
-  if (caches[raw(c)].giver() == nullptr) adapt(c);
+  classes[raw(c)].tuner.on_overflow();
+  if (caches[raw(c)].giver() == nullptr) grow_if_too_small(c);
   if (sb.owner() != &shelf) flush(c, caches[raw(c)].used() / 2 + 1);
   if constexpr (kChecked) state.mark_cached();
   if (caches[raw(c)].push(block)) return;
@@ -228,9 +204,7 @@ void ThreadHeap::flush(ClassIndex c, size_t blocks) noexcept {
   cross_thread_frees.add(foreign);
 }
 
-// A class of which the cache is as it was a tick ago is idle, or its blocks are being freed for good: nothing of it stays
-// here.  The same where nothing was allocated of it and the process shrinks: others' blocks pass through the cache, and
-// each that waits here pins its superblock.  The rest is the clock's business: of what lay in a cache at every tick of a round, half was not needed.
+// Of idle classes nothing stays here; the rest is the clock's business.
 ThreadHeap::Tick ThreadHeap::act_on_tick() noexcept {
   operations_to_tick = kOperationsPerTick;
   ++ticks_in_round;
@@ -239,17 +213,12 @@ ThreadHeap::Tick ThreadHeap::act_on_tick() noexcept {
   slices_at_tick = slice_pool.used();
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
-    if (state.limit == 0) continue;  // not in use: nothing is there
-    auto used = static_cast<uint16_t>(caches[c].used());
-    bool same = used == state.used_at_tick && caches[c].newest() == state.newest_at_tick;
-    if ((same || (less && state.overflowed)) && !state.refilled) {
+    if (state.tuner.capacity() == 0) continue;  // not in use: nothing is there
+    if (state.tuner.on_look(caches[c].used(), caches[c].newest(), less)) {
       release_idle(ClassIndex(c));
       shrinking = less;
     }
-    state.refilled = state.overflowed = state.looked = false;
-    state.used_at_tick = used;
-    state.newest_at_tick = caches[c].newest();
-    state.least_used = std::min(state.least_used, used);
+    state.looked = false;
     retired_count += static_cast<uint32_t>(retired(ClassIndex(c)).count());
   }
   large.tick();
@@ -257,8 +226,8 @@ ThreadHeap::Tick ThreadHeap::act_on_tick() noexcept {
   if (tick.now_ms - round_ms < options.decay_ms / 4) return tick;
   round_ms = tick.now_ms;
   for (size_t c = 0; c < kClasses; ++c) {
-    classes[c].cycles = classes[c].batches = 0;  // so rarely they cost nothing
-    if (ticks_in_round >= kTicksToJudge) shrink(ClassIndex(c));
+    classes[c].tuner.on_round();
+    if (ticks_in_round >= kTicksToJudge) give_up_surplus(ClassIndex(c));
     release_free(retired(ClassIndex(c)), SIZE_MAX);
   }
   if (ticks_in_round >= kTicksToJudge) ticks_in_round = 0;
@@ -267,20 +236,20 @@ ThreadHeap::Tick ThreadHeap::act_on_tick() noexcept {
   return tick;
 }
 
-void ThreadHeap::shrink(ClassIndex c) noexcept {
-  ClassState& state = classes[raw(c)];
-  size_t surplus = std::exchange(state.least_used, UINT16_MAX) / 2u, first = first_limit(c);
-  if (state.limit <= first || surplus == 0) return;
-  surplus = std::min(surplus, state.limit - first);
-  set_limit(c, state.limit - surplus);
+void ThreadHeap::give_up_surplus(ClassIndex c) noexcept {
+  CacheTuner& tuner = classes[raw(c)].tuner;
+  size_t surplus = tuner.take_surplus(), first = first_capacity(c);
+  if (tuner.capacity() <= first || surplus == 0) return;
+  surplus = std::min(surplus, tuner.capacity() - first);
+  set_capacity(c, tuner.capacity() - surplus);
   flush(c, surplus);
 }
 
-// With a limit of zero every free goes straight to FREE, until the next refill: an idle cache pins no superblock.
+// With a capacity of zero every free goes straight to FREE, until the next refill: an idle cache pins no superblock.
 void ThreadHeap::release_idle(ClassIndex c) noexcept {
   ClassState& state = classes[raw(c)];
   flush(c, SIZE_MAX);
-  set_limit(c, 0);
+  set_capacity(c, 0);
   if (state.current != nullptr) retired(c).push(*state.current);
   state.current = nullptr;
   while (Superblock* sb = retired(c).pop()) sb->wholly_free() ? release(*sb) : superblock_pool.push(*sb);
@@ -297,7 +266,7 @@ bool ThreadHeap::is_valid() noexcept {
     ClassState& state = classes[c];
     void** floor = caches[c].floor();
     size_t used = caches[c].used();
-    if (*floor != nullptr || used >= Slots::with(most_entries(c))) return false;
+    if (*floor != nullptr || used >= Slots::with(CacheTuner::most_capacity(c))) return false;
     for (size_t i = 1; i <= used; ++i) {  // H2
       if (AddressMap::kind(address_of(floor[i])) != ChunkKind::kSlices) return false;
       BlockRef ref = find_block(floor[i]);

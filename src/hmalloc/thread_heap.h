@@ -6,6 +6,7 @@
 //  H2  cache c holds blocks of class c only, each at most once, each TAKEN (CACHED in the checked library).
 //  H3  current[c] is held by the heap (S1); its cursor says how far it has been swept.
 #pragma once
+#include "hmalloc/cache_tuner.h"
 #include "hmalloc/current_heap.h"
 #include "hmalloc/large.h"
 #include "hmalloc/local_heap.h"
@@ -36,23 +37,15 @@ struct ThreadHeap {
   // ---- slow path
   struct ClassState {
     Superblock* current = nullptr;
-    uint16_t limit = 0;         // entries after which a push is refused; 0: not in use
-    uint16_t swing = 0;         // blocks refilled since the last overflow
-    uint16_t used_at_tick = 0;  // entries in the cache
-    uint16_t least_used = UINT16_MAX;  // of these, in this round
-    void* newest_at_tick = nullptr;
-    uint8_t batches = 0;        // overflows in a row that spoke of batches
+    [[no_unique_address]] CacheTuner tuner;
     uint8_t looks = SuperblockPool::kLooks;  // into the pool before a fresh superblock is opened
-    uint8_t cycles = 0;         // overflows after refills since the limit was set
-    bool refilled = false;      // since the last tick
-    bool overflowed = false;    // since the last tick
     bool looked = false;        // through the retired ones, in vain, since the last overflow or tick
   };
   std::array<ClassState, kClasses> classes;
   Shelf shelf;  // exhausted superblocks
   LocalHeap local{this};
   LargeCache large;
-  size_t limit_bytes = 0;          // sum of limit * size, an idle cache's as it will be when it is used again
+  size_t capacity_bytes = 0;       // of all caches, an idle one's as it will be when it is used again
   uint32_t retired_count = 0;      // in all retired queues, about: other threads may take from them
   uint32_t operations_to_tick = 0; // slow operations until the clock is read
   uint32_t ticks_in_round = 0;
@@ -113,19 +106,18 @@ struct ThreadHeap {
   void drain() noexcept;
   bool is_valid() noexcept;  // the user of the heap
   size_t cached_blocks(size_t c) const noexcept;  // of a class, just now; any thread
-  static size_t first_limit(ClassIndex c) noexcept;
+  static size_t first_capacity(ClassIndex c) noexcept;  // as the options allow
 
  private:
-  bool is_stream(ClassIndex c) const noexcept;
   Superblock* next_superblock(ClassIndex c) noexcept;
   void retire(ClassIndex c, Superblock& sb) noexcept;
   void flush(ClassIndex c, size_t blocks) noexcept;
   void** near_slots(size_t c) const noexcept;
   void** wide_slots(size_t c) const noexcept;
-  void open(ClassIndex c) noexcept;
-  void adapt(ClassIndex c) noexcept;
-  void set_limit(ClassIndex c, size_t entries) noexcept;
-  void shrink(ClassIndex c) noexcept;
+  void activate(ClassIndex c) noexcept;
+  void grow_if_too_small(ClassIndex c) noexcept;
+  void set_capacity(ClassIndex c, size_t entries) noexcept;
+  void give_up_surplus(ClassIndex c) noexcept;
   void release_idle(ClassIndex c) noexcept;
 };
 

@@ -28,7 +28,7 @@ void free_all(const std::vector<void*>& blocks) {
   for (void* block : blocks) deallocate(block, "test");
 }
 size_t entries(ClassIndex c) { return my_heap()->caches[raw(c)].used(); }
-size_t limit(ClassIndex c) { return my_heap()->classes[raw(c)].limit; }
+size_t limit(ClassIndex c) { return my_heap()->classes[raw(c)].tuner.capacity(); }
 size_t cached_bytes() {
   size_t bytes = 0;
   for (ClassIndex c : all_classes()) bytes += entries(c) * size_of(c);
@@ -84,7 +84,7 @@ TEST(ThreadHeap, CachesAreBoundedInEntriesAndBytes) {
         EXPECT_LE(limit(c), options.cache_blocks);
         EXPECT_LE(entries(c), std::max(limit(c), 2 * kGroup));
       }
-    EXPECT_LE(my_heap()->limit_bytes, options.cache_bytes);
+    EXPECT_LE(my_heap()->capacity_bytes, options.cache_bytes);
     EXPECT_LE(cached_bytes(), options.cache_bytes + kClasses * kGroup * kKiB);
     EXPECT_TRUE(my_heap()->is_valid());
   });
@@ -113,8 +113,8 @@ TEST(ThreadHeap, LimitBytesIsTheSumOfTheLimits) {
   on_thread([] {
     for (ClassIndex c : all_classes()) free_all(allocate_many(c, 500));
     size_t sum = 0;
-    for (ClassIndex c : all_classes()) sum += std::max(limit(c), ThreadHeap::first_limit(c)) * size_of(c);
-    EXPECT_EQ(my_heap()->limit_bytes, sum);
+    for (ClassIndex c : all_classes()) sum += std::max(limit(c), ThreadHeap::first_capacity(c)) * size_of(c);
+    EXPECT_EQ(my_heap()->capacity_bytes, sum);
   });
 }
 
@@ -294,7 +294,7 @@ TEST(ThreadHeap, AStreamTakesWhatIsNearlyFree) {
       return sb;
     };
     Superblock &half = pooled(blocks_of(c) / 2), &nearly = pooled(blocks_of(c) / 16);
-    my_heap()->classes[raw(c)].swing = 8192;
+    my_heap()->classes[raw(c)].tuner.on_refill(8192);
     std::vector<Superblock*> order{&find_block(held[0]).sb};
     while (order.size() < 3) {
       held.push_back(allocate(512));

@@ -1,0 +1,107 @@
+#include "hmalloc/cache_tuner.h"
+
+#include "support.h"
+
+using namespace hm;
+
+namespace {
+
+const ClassIndex kSmall = class_of(64), kWide = class_of(4096);
+
+CacheTuner in_use(ClassIndex c) {
+  CacheTuner tuner;
+  tuner.set_capacity(CacheTuner::first_capacity(raw(c)));
+  return tuner;
+}
+size_t after_batch(CacheTuner& tuner, ClassIndex c, size_t blocks) {
+  tuner.on_refill(blocks);
+  return tuner.on_overflow_after_refills(c);
+}
+
+}  // namespace
+
+TEST(CacheTuner, OneBatchMayBeChance) {
+  CacheTuner tuner = in_use(kSmall);
+  size_t batch = tuner.capacity() + 1;
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(after_batch(tuner, kSmall, batch), tuner.capacity()) << i;
+  EXPECT_EQ(after_batch(tuner, kSmall, batch), batch + batch / 8) << "the sixth in a row";
+}
+
+TEST(CacheTuner, ASmallerBatchBeginsAnew) {
+  CacheTuner tuner = in_use(kSmall);
+  size_t now = tuner.capacity();
+  for (int i = 0; i < 15; ++i) EXPECT_EQ(after_batch(tuner, kSmall, i % 5 == 4 ? now : now + 1), now) << i;
+}
+
+TEST(CacheTuner, ALongBatchOrOneOfLargeBlocksGrowsAtOnce) {
+  CacheTuner small = in_use(kSmall), wide = in_use(kWide);
+  EXPECT_EQ(after_batch(small, kSmall, 256), 256u + 32);
+  size_t batch = wide.capacity() + 1;
+  EXPECT_EQ(after_batch(wide, kWide, batch), batch + batch / 8);
+}
+
+TEST(CacheTuner, FullAndEmptyTimeAfterTimeGrowsByAQuarter) {
+  CacheTuner tuner = in_use(kSmall);
+  size_t now = tuner.capacity();
+  for (int i = 0; i < 15; ++i) EXPECT_EQ(after_batch(tuner, kSmall, 1), now);
+  EXPECT_EQ(after_batch(tuner, kSmall, 1), now + now / 4 + 1);
+}
+
+TEST(CacheTuner, SuchCyclesCountWithinARoundOnly) {
+  CacheTuner tuner = in_use(kSmall);
+  for (int i = 0; i < 100; ++i) {
+    if (i % 10 == 0) tuner.on_round();
+    EXPECT_EQ(after_batch(tuner, kSmall, 1), tuner.capacity());
+  }
+}
+
+TEST(CacheTuner, GrowthEndsWithTheClass) {
+  for (size_t c = 0; c < kClasses; ++c) {
+    CacheTuner tuner = in_use(ClassIndex(c));
+    EXPECT_LE(tuner.capacity(), CacheTuner::most_capacity(c));
+    for (int i = 0; i < 200; ++i) tuner.set_capacity(after_batch(tuner, ClassIndex(c), 60'000));
+    EXPECT_EQ(tuner.capacity(), CacheTuner::most_capacity(c));
+    EXPECT_LE(tuner.capacity() * kClassSize[c], std::max<size_t>(CacheTuner::kMostBytes, 2 * kClassSize[c]));
+  }
+}
+
+TEST(CacheTuner, IdleIsWhatHasNotChangedBetweenTwoLooks) {
+  CacheTuner tuner = in_use(kSmall);
+  int a, b;
+  EXPECT_FALSE(tuner.on_look(5, &a, false));
+  EXPECT_FALSE(tuner.on_look(5, &b, false)) << "another block is on top";
+  EXPECT_FALSE(tuner.on_look(6, &b, false));
+  tuner.on_refill(1);
+  EXPECT_FALSE(tuner.on_look(6, &b, false)) << "it lives from its cache";
+  EXPECT_TRUE(tuner.on_look(6, &b, false));
+}
+
+TEST(CacheTuner, WhatIsOnlyFreedWhileTheProcessShrinksIsIdleToo) {
+  CacheTuner tuner = in_use(kSmall);
+  int a, b, c, d;
+  EXPECT_FALSE(tuner.on_look(5, &a, true)) << "it did not overflow";
+  tuner.on_overflow();
+  EXPECT_FALSE(tuner.on_look(6, &b, false)) << "the process does not shrink";
+  tuner.on_overflow();
+  EXPECT_TRUE(tuner.on_look(7, &c, true));
+  tuner.on_overflow();
+  tuner.on_refill(1);
+  EXPECT_FALSE(tuner.on_look(8, &d, true)) << "blocks are allocated as well";
+}
+
+TEST(CacheTuner, HalfOfWhatLayThereAtEveryLookIsSurplus) {
+  CacheTuner tuner = in_use(kSmall);
+  int blocks[4];
+  for (size_t i : {0, 1, 2, 3}) tuner.on_look(i == 2 ? 40 : 100, &blocks[i], false);
+  EXPECT_EQ(tuner.take_surplus(), 20u);
+}
+
+TEST(CacheTuner, OthersFreeWhatIsAllocatedWithoutOverflow) {
+  CacheTuner tuner = in_use(kSmall);
+  for (int i = 0; i < 127; ++i) tuner.on_refill(64);
+  EXPECT_FALSE(tuner.feeds_other_threads());
+  for (int i = 0; i < 2000; ++i) tuner.on_refill(64);
+  EXPECT_TRUE(tuner.feeds_other_threads());
+  tuner.on_overflow_after_refills(kSmall);
+  EXPECT_FALSE(tuner.feeds_other_threads());
+}
