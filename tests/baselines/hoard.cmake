@@ -3,7 +3,7 @@
 get_target_property(hoard_sources baseline_hoard SOURCES)
 get_target_property(hoard_definitions baseline_hoard COMPILE_DEFINITIONS)
 hm_library(baseline_hoard_examined STATIC ${hoard_sources})
-target_include_directories(baseline_hoard_examined PUBLIC ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(baseline_hoard_examined PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(baseline_hoard_examined PUBLIC ${hoard_definitions} HM_BASELINE_CHECKS)
 
 hm_baseline_test(hoard_test hoard_examined hoard_blowup_test.cc hoard_counters_test.cc hoard_fork_test.cc
