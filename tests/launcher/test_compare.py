@@ -49,10 +49,9 @@ def test_both_allocators_are_run_and_told_apart(compare, build):
 
 
 def test_without_a_program_the_example_is_compared(compare, hmalloc):
-    shown, result = compare("-n", "1")
+    _, result = compare("-n", "1")
     assert result["command"][0].endswith("/hmalloc-pipeline")
     assert result["candidate"]["library"]
-    assert "hmalloc-pipeline" in shown
     assert "no program named" in hmalloc("compare", "-n", "1").stderr
 
 
