@@ -201,6 +201,7 @@ TEST_P(GaugesOfAllocation, SayWhatTheProgramHolds) {
 }
 
 TEST_P(GaugesOfAllocation, ResidentIsWhatTheKernelSees) {
+  if (kThreadSanitizer) GTEST_SKIP() << "the kernel sees ThreadSanitizer's shadow of it as well";
   act_as(who_, block_, [&] { allocate_all(); }, [&] {
     size_t grown = resident_bytes() - resident_before_;
     size_t said = now().resident - before_.resident;
