@@ -7,7 +7,7 @@
 
 #include "baselines/common/fork_locks.h"
 #include "baselines/common/large_blocks.h"
-#include "base/options.h"
+#include "base/option_parser.h"
 #include "baselines/ar_malloc/thread_cache.h"
 
 namespace hm::ar_malloc {

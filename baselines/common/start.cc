@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/options.h"
+#include "base/option_parser.h"
 #include "baselines/contract.h"
 
 namespace hm {

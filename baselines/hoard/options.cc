@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <iterator>
 
-#include "base/options.h"
+#include "base/option_parser.h"
 #include "base/os_pages.h"
 #include "base/report.h"
 

@@ -1,6 +1,6 @@
 // What all four approaches do alike.
 #include "base/address_map.h"
-#include "base/options.h"
+#include "base/option_parser.h"
 #include "baselines/vvmalloc/checked.h"
 #include "baselines/vvmalloc/vvmalloc.h"
 

@@ -1,6 +1,6 @@
 // The size classes: multiples of 16 bytes to 128, then four to each doubling, to 32 KB.  From 4 KB on a fifth one lies an
 // eighth above each power of two: that is a page with a header, which databases ask for by the thousand (SQLite: 4368
-// bytes).  Larger requests are runs of slices or extents (hmalloc/large.h).  Everything here is computed and
+// bytes).  Larger requests are runs of slices or extents (large/runs.h).  Everything here is computed and
 // proved by the compiler.
 #pragma once
 #include <algorithm>

@@ -1,9 +1,9 @@
 // hmalloc as that allocator.
 #pragma once
 #include "base/usage.h"
-#include "hmalloc/allocator.h"
-#include "hmalloc/decay.h"
-#include "hmalloc/stats.h"
+#include "api/allocator.h"
+#include "upkeep/reclaim.h"
+#include "introspect/stats.h"
 
 namespace hm {
 

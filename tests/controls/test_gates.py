@@ -74,7 +74,7 @@ def plant(tree, file, line):
 
 @pytest.mark.parametrize("check, file, line, complaint", [
     ("include_cycles", "src/base/sizes.h", '#include "base/report.h"', "include each other in a circle: base/report, base/sizes"),
-    ("include_order", "src/base/lock.cc", '#include "hmalloc/registry.h"', "src/base/lock.cc includes hmalloc/registry.h"),
+    ("include_order", "src/base/lock.cc", '#include "threads/registry.h"', "src/base/lock.cc includes threads/registry.h"),
     ("atomics_in_roles", "src/base/report.cc", "// memory_order_relaxed", "src/base/report.cc orders memory"),
     ("no_runtime_in_sources", "src/base/report.cc", "#include <vector>", "src/base/report.cc includes <vector>")])
 def test_a_fault_of_the_sources_is_found(tree, check, file, line, complaint):

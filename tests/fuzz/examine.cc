@@ -2,9 +2,9 @@
 #include <hmalloc/hmalloc.h>
 
 #include "fuzz.h"
-#include "hmalloc/huge.h"
-#include "hmalloc/registry.h"
-#include "hmalloc/slice_pool.h"
+#include "large/huge.h"
+#include "threads/registry.h"
+#include "pages/slice_pool.h"
 
 namespace fuzz {
 
@@ -12,8 +12,8 @@ void examine_everything() {
   expect(hm::registry.is_valid(), "a heap without a thread is not valid");
   expect(!hm::have_heap() || hm::my_heap()->is_valid(), "this thread's heap is not valid");
   expect(hm::huge_is_valid(), "huge blocks are not valid");
-  hm::slice_pool.for_each([](hm::Superblock& sb) {
-    expect(sb.kind() == hm::SliceKind::kLarge || sb.is_valid(), "a superblock is not valid", &sb);
+  hm::slice_pool.for_each([](hm::Slice& first) {
+    expect(first.kind() == hm::SliceKind::kLarge || hm::Superblock::of(first).is_valid(), "a superblock is not valid", &first);
   });
 }
 

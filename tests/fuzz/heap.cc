@@ -13,7 +13,7 @@
 #include "base/os_pages.h"
 #include "crew.h"
 #include "fuzz.h"
-#include "hmalloc/options.h"
+#include "pages/options.h"
 #include "machine.h"
 
 namespace fuzz {

@@ -4,8 +4,8 @@
 
 #include "base/os_pages.h"
 #include "fuzz.h"
-#include "hmalloc/huge.h"
-#include "hmalloc/options.h"
+#include "large/huge.h"
+#include "pages/options.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "crew.h"
 #include "fuzz.h"
-#include "hmalloc/registry.h"
+#include "threads/registry.h"
 
 namespace fuzz {
 
@@ -107,7 +107,7 @@ class Model {
     fill(block.at, block.usable, block.seed);
   }
   void examine() const {
-    expect(!hm::have_heap() || hm::my_heap()->local.is_valid(), "local memory is not valid");
+    expect(!hm::have_heap() || hm::my_thread_heap().local.is_valid(), "local memory is not valid");
     hm_stats stats;
     hm_stats_get(&stats);
     size_t held = 0;

@@ -11,8 +11,8 @@
 
 #include "base/os_pages.h"
 #include "fuzz.h"
-#include "hmalloc/options.h"
-#include "hmalloc/registry.h"
+#include "pages/options.h"
+#include "threads/registry.h"
 
 namespace fuzz {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/options.h"
+#include "base/option_parser.h"
 #include "fuzz.h"
 
 extern char** environ;

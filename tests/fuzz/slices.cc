@@ -3,7 +3,7 @@
 
 #include "base/address_map.h"
 #include "fuzz.h"
-#include "hmalloc/slice_pool.h"
+#include "pages/slice_pool.h"
 
 namespace {
 

@@ -4,7 +4,7 @@ import re
 import sys
 
 # A room may include itself and the rooms before it.
-ROOMS = ["base", "hmalloc", "override"]
+ROOMS = ["base", "pages", "core", "large", "local", "threads", "upkeep", "introspect", "api", "override"]
 SOURCES = ("src", "baselines")
 # Where atomics live, and the roles they play there.  Everywhere else `memory_order` and `__ATOMIC_` are forbidden.
 ATOMICS = {
@@ -27,29 +27,30 @@ ATOMICS = {
     "baselines/hoard/heap.h": "what a heap has in use, which the others look at for the peak",
     "baselines/hoard/superblock.h": "a superblock's owner, which free() reads before it can take the owner's lock",
     "baselines/ar_malloc/thread_cache.h": "the number of blocks in a cache's list, which the account of memory reads",
-    "src/hmalloc/block_cache.h": "the top of a cache, which statistics read",
-    "src/hmalloc/block_state.h": "the state of a block: give back, take",
-    "src/hmalloc/decay.cc": "the clock of the rounds: one thread takes each",
-    "src/hmalloc/extent.h": "who owns which bytes, written in an order that a forked child can rely on",
-    "src/hmalloc/extent_table.h": "where an extent starts, which whoever frees its block asks without the lock",
-    "src/hmalloc/extent_table.cc": "where an extent starts, which whoever frees its block asks without the lock; what a forked child reads",
-    "src/hmalloc/footprint.h": "bytes that each part of the allocator publishes, a hint",
-    "src/hmalloc/huge_store.cc": "names of mappings",
-    "src/hmalloc/large.h": "bytes of a cache of runs, which statistics read",
-    "src/hmalloc/large.cc": "the length of a run, which statistics read while its owner changes it",
-    "src/hmalloc/local_heap.h": "chunks of a heap, which statistics walk",
-    "src/hmalloc/local_heap.cc": "the size byte of a local block, and the flag that a remote free sets",
-    "src/hmalloc/background.h": "whether the thread that gives memory back runs, and whether it sleeps",
-    "src/hmalloc/background.cc": "whether the thread that gives memory back runs, and whether it sleeps",
-    "src/hmalloc/slice_pool.h": "the numbers of chunks and of surplus slices, hints",
-    "src/hmalloc/slice_pool.cc": "the number of chunks, a hint",
-    "src/hmalloc/slice_purge.cc": "the number of chunks, a hint",
-    "src/hmalloc/slice_pool_repair.cc": "the number of chunks, a hint",
-    "src/hmalloc/stats.cc": "the peak",
-    "src/hmalloc/superblock.h": "the kind of a slice and the owner's name, both read by anybody",
-    "src/hmalloc/superblock_pool.cc": "when to search next, a hint",
-    "src/hmalloc/superblock_queue.h": "the number of entries, a hint",
-    "src/hmalloc/thread_heap.h": "counters that statistics read",
+    "src/core/block_cache.h": "the top of a cache, which statistics read",
+    "src/core/block_state.h": "the state of a block: give back, take",
+    "src/upkeep/reclaim.cc": "the clock of the rounds: one thread takes each",
+    "src/large/extent.h": "who owns which bytes, written in an order that a forked child can rely on",
+    "src/large/extent_table.h": "where an extent starts, which whoever frees its block asks without the lock",
+    "src/large/extent_table.cc": "where an extent starts, which whoever frees its block asks without the lock; what a forked child reads",
+    "src/pages/footprint.h": "bytes that each part of the allocator publishes, a hint",
+    "src/large/huge_store.cc": "names of mappings",
+    "src/large/runs.h": "bytes of a cache of runs, which statistics read",
+    "src/large/runs.cc": "the length of a run, which statistics read while its owner changes it",
+    "src/local/local_heap.h": "chunks of a heap, which statistics walk",
+    "src/local/local_heap.cc": "the size byte of a local block, and the flag that a remote free sets",
+    "src/upkeep/background.h": "whether the thread that gives memory back runs, and whether it sleeps",
+    "src/upkeep/background.cc": "whether the thread that gives memory back runs, and whether it sleeps",
+    "src/pages/slice_pool.h": "the numbers of chunks and of surplus slices, hints",
+    "src/pages/slice_pool.cc": "the number of chunks, a hint",
+    "src/pages/slice_pool_purge.cc": "the number of chunks, a hint",
+    "src/pages/slice_pool_repair.cc": "the number of chunks, a hint",
+    "src/introspect/stats.cc": "the peak",
+    "src/core/superblock.h": "the owner's name and the witness, both read by anybody",
+    "src/pages/region.h": "the kind of a slice, read by anybody",
+    "src/core/superblock_pool.cc": "when to search next, a hint",
+    "src/core/superblock_queue.h": "the number of entries, a hint",
+    "src/core/small_heap.h": "counters that statistics read",
 }
 FORBIDDEN_HEADERS = {"string", "vector", "map", "memory", "functional", "iostream", "sstream", "thread", "mutex",
                      "condition_variable", "exception", "stdexcept", "typeinfo", "unordered_map", "set", "list"}
@@ -220,11 +221,11 @@ def mutants_apply(options):
 
 def options_documented(options):
     """Every option stands with its default in tuning.md and in the man page."""
-    table = pathlib.Path(options.root, "src/hmalloc/options.h").read_text()
+    table = pathlib.Path(options.root, "src/pages/options.h").read_text()
     rows = re.findall(r'HM_OPTION\(\w+, "(\w+)", \w+, ([^,]+), ', table)
     texts = {name: re.sub(r"\s+", " ", pathlib.Path(options.root, name).read_text())
              for name in ("docs/tuning.md", "docs/man/hmalloc.3.scd")}
-    complaints = [] if rows else ["no option was found in src/hmalloc/options.h"]
+    complaints = [] if rows else ["no option was found in src/pages/options.h"]
     for name, value in rows:
         default = value.replace(" * kMiB", "M").replace(" * kKiB", "K")
         row, entry = f"`HMALLOC_{name}` | {default} |", rf"\*HMALLOC_{name}\*[^*]*Default: {default}\."

@@ -11,8 +11,8 @@
 #include "base/os_pages.h"
 #include "base/system_call.h"
 #include "base/thread_exit.h"
-#include "hmalloc/allocator.h"
-#include "hmalloc/extent_table.h"
+#include "api/allocator.h"
+#include "large/extent_table.h"
 
 namespace hm::os {
 void* mapped_before = nullptr;  // what the next call answers, so that its words can be named before it is made

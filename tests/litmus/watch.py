@@ -12,8 +12,8 @@ import subprocess
 import aarch64
 import x86_64
 
-SOURCES = ("base/lock", "base/process", "base/address_map", "hmalloc/superblock", "hmalloc/local_heap",
-           "hmalloc/extent_table", "hmalloc/allocator", "hmalloc/thread_heap")
+SOURCES = ("base/lock", "base/process", "base/address_map", "core/superblock", "local/local_heap",
+           "large/extent_table", "api/allocator", "core/small_heap")
 # As the library is compiled (CMakeLists.txt, HM_SUBSET); the rest of it stays away, for no window reaches it.
 FLAGS = ("-std=gnu++20 -O2 -fPIC -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec "
          "-fvisibility=hidden -fno-builtin-malloc -fno-plt -fno-semantic-interposition -DHM_LIBC_CALLS").split()

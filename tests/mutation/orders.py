@@ -33,17 +33,17 @@ ORDERS_WITH_A_REASON = {
         TSAN + "has this load: it does not see that the system orders one thread's unmapping before another's mapping",
     ("src/base/address_map.h", "__atomic_store_n(&units_[address_of(chunk) / kChunk]"):
         TSAN + "pairs it with a load; elsewhere the program's hand-over of a pointer into the chunk orders it (row 7)",
-    ("src/hmalloc/block_state.h", "(void)__atomic_load_n(reinterpret_cast<uint8_t*>(first_)"):
+    ("src/core/block_state.h", "(void)__atomic_load_n(reinterpret_cast<uint8_t*>(first_)"):
         TSAN + "has this load: it pairs a release with an acquire of the same address only, not of the word around it",
     ("src/base/lock.cc", "std::atomic_signal_fence(std::memory_order_seq_cst)"):
         "for the thread's own signal handlers: none may find a lock of the thread that the count leaves out",
     ("src/base/process.h", "inline void keep_order()"): CHILD + "that is what it is for",
-    ("src/hmalloc/extent.h", "void set_state("):
+    ("src/large/extent.h", "void set_state("):
         CHILD + "start and bytes of a descriptor are written before it is in use (E5)",
-    ("src/hmalloc/extent.h", "void set_start("): CHILD + "a descriptor owns nothing when its start changes (E5)",
-    ("src/hmalloc/extent.h", "void set_bytes("): CHILD + "whoever passes bytes on lets go of them first (E5)",
-    ("src/hmalloc/extent_table.cc", "store(kArena,"): CHILD + "the arena is known before anything is left of it",
-    ("src/hmalloc/extent_table.cc", "std::atomic_ref(slabs_)"): CHILD + "a slab is whole before it is in the list",
+    ("src/large/extent.h", "void set_start("): CHILD + "a descriptor owns nothing when its start changes (E5)",
+    ("src/large/extent.h", "void set_bytes("): CHILD + "whoever passes bytes on lets go of them first (E5)",
+    ("src/large/extent_table.cc", "store(kArena,"): CHILD + "the arena is known before anything is left of it",
+    ("src/large/extent_table.cc", "std::atomic_ref(slabs_)"): CHILD + "a slab is whole before it is in the list",
 }
 
 

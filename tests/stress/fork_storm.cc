@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "hmalloc/registry.h"
-#include "hmalloc/superblock_pool.h"
+#include "threads/registry.h"
+#include "core/superblock_pool.h"
 #include "verdict.h"
 #include "worker.h"
 

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "hmalloc/thread_heap.h"
+#include "threads/thread_heap.h"
 
 namespace stress {
 

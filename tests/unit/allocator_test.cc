@@ -1,8 +1,8 @@
-#include "hmalloc/allocator.h"
+#include "api/allocator.h"
 
 #include <cerrno>
 
-#include "hmalloc/large.h"
+#include "large/runs.h"
 #include "support.h"
 
 using namespace hm;

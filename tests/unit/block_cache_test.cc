@@ -1,4 +1,4 @@
-#include "hmalloc/block_cache.h"
+#include "core/block_cache.h"
 
 #include "support.h"
 

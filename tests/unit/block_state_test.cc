@@ -1,4 +1,4 @@
-#include "hmalloc/block_state.h"
+#include "core/block_state.h"
 
 #include <array>
 

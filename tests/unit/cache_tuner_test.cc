@@ -1,4 +1,4 @@
-#include "hmalloc/cache_tuner.h"
+#include "core/cache_tuner.h"
 
 #include "support.h"
 

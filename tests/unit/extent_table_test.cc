@@ -1,9 +1,9 @@
-#include "hmalloc/extent_table.h"
+#include "large/extent_table.h"
 
 #include <algorithm>
 #include <memory>
 
-#include "hmalloc/huge.h"
+#include "large/huge.h"
 #include "support.h"
 
 using namespace hm;

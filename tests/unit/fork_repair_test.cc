@@ -7,9 +7,9 @@
 #include <atomic>
 
 #include "base/process.h"
-#include "hmalloc/huge.h"
-#include "hmalloc/registry.h"
-#include "hmalloc/superblock_pool.h"
+#include "large/huge.h"
+#include "threads/registry.h"
+#include "core/superblock_pool.h"
 
 using namespace hm;
 using test::fork_at_every_instruction;
@@ -236,7 +236,7 @@ TEST(ForkRepair, AThreadGetsAndLosesItsHeapAtEveryInstruction) {
   on_thread([] {
     registry.attach();
     AttachedThread next;  // to the heap that was behind this one's when it was dead
-    expect_all_good(fork_at_every_instruction([] { detach(my_heap()); }, allocator_works), "publish");
+    expect_all_good(fork_at_every_instruction([] { detach(&my_thread_heap()); }, allocator_works), "publish");
     registry.attach();  // the thread's end will take it away once more
   });
   on_thread([] {

@@ -2,10 +2,10 @@
 #include <thread>
 
 #include "base/os_pages.h"
-#include "hmalloc/footprint.h"
-#include "hmalloc/options.h"
-#include "hmalloc/slice_pool.h"
-#include "hmalloc/superblock_pool.h"
+#include "pages/footprint.h"
+#include "pages/options.h"
+#include "pages/slice_pool.h"
+#include "core/superblock_pool.h"
 #include "support.h"
 
 using namespace hm;

@@ -9,8 +9,8 @@
 #include <csignal>
 
 #include "base/os_pages.h"
-#include "hmalloc/extent_table.h"
-#include "hmalloc/large.h"
+#include "large/extent_table.h"
+#include "large/runs.h"
 #include "support.h"
 
 using namespace hm;

@@ -1,4 +1,4 @@
-#include "hmalloc/huge.h"
+#include "large/huge.h"
 
 #include "base/address_map.h"
 #include "base/os_pages.h"

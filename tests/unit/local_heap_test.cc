@@ -1,6 +1,6 @@
-#include "hmalloc/local_heap.h"
+#include "local/local_heap.h"
 
-#include "hmalloc/registry.h"
+#include "threads/registry.h"
 #include "support.h"
 
 using namespace hm;
@@ -13,10 +13,10 @@ constexpr size_t kPerUnit = kUnit / 1024;  // blocks of 1024 bytes
 
 size_t unit_of(void* block) { return address_of(block) % kChunk / kUnit; }
 hm_local_unit_& counts_of(void* block) { return chunk_of(block).units[unit_of(block)]; }
-bool valid() { return my_heap()->local.is_valid(); }
+bool valid() { return my_thread_heap().local.is_valid(); }
 size_t chunks() {
   size_t n = 0;
-  for (LocalChunk* chunk = my_heap()->local.chunks(); chunk != nullptr; chunk = chunk->next) ++n;
+  for (LocalChunk* chunk = my_thread_heap().local.chunks(); chunk != nullptr; chunk = chunk->next) ++n;
   return n;
 }
 std::vector<void*> allocate_many(size_t n, size_t size) {

@@ -1,6 +1,6 @@
 // Local blocks that another thread frees, and local memory that outlives its thread.
-#include "hmalloc/local_heap.h"
-#include "hmalloc/registry.h"
+#include "local/local_heap.h"
+#include "threads/registry.h"
 #include "support.h"
 
 using namespace hm;
@@ -8,7 +8,7 @@ using test::on_thread;
 
 namespace {
 
-bool valid() { return my_heap()->local.is_valid(); }
+bool valid() { return my_thread_heap().local.is_valid(); }
 uint8_t size_byte(void* block) {
   return LocalChunk::of(address_of(block)).sizes[address_of(block) % kChunk / kGranule].load();
 }
@@ -38,7 +38,7 @@ TEST(LocalRemote, ARemoteFreeIsNotedAndCountedLater) {
     EXPECT_EQ(size_byte(block), kRemoteFreed);
     EXPECT_TRUE(valid()) << "not counted yet: still one of allocated";
     LocalChunk& chunk = LocalChunk::of(address_of(block));
-    my_heap()->local.count_remote_frees(chunk, address_of(block) % kChunk / kUnit);
+    my_thread_heap().local.count_remote_frees(chunk, address_of(block) % kChunk / kUnit);
     EXPECT_EQ(size_byte(block), 0);
     EXPECT_TRUE(valid());
   });
@@ -52,7 +52,7 @@ TEST(LocalRemote, CountedOnce) {
     size_t unit = address_of(blocks[0]) % kChunk / kUnit;
     for (int i = 0; i < 3; ++i) {
       chunk.remote[unit].store(1);  // as if set late
-      my_heap()->local.count_remote_frees(chunk, unit);
+      my_thread_heap().local.count_remote_frees(chunk, unit);
       EXPECT_TRUE(valid());
       EXPECT_EQ(chunk.units[unit].freed, 10u);
     }
@@ -65,7 +65,7 @@ TEST(LocalRemote, MemoryFreedElsewhereServesAgain) {
   on_thread([] {
     for (int round = 0; round < 40; ++round) free_elsewhere(allocate_many(3000, 1000));
     size_t n = 0;
-    for (LocalChunk* chunk = my_heap()->local.chunks(); chunk != nullptr; chunk = chunk->next) ++n;
+    for (LocalChunk* chunk = my_thread_heap().local.chunks(); chunk != nullptr; chunk = chunk->next) ++n;
     EXPECT_LE(n * kChunk, 12 * kMiB) << "3 MB live at a time";
     EXPECT_TRUE(valid());
   });

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <tuple>
 
-#include "hmalloc/allocator.h"
+#include "api/allocator.h"
 #include "support.h"
 
 using namespace hm;

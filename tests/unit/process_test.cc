@@ -8,7 +8,7 @@
 #include <atomic>
 
 #include "base/lock.h"
-#include "hmalloc/huge.h"
+#include "large/huge.h"
 #include "support.h"
 
 using namespace hm;

@@ -1,4 +1,4 @@
-#include "hmalloc/registry.h"
+#include "threads/registry.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -41,7 +41,7 @@ bool allocator_works() {
   }
   void* local = hm_local_alloc(100);
   hm_local_free(local);
-  return local != nullptr && my_heap()->is_valid() && registry.is_valid();
+  return local != nullptr && my_thread_heap().is_valid() && registry.is_valid();
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ TEST(Registry, AThreadInheritsADeadThreadsHeapWhole) {
   void* block = nullptr;
   on_thread([&] {
     block = hm_malloc(64);
-    first = my_heap();
+    first = &my_thread_heap();
     hm_free(block);
   });
   on_thread([&] {
@@ -73,7 +73,7 @@ TEST(Registry, LiveHeapsAreNotShared) {
       hm_free(hm_malloc(10));
       {
         LockGuard guard(guard_of_used);
-        used.insert(my_heap());
+        used.insert(&my_thread_heap());
       }
       arrived.fetch_add(1);
       while (arrived.load() < kThreads) std::this_thread::yield();
@@ -163,7 +163,7 @@ TEST(Registry, HeapsOfThreadsThatDidNotSurviveAreNeverUsed) {
   void* theirs = nullptr;
   std::thread thread([&] {
     theirs = hm_malloc(64);
-    other.store(my_heap());
+    other.store(&my_thread_heap());
     ready.store(true);
     while (!done.load()) std::this_thread::yield();
     hm_free(theirs);

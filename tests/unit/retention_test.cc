@@ -1,4 +1,4 @@
-#include "hmalloc/retention.h"
+#include "pages/retention.h"
 
 #include "support.h"
 

@@ -1,4 +1,4 @@
-#include "hmalloc/slice_pool.h"
+#include "pages/slice_pool.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/os_pages.h"
-#include "hmalloc/options.h"
+#include "pages/options.h"
 #include "support.h"
 
 using namespace hm;
@@ -421,19 +421,20 @@ TEST(HugePages, APauseAfterASlowOne) {
 
 TEST(SlicePool, VisitsStartsOfSuperblocksAndRuns) {
   Pool pool;
-  std::set<Superblock*> expected, seen;
+  std::set<Slice*> expected, seen;
   for (ClassIndex c : {class_of(16), class_of(32768), class_of(1024)}) {
     SlicePool::Run run = pool->allocate(slices_of(c), true);
-    run.first->format(c);
+    Superblock::of(*run.first).format(c);
     expected.insert(run.first);
   }
   SlicePool::Run unused = pool->allocate(2, true);
-  pool->for_each([&](Superblock& sb) { seen.insert(&sb); });
+  pool->for_each([&](Slice& first) { seen.insert(&first); });
   EXPECT_EQ(seen, expected);
-  for (Superblock* sb : expected) {
-    size_t n = slices_of(sb->class_index());
-    sb->clear();
-    pool->release(*sb, n);
+  for (Slice* first : expected) {
+    Superblock& sb = Superblock::of(*first);
+    size_t n = slices_of(sb.class_index());
+    sb.clear();
+    pool->release(sb, n);
   }
   pool->release(*unused.first, 2);
 }

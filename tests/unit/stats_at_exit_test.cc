@@ -1,11 +1,11 @@
-#include "hmalloc/stats_at_exit.h"
+#include "introspect/stats_at_exit.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/lock.h"
-#include "hmalloc/options.h"
+#include "pages/options.h"
 #include "support.h"
 
 using namespace hm;

@@ -1,4 +1,4 @@
-#include "hmalloc/stats.h"
+#include "introspect/stats.h"
 
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
-#include "hmalloc/superblock_pool.h"
+#include "core/superblock_pool.h"
 
 #include <sys/resource.h>
 
-#include "hmalloc/thread_heap.h"
+#include "threads/thread_heap.h"
 #include "support.h"
 
 using namespace hm;
@@ -127,7 +127,7 @@ TEST(SuperblockPool, WhollyFreeOnesServeWhenNothingCanBeMapped) {
   ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
   while (superblock_pool.fresh_run(1).first != nullptr) continue;
   superblock_pool.push(sb);
-  Superblock *found = superblock_pool.fresh_run(1).first, *none_left = superblock_pool.fresh_run(1).first;
+  Slice *found = superblock_pool.fresh_run(1).first, *none_left = superblock_pool.fresh_run(1).first;
   ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
   EXPECT_EQ(found, &sb);
   EXPECT_EQ(none_left, nullptr);

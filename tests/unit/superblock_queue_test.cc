@@ -1,4 +1,4 @@
-#include "hmalloc/superblock_queue.h"
+#include "core/superblock_queue.h"
 
 #include <atomic>
 

@@ -1,10 +1,10 @@
-#include "hmalloc/superblock.h"
+#include "core/superblock.h"
 
 #include <algorithm>
 #include <numeric>
 #include <random>
 
-#include "hmalloc/superblock_pool.h"
+#include "core/superblock_pool.h"
 #include "support.h"
 
 using namespace hm;

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/os_pages.h"
-#include "hmalloc/registry.h"
-#include "hmalloc/superblock_pool.h"
+#include "threads/registry.h"
+#include "core/superblock_pool.h"
 
 namespace hm::test {
 
@@ -73,7 +73,9 @@ size_t allocated_after_collect() {
 
 bool everything_is_valid() {
   bool sound = registry.is_valid() && (!have_heap() || my_heap()->is_valid());
-  slice_pool.for_each([&](Superblock& sb) { sound = sound && (sb.kind() == SliceKind::kLarge || sb.is_valid()); });
+  slice_pool.for_each([&](Slice& first) {
+    sound = sound && (first.kind() == SliceKind::kLarge || Superblock::of(first).is_valid());
+  });
   return sound;
 }
 

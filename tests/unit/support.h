@@ -12,9 +12,9 @@
 
 #include "base/address_map.h"
 #include "base/size_classes.h"
-#include "hmalloc/slice_pool.h"
-#include "hmalloc/superblock.h"
-#include "hmalloc/thread_heap.h"
+#include "pages/slice_pool.h"
+#include "core/superblock.h"
+#include "threads/thread_heap.h"
 
 namespace hm::test {
 

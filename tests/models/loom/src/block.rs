@@ -1,4 +1,4 @@
-//! The state byte of a block (src/hmalloc/block_state.h): a release store of FREE gives the block back, an acquire load
+//! The state byte of a block (src/core/block_state.h): a release store of FREE gives the block back, an acquire load
 //! by the superblock's holder takes it.  The store is the last access to block and superblock.
 use crate::{order, weakened, Scenario};
 use loom::cell::UnsafeCell;

@@ -1,4 +1,4 @@
-//! A local block freed by another thread (src/hmalloc/local_heap.cc): its byte says so, and then a flag of its unit.  The
+//! A local block freed by another thread (src/local/local_heap.cc): its byte says so, and then a flag of its unit.  The
 //! owner clears the flag before it looks at the bytes, so a free that it comes too early for sets the flag again.
 use crate::{order, weakened, Scenario};
 use loom::cell::UnsafeCell;

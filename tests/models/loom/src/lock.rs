@@ -1,4 +1,4 @@
-//! The lock (src/base/lock.h) and what is handed over under it: a dead heap (src/hmalloc/registry.cc), and with it every row
+//! The lock (src/base/lock.h) and what is handed over under it: a dead heap (src/threads/registry.cc), and with it every row
 //! of the table of hand-overs that says "under the same lock".
 use crate::{order, weakened, Scenario};
 use loom::cell::UnsafeCell;

@@ -1,0 +1,277 @@
+#include "api/allocator.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/report.h"
+#include "pages/footprint.h"
+#include "threads/registry.h"
+#include "upkeep/reclaim.h"
+
+namespace hm {
+namespace {
+
+[[noreturn]] HM_COLD void not_a_block(const char* function, const void* block) noexcept {
+  bool aligned = address_of(block) % kGranule == 0;
+  misuse(function, block, aligned ? "not a block of hmalloc" : "misaligned pointer");
+}
+
+[[noreturn]] HM_COLD void interior(const char* function, const void* block) noexcept {
+  bool aligned = address_of(block) % kGranule == 0;
+  misuse(function, block, aligned ? "points into a block, not to its start" : "misaligned pointer");
+}
+
+[[noreturn]] HM_COLD void not_live(const char* function, const void* block) noexcept {
+  bool aligned = address_of(block) % kGranule == 0;
+  misuse(function, block, aligned ? "double free, or never a block" : "misaligned pointer");
+}
+
+// Each ends the program unless a live block of its kind starts at the address.
+
+Superblock& live_small(Slice& slice, const void* block, const char* function) noexcept {
+  Superblock& sb = Superblock::of(slice);
+  BlockPlace place(sb, address_of(block));
+  if (place.index() >= sb.blocks) not_a_block(function, block);
+  if (!place.exact()) interior(function, block);
+  BlockState& state = sb.states[place.index()];
+  if (state.is_free() || (kChecked && state.is_cached())) misuse(function, block, "double free, or never a block");
+  return sb;
+}
+
+Slice& live_run(Slice& slice, const void* block, const char* function) noexcept {
+  if (slice.kind() == SliceKind::kUnused) misuse(function, block, "double free, or never a block");
+  if (slice.kind() != SliceKind::kLarge || slice.base() != block) interior(function, block);
+  return slice;
+}
+
+Extent& live_extent(const void* block, const char* function) noexcept {
+  Extent* extent = huge_extent(block);
+  if (extent == nullptr) interior(function, block);
+  if (!huge_is_live(*extent)) not_live(function, block);
+  return *extent;
+}
+
+// A live block of any kind.
+struct LiveBlock {
+  enum Kind : uint8_t { kNull, kSmall, kRun, kHuge, kLocal } kind;
+  size_t capacity = 0;
+  Slice* run = nullptr;
+  Extent* extent = nullptr;
+};
+
+bool is_small(const Slice& slice) noexcept {
+  return slice.kind() == SliceKind::kBlocks || slice.kind() == SliceKind::kBlocksTail;
+}
+
+// Null, or a live block: the program ends otherwise.
+LiveBlock lookup(const void* block, const char* function) noexcept {
+  switch (AddressMap::kind(address_of(block))) {
+    case ChunkKind::kSlices: {
+      Slice& slice = Slice::of(address_of(block));
+      if (is_small(slice)) return {LiveBlock::kSmall, live_small(slice, block, function).block_size};
+      Slice& run = live_run(slice, block, function);
+      return {LiveBlock::kRun, large_capacity(run), &run};
+    }
+    case ChunkKind::kHuge: {
+      Extent& extent = live_extent(block, function);
+      return {LiveBlock::kHuge, huge_capacity(extent), nullptr, &extent};
+    }
+    case ChunkKind::kLocal: {
+      size_t size = local_size(block);
+      if (size == 0) misuse(function, block, "not a live local block");
+      return {LiveBlock::kLocal, size};
+    }
+    case ChunkKind::kGone: not_live(function, block);
+    default: break;  // somebody else's
+  }
+  if (block != nullptr) not_a_block(function, block);
+  return {LiveBlock::kNull};
+}
+
+constexpr size_t kMaxWeight = 64;  // of an operation, for the clock
+constexpr uint32_t kReportedFrees = 64;  // by a thread without a heap, at a time
+
+// Large requests move the clock too: a program may make no others.
+void tick_here(size_t bytes) noexcept {
+  if (have_heap()) tick(my_thread_heap(), static_cast<uint32_t>(std::min<size_t>(bytes / kSlice, kMaxWeight)));
+}
+
+// A heap without a thread does not count what others free: whoever frees sees to it, once for a number of units.
+void note_disturbed_unit() noexcept {
+  footprint.count_disturbed_unit();
+  tick_here(kMaxWeight / 4 * kSlice);
+}
+
+void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
+  void* block = heap.caches[raw(c)].pop();
+  if (block == nullptr) {
+    block = heap.refill(c);
+    tick(heap);
+  }
+  if (kChecked && block != nullptr) find_block(block).state.mark_taken();
+  return block;
+}
+
+void* allocate_class(ClassIndex c) noexcept {
+  if (ThreadHeap* heap = heap_or_attach()) return allocate_from(*heap, c);
+  return registry.with_fallback([c](ThreadHeap& heap) { return allocate_from(heap, c); });
+}
+
+FreshBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
+  tick_here(size);
+  FreshBlock got = have_heap() && alignment <= kSlice ? my_thread_heap().large.take(size) : FreshBlock{};
+  if (got.block == nullptr) got = allocate_large(size, alignment);
+  if (got.block == nullptr && size < kMaxRequest / 2) {
+    collect();
+    got = allocate_large(size, alignment);
+  }
+  return got;
+}
+
+void* allocate_small(ClassIndex c) noexcept {
+  void* block = allocate_class(c);
+  if (block == nullptr) {
+    collect();
+    block = allocate_class(c);
+  }
+  return block != nullptr ? block : out_of_memory();
+}
+
+// In place if the block is of a fitting size already, or can be made so.
+void* resize_in_place(const LiveBlock& live, void* block, size_t size) noexcept {
+  switch (live.kind) {
+    case LiveBlock::kRun: return resize_large(*live.run, size) ? block : nullptr;
+    case LiveBlock::kHuge: return resize_huge(*live.extent, size);
+    default: return size <= live.capacity && size > live.capacity / 2 ? block : nullptr;
+  }
+}
+
+}  // namespace
+
+void* out_of_memory() noexcept {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+void* allocate_slow(size_t size) noexcept {
+  if (size <= kSmallMax) return allocate_small(class_of(size == 0 ? 1 : size));
+  FreshBlock got = allocate_large_or_collect(size, kGranule);
+  return got.block != nullptr ? got.block : out_of_memory();
+}
+
+// A thread that only frees gets no heap: its blocks become FREE one by one.  It counts them by itself, and reports now and
+// then, for a counter that all of them write would cost more than the free.
+constinit thread_local uint32_t frees_to_report = kReportedFrees;
+
+HM_COLD void report_frees(Superblock& sb, BlockState& state) noexcept {
+  static constinit thread_local uint32_t reports = 0;
+  frees_to_report = kReportedFrees;
+  give_back(sb, state);
+  footprint.count_cross_thread_frees(kReportedFrees);
+  if (++reports % (kOperationsPerTick / kReportedFrees) == 0) look_after_process();
+}
+
+HM_NOINLINE void free_without_heap(Superblock& sb, BlockState& state) noexcept {
+  HM_UNLIKELY(--frees_to_report == 0) ? report_frees(sb, state) : give_back(sb, state);
+}
+
+HM_NOINLINE void free_into_full_cache(void* block, Superblock& sb, BlockState& state) noexcept {
+  my_heap()->overflow(block, sb, state);
+  tick(my_thread_heap());
+}
+
+// The cache is full, or the thread has no heap.  Both go on from here without a frame.
+void free_full(void* block, Superblock& sb, BlockState& state) noexcept {
+  have_heap() ? free_into_full_cache(block, sb, state) : free_without_heap(sb, state);
+}
+
+namespace {
+
+void free_run(Slice& run) noexcept {
+  size_t bytes = large_capacity(run);
+  if (!have_heap() || !my_thread_heap().large.keep(run)) free_large(run);
+  tick_here(bytes);
+}
+
+void free_extent(Extent& extent, void* block, const char* function) noexcept {
+  size_t bytes = huge_capacity(extent);
+  if (!free_huge(extent)) not_live(function, block);  // another thread was quicker
+  tick_here(bytes);
+}
+
+// The fast path has left it: it is no live small block.
+void free_in_slices(Slice& slice, void* block, const char* function) noexcept {
+  if (!is_small(slice)) return free_run(live_run(slice, block, function));
+  live_small(slice, block, function);
+  misuse(function, block, "double free");  // it was not live a moment ago
+}
+
+}  // namespace
+
+void free_slow(void* block, const char* function) noexcept {
+  switch (AddressMap::kind(address_of(block))) {
+    case ChunkKind::kSlices: return free_in_slices(Slice::of(address_of(block)), block, function);
+    case ChunkKind::kHuge: return free_extent(live_extent(block, function), block, function);
+    case ChunkKind::kLocal:
+      if (free_local(block, function)) note_disturbed_unit();
+      return;
+    case ChunkKind::kGone: not_live(function, block);
+    default: break;  // somebody else's
+  }
+  if (block != nullptr) not_a_block(function, block);
+}
+
+void* allocate_zeroed(size_t count, size_t size) noexcept {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) return out_of_memory();
+  if (bytes <= kSmallMax) {
+    void* block = allocate(bytes);
+    return block == nullptr ? nullptr : memset(block, 0, bytes);
+  }
+  FreshBlock got = allocate_large_or_collect(bytes, kGranule);
+  if (got.block == nullptr) return out_of_memory();
+  return memset(got.block, 0, std::min(got.dirty, bytes));
+}
+
+void* allocate_aligned(size_t alignment, size_t size) noexcept {
+  if (alignment <= kGranule) return allocate(size);
+  size_t c = aligned_class(size, alignment);
+  if (c < kClasses) return allocate(kClassSize[c]);
+  FreshBlock got = allocate_large_or_collect(std::max(size, size_t{1}), alignment);
+  return got.block != nullptr ? got.block : out_of_memory();
+}
+
+// realloc(p, 0) frees and returns null, as glibc does.
+void* reallocate(void* block, size_t size, const char* function) noexcept {
+  if (block == nullptr) return allocate(size);
+  LiveBlock live = lookup(block, function);
+  if (size == 0) {
+    deallocate(block, function);
+    return nullptr;
+  }
+  if (void* same = resize_in_place(live, block, size)) return same;
+  int before = errno;
+  void* fresh = allocate(size);
+  if (fresh == nullptr) {
+    if (size > live.capacity) return nullptr;
+    errno = before;
+    return block;
+  }
+  memcpy(fresh, block, std::min(size, live.capacity));
+  deallocate(block, function);
+  return fresh;
+}
+
+size_t usable_size(const void* block, const char* function) noexcept { return lookup(block, function).capacity; }
+
+// A block may be larger than its class's last request: a realloc that shrinks by less than half stays where it is.
+void check_size(const void* block, size_t size, size_t alignment, const char* function) noexcept {
+  if (!kChecked || block == nullptr) return;
+  LiveBlock live = lookup(block, function);
+  size_t c = aligned_class(size, alignment);
+  bool own_class = live.kind == LiveBlock::kSmall && c < kClasses && live.capacity == kClassSize[c];
+  bool fits = size <= live.capacity && (size > live.capacity / 2 || own_class || alignment > kGranule);
+  if (!fits && live.kind != LiveBlock::kLocal) misuse(function, block, "freed with a size it was not allocated with");
+}
+
+}  // namespace hm

@@ -1,0 +1,128 @@
+// The explicit API of <hmalloc/hmalloc.h>.
+#include <hmalloc/hmalloc.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/report.h"
+#include "api/allocator.h"
+#include "upkeep/background.h"
+#include "upkeep/reclaim.h"
+#include "threads/registry.h"
+#include "introspect/stats.h"
+
+using namespace hm;
+
+const char* hm_version() noexcept { return HM_VERSION_STRING; }
+
+void* hm_malloc(size_t size) noexcept { return allocate(size); }
+void hm_free(void* block) noexcept { deallocate(block, "hm_free"); }
+
+// The size names the cache: neither map nor descriptor nor state is read, unless the cache is full.
+void hm_free_sized(void* block, size_t size) noexcept {
+  size_t index = opaque((size - 1) / kGranule);
+  if (kChecked || HM_UNLIKELY(index >= no_heap.cache_offset.size() || block == nullptr) ||
+      HM_UNLIKELY(!my_heap()->cache(no_heap.cache_offset[index]).push_once(block))) {
+    if (kChecked && size > 0) check_size(block, size, kGranule, "hm_free_sized");
+    deallocate(block, "hm_free_sized");
+  }
+}
+
+void* hm_calloc(size_t count, size_t size) noexcept { return allocate_zeroed(count, size); }
+void* hm_realloc(void* block, size_t size) noexcept { return reallocate(block, size, "hm_realloc"); }
+size_t hm_usable_size(const void* block) noexcept { return usable_size(block, "hm_usable_size"); }
+
+void* hm_aligned_alloc(size_t alignment, size_t size) noexcept {
+  if (!std::has_single_bit(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return allocate_aligned(alignment, size);
+}
+
+void* hm_shared_alloc(size_t size) noexcept {
+  size_t index = opaque((size - 1) / kLine);  // size 0 wraps, and leaves
+  if (HM_UNLIKELY(index >= kSharedCacheOffset.size())) return allocate(size == 0 ? kLine : size);
+  void* block = my_heap()->cache(kSharedCacheOffset[index]).pop();
+  if (HM_UNLIKELY(block == nullptr)) return allocate_slow(shared_size(size));
+  if constexpr (kChecked) find_block(block).state.mark_taken();
+  return block;
+}
+
+void hm_shared_free(void* block) noexcept { deallocate(block, "hm_shared_free"); }
+
+// As hm_free_sized.
+void hm_shared_free_sized(void* block, size_t size) noexcept {
+  size_t index = opaque((size - 1) / kLine);
+  if (kChecked || HM_UNLIKELY(index >= kSharedCacheOffset.size() || block == nullptr) ||
+      HM_UNLIKELY(!my_heap()->cache(kSharedCacheOffset[index]).push_once(block))) {
+    if (kChecked && size > 0) check_size(block, size, kLine, "hm_shared_free_sized");
+    deallocate(block, "hm_shared_free_sized");
+  }
+}
+
+namespace {
+
+// The calling thread's cache at an offset in its heap.
+hm_cache* cache_at(size_t offset) noexcept {
+  static_assert(sizeof(hm_cache) <= sizeof(BlockCache));  // the same first members
+  if (kChecked || heap_or_attach() == nullptr) return nullptr;
+  return reinterpret_cast<hm_cache*>(&my_heap()->cache(offset));
+}
+
+}  // namespace
+
+hm_cache* hm_cache_of(size_t size) noexcept {
+  size_t index = size == 0 ? 0 : (size - 1) / kGranule;
+  return index < no_heap.cache_offset.size() ? cache_at(no_heap.cache_offset[index]) : nullptr;
+}
+
+hm_cache* hm_shared_cache_of(size_t size) noexcept {
+  size_t index = size == 0 ? 0 : (size - 1) / kLine;
+  return index < kSharedCacheOffset.size() ? cache_at(kSharedCacheOffset[index]) : nullptr;
+}
+
+void* hm_cache_refill_(hm_cache* cache) noexcept {
+  size_t c = (address_of(cache) - address_of(my_heap())) / kCacheStride;
+  if (c >= kClasses) misuse("hm_cache_alloc", cache, "not a cache of this thread");
+  return allocate_slow(kClassSize[c]);
+}
+
+void* hm_local_alloc_slow_(size_t size) noexcept {
+  if (size > HM_LOCAL_MAX) return allocate(size);
+  ThreadHeap* heap = heap_or_attach();
+  if (heap == nullptr) return allocate(size);
+  void* block = heap->local.allocate_slow(size);
+  return block != nullptr ? block : out_of_memory();
+}
+
+void hm_local_free_slow_(void* block) noexcept { deallocate(block, "hm_local_free"); }
+
+void hm_local_coalesce_(void* block) noexcept {
+  uintptr_t address = address_of(block);
+  my_thread_heap().local.coalesce(LocalChunk::of(address), address % kChunk / kUnit);
+}
+
+void* hm_local_realloc(void* block, size_t size) noexcept {
+  if (block == nullptr) return hm_local_alloc(size);
+  size_t capacity = usable_size(block, "hm_local_realloc");
+  if (size == 0) {
+    hm_local_free(block);
+    return nullptr;
+  }
+  if (size <= capacity && size > capacity / 2) return block;
+  void* fresh = hm_local_alloc(size);
+  if (fresh == nullptr) return nullptr;
+  memcpy(fresh, block, size < capacity ? size : capacity);
+  hm_local_free(block);
+  return fresh;
+}
+
+size_t hm_local_usable_size(const void* block) noexcept { return usable_size(block, "hm_local_usable_size"); }
+
+int hm_background_start() noexcept { return background.start(); }
+
+int hm_collect() noexcept { return collect() ? 1 : 0; }
+
+void hm_stats_get(struct hm_stats* out) noexcept { gather(*out); }
+void hm_stats_print(int fd, int json) noexcept { print_stats(Text(fd), json != 0); }

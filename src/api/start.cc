@@ -1,0 +1,81 @@
+// The library's start and end in a process.
+#include <elf.h>
+#include <link.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/address_map.h"
+#include "base/clock.h"
+#include "base/process.h"
+#include "base/report.h"
+#include "upkeep/background.h"
+#include "pages/options.h"
+#include "threads/registry.h"
+#include "introspect/stats_at_exit.h"
+
+#include <hmalloc/hmalloc.h>
+
+namespace hm {
+namespace {
+
+void repair(uint32_t before) noexcept {
+  registry.repair(before);
+  background.after_fork_in_child();
+  stats_after_fork_in_child();
+}
+
+// Whether malloc is ours is asked of malloc itself: a program without position-independent code lends malloc an address
+// of its own, and somebody else's malloc may pass the calls on to ours.
+bool is_active() noexcept {
+  void* block = malloc(1);
+  bool ours = block != nullptr && AddressMap::kind(address_of(block)) != ChunkKind::kForeign;
+  free(block);
+  return ours;
+}
+
+// By the program's own headers: nothing has to be opened or allocated for that.
+bool lies_in_program(uintptr_t address) noexcept {
+  auto* headers = reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR));
+  size_t count = headers == nullptr ? 0 : getauxval(AT_PHNUM);
+  uintptr_t base = 0;
+  for (size_t i = 0; i < count; ++i)
+    if (headers[i].p_type == PT_PHDR) base = address_of(headers) - headers[i].p_vaddr;
+  for (size_t i = 0; i < count; ++i)
+    if (headers[i].p_type == PT_LOAD && address - base - headers[i].p_vaddr < headers[i].p_memsz) return true;
+  return false;
+}
+
+void say_whether_active() noexcept {
+  bool active = is_active();
+  Text line(STDERR_FILENO);
+  line << "hmalloc " << HM_VERSION_STRING << ": " << (active ? "active" : "loaded") << " in process "
+       << uint64_t{id_of_process()} << " (" << program_invocation_short_name << ")";
+  if (active) line << "\n";
+  else if (lies_in_program(reinterpret_cast<uintptr_t>(&malloc)))
+    line << " but not active: the program defines malloc itself\n";
+  else line << " but not active: the malloc of another library comes first\n";
+}
+
+__attribute__((constructor(101))) void start() noexcept {
+  os::find_clock();
+  read_options();
+  repair_forks_with(repair);
+  pthread_atfork(nullptr, nullptr, process_was_forked);
+  watch_for_termination();
+  if (options.background != 0) background.start();
+  if (options.verbose == 0) return;
+  say_whether_active();
+  print_options(STDERR_FILENO);
+}
+
+__attribute__((destructor(101))) void finish() noexcept { print_stats_at_exit(); }
+
+}  // namespace
+
+void link_start() noexcept {}
+
+}  // namespace hm

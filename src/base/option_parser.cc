@@ -1,0 +1,116 @@
+#include "base/option_parser.h"
+
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <initializer_list>
+
+#include "base/report.h"
+
+extern char** environ;
+
+namespace hm {
+namespace {
+
+bool parse_number(const char*& text, size_t& out) noexcept {
+  if (*text < '0' || *text > '9') return false;
+  for (out = 0; *text >= '0' && *text <= '9'; ++text)
+    if (__builtin_mul_overflow(out, size_t{10}, &out) ||
+        __builtin_add_overflow(out, static_cast<size_t>(*text - '0'), &out))
+      return false;
+  return true;
+}
+
+bool parse_flag(const char* text, size_t& out) noexcept {
+  for (const char* yes : {"1", "yes", "on", "true"})
+    if (strcmp(text, yes) == 0) return out = 1, true;
+  for (const char* no : {"0", "no", "off", "false", ""})
+    if (strcmp(text, no) == 0) return out = 0, true;
+  return false;
+}
+
+bool parse(OptionKind kind, const char* text, size_t& out) noexcept {
+  switch (kind) {
+    case OptionKind::kFlag: return parse_flag(text, out);
+    case OptionKind::kStats: return strcmp(text, "json") == 0 ? (out = 2, true) : parse_flag(text, out);
+    case OptionKind::kNumber: return parse_number(text, out) && *text == '\0';
+    case OptionKind::kSize: return parse_size(text, out);
+    case OptionKind::kThousandths: return parse_thousandths(text, out);
+  }
+  return false;
+}
+
+void set(const OptionTable& table, const char* name, size_t length, const char* value) noexcept {
+  if (table.others != nullptr && strncmp(name, table.others, strlen(table.others)) == 0) return;
+  if (length == strlen("STATS_FILE") && strncmp(name, "STATS_FILE", length) == 0) {
+    if (table.stats_file == nullptr) return;
+    // A copy: programs write over their environment.
+    if (strlen(value) < kPathMost) memcpy(table.stats_file, value, strlen(value) + 1);
+    else Text(STDERR_FILENO) << kLibraryName << ": " << table.prefix << "STATS_FILE is too long; ignored\n";
+    return;
+  }
+  for (const OptionRow* row = table.rows; row != table.rows + table.count; ++row) {
+    if (strlen(row->name) != length || strncmp(name, row->name, length) != 0) continue;
+    size_t parsed = 0;
+    if (parse(row->kind, value, parsed)) *row->value = parsed;
+    else Text(STDERR_FILENO) << kLibraryName << ": " << table.prefix << row->name << "=" << value
+                             << " is not understood; ignored\n";
+    return;
+  }
+  Text text(STDERR_FILENO);
+  text << kLibraryName << ": unknown option " << table.prefix;
+  for (size_t i = 0; i < length; ++i) text.put(name[i]);
+  text << "; ignored\n";
+}
+
+}  // namespace
+
+bool parse_size(const char* text, size_t& out) noexcept {
+  if (!parse_number(text, out)) return false;
+  size_t unit = 1;
+  switch (*text) {
+    case 'G': case 'g': unit *= kKiB; [[fallthrough]];
+    case 'M': case 'm': unit *= kKiB; [[fallthrough]];
+    case 'K': case 'k': unit *= kKiB; ++text; break;
+    default: break;
+  }
+  if (unit > 1 && (*text == 'B' || *text == 'b')) ++text;
+  return *text == '\0' && !__builtin_mul_overflow(out, unit, &out);
+}
+
+bool parse_thousandths(const char* text, size_t& out) noexcept {
+  size_t whole = 0, below = 1;
+  if (!parse_number(text, whole) || whole >= SIZE_MAX / 1000) return false;
+  out = whole * 1000;
+  if (*text == '/') {
+    if (!parse_number(++text, below) || below == 0) return false;
+    out /= below;
+  } else if (*text == '.') {
+    size_t digit = 100;
+    for (++text; *text >= '0' && *text <= '9'; ++text, digit /= 10) out += digit * static_cast<size_t>(*text - '0');
+  }
+  return *text == '\0';
+}
+
+void read_options(const OptionTable& table) noexcept {
+  if (environ == nullptr || getauxval(AT_SECURE) != 0) return;
+  size_t length = strlen(table.prefix);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (strncmp(*entry, table.prefix, length) != 0) continue;
+    const char* name = *entry + length;
+    const char* equals = strchr(name, '=');
+    if (equals != nullptr) set(table, name, static_cast<size_t>(equals - name), equals + 1);
+  }
+}
+
+void print_options(const OptionTable& table, int fd) noexcept {
+  Text text(fd);
+  text << kLibraryName << ": options";
+  for (const OptionRow* row = table.rows; row != table.rows + table.count; ++row)
+    text << " " << row->name << "=" << uint64_t{*row->value};
+  if (table.stats_file != nullptr && table.stats_file[0] != '\0') text << " STATS_FILE=" << table.stats_file;
+  text << "\n";
+}
+
+}  // namespace hm

@@ -1,0 +1,43 @@
+// malloc and free of small blocks: the two fast paths, and the guards that leave them.
+//
+// allocate:   class of the size -> pop the block cache.
+// deallocate: is it ours -> descriptor -> which block, and is it its start -> is it taken -> push the block cache; or,
+//             where a batch has filled that and the block is the heap's own, the block becomes FREE.
+// No lock, no atomic read-modify-write, whoever owns the block.
+#pragma once
+#include "core/small_heap.h"
+
+namespace hm {
+
+// What leaves the fast paths may be of any kind: these three stand above the core (api/allocator.cc).
+HM_NOINLINE void* allocate_slow(size_t size) noexcept;
+HM_NOINLINE void free_slow(void* block, const char* function) noexcept;
+HM_NOINLINE void free_full(void* block, Superblock& sb, BlockState& state) noexcept;
+
+inline void* allocate(size_t size) noexcept {
+  size_t index = opaque((size - 1) / kGranule);  // size 0 wraps, and leaves
+  if (HM_UNLIKELY(index >= no_heap.cache_offset.size())) return allocate_slow(size);
+  void* block = my_heap()->cache(no_heap.cache_offset[index]).pop();
+  if (HM_UNLIKELY(block == nullptr)) return allocate_slow(size);
+  if constexpr (kChecked) find_block(block).state.mark_taken();
+  return block;
+}
+
+// function: the entry point, for the message that ends a program with a bad pointer.
+[[gnu::always_inline]] inline void deallocate(void* block, const char* function) noexcept {
+  uintptr_t address = address_of(block);
+  if (HM_UNLIKELY(AddressMap::kind(address) != ChunkKind::kSlices)) return free_slow(block, function);
+  Superblock& sb = Superblock::of(address);
+  BlockPlace place(sb, address);
+  if (HM_UNLIKELY(!place.exact())) return free_slow(block, function);
+  BlockState& state = sb.states[place.index()];
+  if (HM_UNLIKELY(state.is_free() || (kChecked && state.is_cached()))) return free_slow(block, function);
+  if constexpr (kChecked) state.mark_cached();
+  BlockCache& cache = my_heap()->cache(sb.cache_offset);
+  void** top = cache.top();
+  if (HM_UNLIKELY(*top == block)) return free_slow(block, function);
+  if (HM_LIKELY(cache.push(top, block))) return;
+  if (HM_UNLIKELY(!SmallHeap::give_back_own(sb, state, cache))) free_full(block, sb, state);
+}
+
+}  // namespace hm

@@ -1,0 +1,171 @@
+#include "core/superblock.h"
+
+#include "base/process.h"
+
+namespace hm {
+namespace {
+
+// Superblocks whose states fill a part of their area start at different lines of it, or the first lines of all of
+// them would fall into the same few sets of the cache.
+BlockState* place_states(const Superblock& head, ClassIndex c) noexcept {
+  size_t slice = head.slice();
+  bool wide = size_of(c) < kLine;
+  size_t area = wide ? kGranuleStatesArea : kLineStatesArea;
+  size_t lines = blocks_of(c) / kLine + 1;
+  size_t spare = area / kLine >= lines ? area / kLine - lines : 0;
+  size_t skew = slice * 11 % (spare + 1) * kLine;
+  return reinterpret_cast<BlockState*>(head.region() + (wide ? kGranuleStates : kLineStates) + slice * area + skew);
+}
+
+}  // namespace
+
+void Superblock::format(ClassIndex c) noexcept {
+  size_t slices = slices_of(c);
+  block_size = static_cast<uint32_t>(size_of(c));
+  blocks = static_cast<uint32_t>(blocks_of(c));
+  cache_offset = static_cast<uint16_t>(raw(c) * kCacheStride);
+  inverse = static_cast<uint32_t>(((uint64_t{1} << 32) + block_size - 1) / block_size);
+  start = base();
+  states = place_states(*this, c);
+  set_witness(&no_last_block);
+  states->give_back();  // it is FREE; but a page that is read before it is written costs a second fault
+  cursor = 0;
+  next = nullptr;
+  for (size_t i = 1; i < slices; ++i) this[i].format_tail(*this);
+  set_kind(SliceKind::kBlocks);
+}
+
+void Superblock::format_tail(const Superblock& first) noexcept {
+  inverse = first.inverse;
+  cache_offset = first.cache_offset;
+  start = first.start;
+  states = first.states;
+  set_witness(&no_last_block);
+  block_size = first.block_size;
+  blocks = first.blocks;
+  set_kind(SliceKind::kBlocksTail);
+}
+
+void Superblock::prefetch(ClassIndex c) const noexcept {
+  __builtin_prefetch(this);
+  __builtin_prefetch(&cursor);
+  __builtin_prefetch(place_states(*this, c));
+}
+
+void Superblock::clear() noexcept {
+  size_t slices = slices_of(class_index());
+  for (size_t i = 0; i < slices; ++i) {
+    this[i].set_kind(SliceKind::kUnused);
+    keep_order();  // what a fork cuts off here is no superblock any more
+    this[i].inverse = 0;
+  }
+}
+
+size_t Superblock::free_blocks(size_t enough) const noexcept {
+  size_t free = 0, i = 0;
+  for (size_t groups = blocks / kHarvestGroup; groups > 0 && free < enough; --groups) {
+    uint64_t sums = 0;  // in each byte that of one block in eight
+    for (size_t end = i + kHarvestGroup; i < end; i += StateGroup::kBlocks) sums += StateGroup(states + i).free_mask();
+    free += StateGroup::count(sums);
+  }
+  for (; i < blocks && free < enough; i += StateGroup::kBlocks) {
+    size_t none = std::max(i + StateGroup::kBlocks, size_t{blocks}) - blocks;  // behind the last block: FREE (S3)
+    free += StateGroup::count(StateGroup(states + i).free_mask()) - none;
+  }
+  return free;
+}
+
+bool Superblock::wholly_free() const noexcept {
+  for (size_t i = 0; i < blocks; i += StateGroup::kBlocks)
+    if (!StateGroup(states + i).all_free()) return false;
+  return true;
+}
+
+void Superblock::watch(bool whether) noexcept {
+  for (size_t i = 0; i < slices_of(class_index()); ++i) this[i].set_witness(whether ? states : &no_last_block);
+}
+
+// The last block; or in the nearest word above or below with a taken one, and on from there, away from this block, while
+// words have some, but not far.  So it costs little to find, and lasts, wherever blocks are freed in a row.
+bool Superblock::all_free_but(const BlockState& state) noexcept {
+  constexpr size_t kFar = 8;  // words
+  set_witness(states + blocks - 1);
+  if (has_witness_but(state)) return false;
+  auto taken = [this](size_t word) { return StateGroup(states + word * StateGroup::kBlocks).taken(); };
+  auto own = static_cast<size_t>(&state - states), words = divide_up(blocks, StateGroup::kBlocks);
+  size_t up = own / StateGroup::kBlocks, down = up;
+  uint64_t lower = (uint64_t{1} << own % StateGroup::kBlocks * 8) - 1, all = taken(up);
+  uint64_t below = all & lower, above = all & ~lower & ~(lower << 8 | 0xff);
+  while (above == 0 && below == 0) {
+    if (++up < words) above = taken(up);
+    else if (down == 0) return true;
+    if (above == 0 && down > 0) below = taken(--down);
+  }
+  uint64_t more;
+  if (above != 0) {
+    for (size_t end = std::min(words, up + kFar); up + 1 < end && (more = taken(up + 1)) != 0; ++up) above = more;
+    set_witness(states + up * StateGroup::kBlocks + static_cast<size_t>(63 - std::countl_zero(above)) / 8);
+  } else {
+    for (size_t end = down - std::min(down, kFar); down > end && (more = taken(down - 1)) != 0; --down) below = more;
+    set_witness(states + down * StateGroup::kBlocks + static_cast<size_t>(std::countr_zero(below)) / 8);
+  }
+  return false;
+}
+
+bool Superblock::is_valid() const noexcept {
+  if (kind() != SliceKind::kBlocks || inverse == 0 || start != base()) return false;
+  ClassIndex c = class_index();
+  if (block_size != size_of(c) || blocks != blocks_of(c) || cursor > align_up(blocks, kHarvestGroup)) return false;
+  for (size_t i = blocks; i < align_up(blocks, StateGroup::kBlocks); ++i)
+    if (!states[i].is_free()) return false;  // S3
+  return states == place_states(*this, c);
+}
+
+// Blocks smaller than a line: neighbours may come to be written by two threads.  So each lies eight behind the one before.
+bool Superblock::take_whole_group(void** to) noexcept {
+  constexpr size_t kWords = kHarvestGroup / StateGroup::kBlocks;
+  if (cursor + kHarvestGroup > blocks) return false;
+  uint64_t mask = StateGroup::kOnes;
+  for (size_t word = 0; word < kWords; ++word) mask &= StateGroup(states + cursor + word * StateGroup::kBlocks).free_mask();
+  if (mask != StateGroup::kOnes) return false;
+  size_t size = block_size;
+  char* block = start + cursor * size;
+  for (size_t word = 0; word < kWords; ++word) {
+    StateGroup(states + cursor + word * StateGroup::kBlocks).take(mask);
+#pragma GCC unroll 8
+    for (size_t k = StateGroup::kBlocks; k > 0; --k, block += size) to[k * kWords - 1 - word] = block;
+  }
+  return true;
+}
+
+size_t Superblock::take_group(void** to) noexcept {
+  size_t taken = 0, size = block_size, end = std::min<size_t>(cursor + kHarvestGroup, blocks);
+  for (size_t at = align_up(end, StateGroup::kBlocks); at > cursor;) {
+    at -= StateGroup::kBlocks;
+    StateGroup group(states + at);
+    uint64_t mask = group.free_mask();
+    if (at + StateGroup::kBlocks > blocks) mask &= (uint64_t{1} << (blocks - at) * 8) - 1;
+    group.take(mask);
+    char* block = start + (at + StateGroup::kBlocks) * size;
+    if (mask == StateGroup::kOnes) {  // the common case, without a branch for each block
+#pragma GCC unroll 8
+      for (size_t k = 0; k < StateGroup::kBlocks; ++k) to[taken + k] = block -= size;
+      taken += StateGroup::kBlocks;
+      continue;
+    }
+    for (; mask != 0; mask <<= 8) {
+      block -= size;
+      if (mask >> 56 != 0) to[taken++] = block;
+    }
+  }
+  return taken;
+}
+
+size_t Superblock::harvest(void** to, size_t want) noexcept {
+  size_t taken = 0;
+  for (; cursor < blocks && taken < want; cursor += kHarvestGroup)
+    taken += block_size < kLine && take_whole_group(to + taken) ? kHarvestGroup : take_group(to + taken);
+  return taken;
+}
+
+}  // namespace hm

@@ -1,0 +1,223 @@
+#include "core/superblock_pool.h"
+
+#include <utility>
+
+#include "pages/footprint.h"
+
+namespace hm {
+
+constinit SuperblockPool superblock_pool;
+
+namespace {
+constexpr size_t kHandful = 4;  // superblocks taken out of a queue at a time
+constexpr size_t kNever = SIZE_MAX;  // more free blocks than a superblock can have
+}  // namespace
+
+void release(Superblock& sb) noexcept {
+  size_t slices = slices_of(sb.class_index());
+  sb.clear();
+  slice_pool.release(sb, slices);
+}
+
+// While the queue is locked nobody takes the superblock out of it, so it can still be looked at when its last block is
+// FREE.  What a heap keeps to itself stays there: it is the next to be used, or found at a tick.
+void give_back_perhaps_last(Superblock& sb, BlockState& state) noexcept {
+  if (!sb.all_free_but(state)) return state.give_back();
+  Superblock& first = Superblock::of(address_of(sb.start));  // of its slices
+  while (SuperblockQueue* home = first.home()) {
+    bool empty;
+    {
+      LockGuard guard(home->lock());
+      if (first.home() != home) continue;  // it moved before we had the lock
+      state.give_back();
+      empty = superblock_pool.owns(*home) && first.wholly_free();
+      if (empty) home->unlink(first);
+    }
+    if (empty) release(first);
+    return;
+  }
+  state.give_back();  // its holder will see
+}
+
+namespace {
+
+// Wholly free superblocks go to their chunks, those with at least `least` free blocks to the front, the others to the end.
+// Returns how many of the first two there were.
+size_t sift(SuperblockQueue& queue, size_t looks, size_t least) noexcept {
+  size_t found = 0;
+  for (size_t left = std::min(queue.count(), looks); left > 0;) {
+    size_t hand = std::min(left, kHandful);
+    left -= hand;
+    Superblock* full = nullptr;
+    for (Superblock* sb = queue.pop_some(hand); sb != nullptr;) {
+      Superblock* next = sb->next;
+      if (sb->wholly_free()) {
+        release(*sb);
+        ++found;
+      } else if (least <= sb->blocks && sb->free_blocks(least) >= least) {
+        queue.push_front(*sb);
+        ++found;
+      } else {
+        sb->next = std::exchange(full, sb);
+      }
+      sb = next;
+    }
+    queue.push_all(full);
+  }
+  return found;
+}
+
+}  // namespace
+
+size_t release_free(SuperblockQueue& queue, size_t looks) noexcept { return sift(queue, looks, kNever); }
+
+Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, const Shelf* mine) noexcept {
+  Superblock* best = nullptr;
+  size_t hand = 1;  // the oldest by itself: usually it will do, and the others keep their order
+  for (size_t left = std::min(queue.count(), looks); left > 0 && (best == nullptr || best->owner() != mine);) {
+    Superblock* sb = queue.pop_some(hand);
+    left -= hand;
+    hand = std::min(left, kHandful);
+    Superblock* others = nullptr;
+    while (sb != nullptr) {
+      Superblock* next = sb->next;
+      bool better = (best == nullptr || (sb->owner() == mine && best->owner() != mine)) && sb->free_blocks(least) >= least;
+      Superblock* other = better ? std::exchange(best, sb) : sb;
+      if (other != nullptr) other->next = std::exchange(others, other);
+      sb = next;
+    }
+    queue.push_all(others);
+  }
+  return best;
+}
+
+Superblock* SuperblockPool::claimed(Superblock* sb) noexcept {
+  if (sb == nullptr) return nullptr;
+  slice_pool.count_reuse();
+  sb->watch(false);
+  return sb;
+}
+
+Superblock* SuperblockPool::claim_from_others(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept {
+  size_t own = shard_of(mine), turn = turn_.fetch_add(1, std::memory_order_relaxed);
+  Superblock* sb = nullptr;
+  for (size_t left = looks < kLooks ? 1 : kShards - 1; left > 0 && sb == nullptr; --left, ++turn)
+    sb = pop_with_room(queue((own + 1 + turn % (kShards - 1)) % kShards, c), looks, least, mine);
+  return sb;
+}
+
+Superblock* SuperblockPool::claim(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept {
+  Superblock* sb = pop_with_room(queue(shard_of(mine), c), looks, least, mine);
+  return claimed(sb != nullptr ? sb : claim_from_others(c, mine, looks, least));
+}
+
+Superblock* SuperblockPool::claim_near(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept {
+  Superblock* sb = pop_with_room(queue(shard_of(mine), c), looks, least, mine);
+  if (sb == nullptr && !slice_pool.has_resident(slices_of(c))) sb = claim_from_others(c, mine, looks, least);
+  return claimed(sb);
+}
+
+void SuperblockPool::add(Shelf& shelf) noexcept {
+  LockGuard guard(shelves_lock_);
+  shelf.shard = shelf_count_++ % kShards;
+  shelf.next = shelves_;
+  keep_order();
+  shelves_ = &shelf;
+}
+
+namespace {
+
+void repair_queue(SuperblockQueue& queue, uint32_t before) noexcept {
+  settle(queue.lock(), before, [&] { queue.repair(); });
+}
+
+}  // namespace
+
+// The list of shelves is whole at every instruction: nothing ever leaves it.
+void SuperblockPool::repair(uint32_t before) noexcept {
+  settle(shelves_lock_, before, [] {});
+  for (auto& shard : queues_)
+    for (SuperblockQueue& queue : shard) repair_queue(queue, before);
+  for (Shelf* shelf = shelves_; shelf != nullptr; shelf = shelf->next)
+    for (SuperblockQueue& queue : shelf->queues) repair_queue(queue, before);
+}
+
+bool SuperblockPool::is_valid() noexcept {
+  LockGuard guard(shelves_lock_);
+  bool valid = true;
+  for (auto& shard : queues_)
+    for (SuperblockQueue& queue : shard) valid = valid && queue.is_valid();
+  for (Shelf* shelf = shelves_; shelf != nullptr; shelf = shelf->next)
+    for (SuperblockQueue& queue : shelf->queues) valid = valid && queue.is_valid();
+  return valid;
+}
+
+size_t SuperblockPool::release_shelved() noexcept {
+  LockGuard guard(shelves_lock_);
+  size_t released = 0;
+  for (Shelf* shelf = shelves_; shelf != nullptr; shelf = shelf->next)
+    for (size_t c = 0; c < kClasses && !shelf->stranded; ++c) released += hm::release_free(shelf->queues[c], SIZE_MAX);
+  return released;
+}
+
+size_t SuperblockPool::release_free(size_t looks) noexcept {
+  size_t released = 0;
+  for (auto& shard : queues_)
+    for (SuperblockQueue& queue : shard) released += hm::release_free(queue, looks);
+  return released;
+}
+
+// Every superblock once.
+bool SuperblockPool::search(size_t wanted) noexcept {
+  size_t found = release_shelved();
+  for (auto& shard : queues_)
+    for (size_t c = 0; c < kClasses; ++c)
+      found += sift(shard[c], SIZE_MAX, c == wanted ? least_room(ClassIndex(c)) : kNever);
+  return found * 16 >= slice_pool.chunks() * kSlicesInChunk;
+}
+
+// One thread searches, and a search that found little is not repeated before the footprint has grown by an eighth; one
+// that found much has paid for itself.
+void SuperblockPool::search_if_due(size_t wanted) noexcept {
+  size_t chunks = slice_pool.chunks(), due_at = search_at_chunks_.load(std::memory_order_relaxed);
+  if (chunks < due_at) return;
+  if (!search_at_chunks_.compare_exchange_strong(due_at, chunks + chunks / 8 + 1, std::memory_order_relaxed)) return;
+  if (search(wanted)) search_at_chunks_.store(due_at, std::memory_order_relaxed);
+}
+
+SlicePool::Run SuperblockPool::fresh_run(size_t slices) noexcept {
+  SlicePool::Run run = slice_pool.allocate(slices, false);
+  if (run.first != nullptr) return run;
+  search_if_due(kClasses);
+  return map_run(slices);
+}
+
+SlicePool::Run SuperblockPool::map_run(size_t slices) noexcept {
+  SlicePool::Run run = slice_pool.allocate(slices, true);
+  return run.first != nullptr || release_free(SIZE_MAX) == 0 ? run : slice_pool.allocate(slices, false);
+}
+
+void SuperblockPool::make_way(size_t bytes) noexcept {
+  size_t wanted = slice_pool.chunks() * kChunk + footprint.huge() + bytes;
+  if (wanted > make_way_at_.load(std::memory_order_relaxed)) {
+    make_way_at_.store(wanted + wanted / 8, std::memory_order_relaxed);
+    release_free(SIZE_MAX);
+  }
+  slice_pool.purge(SlicePool::Purge::kAll, bytes);
+}
+
+Superblock* SuperblockPool::fresh(ClassIndex c, const Shelf* mine) noexcept {
+  size_t slices = slices_of(c);
+  SlicePool::Run run = slice_pool.allocate(slices, false);
+  if (run.first == nullptr) {
+    search_if_due(raw(c));
+    if (Superblock* sb = claim(c, mine)) return sb;
+    run = map_run(slices);
+  }
+  if (run.first == nullptr) return claim(c, mine);
+  Superblock& sb = Superblock::of(*run.first);
+  sb.format(c);
+  return &sb;
+}
+
+}  // namespace hm

@@ -1,0 +1,173 @@
+#include "large/huge.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/size_classes.h"
+#include "large/huge_store.h"
+#include "pages/options.h"
+
+namespace hm {
+namespace {
+
+HugeStore& store = huge_store;
+
+// A kept extent, or null.  stretch: if none is long enough, then a longer one of one of them.
+Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
+  Extent* extent;
+  uint64_t now = os::now_ms();
+  {
+    LockGuard guard(store.lock);
+    store.regret.observe(now, options.decay_ms);
+    extent = store.kept.take(bytes, stretch);
+    if (!stretch) return extent;
+    if (extent == nullptr || extent->bytes() < bytes) store.regret.mapped(bytes, store.most_active + kKeepMost);
+  }
+  if (extent == nullptr || extent->bytes() >= bytes || resize_extent(*extent, bytes)) return extent;
+  LockGuard guard(store.lock);
+  store.kept.keep(*extent);
+  return nullptr;
+}
+
+// ---- blocks
+
+// One has begun here, or took this much before, and is in this thread's hands.
+void settle(Extent& extent, size_t before) noexcept {
+  bool fits;
+  ExtentList dropped;
+  {
+    LockGuard guard(store.lock);
+    extent.set_state(ExtentState::kLive);
+    store.blocks += before == 0;
+    store.activate(extent.taken() - before);
+    fits = store.note_slack(extent);
+    dropped = store.make_room(0);
+    store.publish();
+  }
+  if (!fits) extent.purge_behind();
+  unmap_all(dropped);
+}
+
+// One at a time, for its pages go back with the lock held.
+size_t purge_slack(uint64_t before_ms) noexcept {
+  for (size_t bytes = 0;;) {
+    LockGuard guard(store.lock);
+    Extent* due = store.kept.slack_until(before_ms);
+    if (due == nullptr) return bytes;
+    bytes += due->slack;
+    store.regret.kept_in_vain(due->slack);
+    store.kept.forget_slack(*due);
+    due->purge_behind();
+    store.publish();
+  }
+}
+
+}  // namespace
+
+FreshBlock allocate_huge(size_t size, size_t alignment, bool map) noexcept {
+  size_t bytes = align_up(size, kChunk);
+  Extent* extent = alignment <= kChunk ? reuse_extent(bytes, map) : nullptr;
+  if (extent == nullptr && map) extent = map_extent(bytes, alignment);
+  if (extent == nullptr) return {nullptr, 0};
+  extent->size = size;
+  extent_table.enter(*extent);
+  FreshBlock result{extent->start(), std::min(extent->dirty, size)};
+  settle(*extent, 0);
+  return result;
+}
+
+Extent* huge_extent(const void* block) noexcept {
+  Extent* extent = extent_table.find(address_of(block));
+  return extent != nullptr && extent->start() == block ? extent : nullptr;
+}
+
+size_t huge_size(const Extent& extent) noexcept { return extent.size; }
+size_t huge_capacity(const Extent& extent) noexcept { return extent.taken(); }
+bool huge_is_live(const Extent& extent) noexcept { return extent.is_live(); }
+
+bool free_huge(Extent& extent) noexcept {
+  ExtentList dropped;
+  uint64_t now = os::now_ms();
+  {
+    LockGuard guard(store.lock);
+    if (!extent.is_live()) return false;
+    store.regret.observe(now, options.decay_ms);
+    extent.set_state(ExtentState::kHeld);
+    store.kept.forget_slack(extent);
+    extent.dirty = std::max(extent.dirty, extent.taken());
+    --store.blocks;
+    store.active -= extent.taken();
+    dropped = store.make_room(extent.bytes());
+    if (store.may_keep(extent.bytes())) {
+      store.kept.keep(extent);
+    } else {
+      store.regret.gave_back(extent.bytes());
+      dropped.push(extent);
+    }
+    store.publish();
+  }
+  unmap_all(dropped);
+  return true;
+}
+
+void* resize_huge(Extent& extent, size_t size) noexcept {
+  if (size > kMaxRequest / 2 || size <= kLargeMax) return nullptr;
+  size_t before = extent.taken(), bytes = align_up(size, kChunk);
+  bool done;
+  {
+    LockGuard guard(store.lock);
+    store.kept.forget_slack(extent);  // or others would purge what is going to be the block's
+    extent.dirty = std::max(extent.dirty, before);
+    done = bytes == extent.bytes() || store.kept.grow(extent, bytes);
+    if (!done) extent.set_state(ExtentState::kHeld);
+  }
+  if (!done) done = resize_extent(extent, bytes);
+  if (done) extent.size = size;
+  settle(extent, before);
+  return done ? extent.start() : nullptr;
+}
+
+size_t purge_huge_blocks(bool all) noexcept {
+  uint64_t before_ms = all ? UINT64_MAX : os::now_ms() - options.decay_ms / 2;
+  size_t bytes = purge_slack(before_ms);
+  ExtentList due;
+  {
+    LockGuard guard(store.lock);
+    size_t kept = store.kept.bytes();
+    due = store.kept.take_until(before_ms);
+    store.regret.kept_in_vain(kept - store.kept.bytes());
+    store.publish();
+  }
+  return bytes + unmap_all(due);
+}
+
+// Regret is a matter of speed: whatever is in it is as good as anything.
+void huge_repair() noexcept {
+  extent_table.repair();
+  store.kept.forget_all();
+  store.blocks = store.mapped = store.active = 0;
+  extent_table.for_each([](Extent& extent) {
+    extent.dirty = std::min(extent.dirty, extent.bytes());
+    store.mapped += extent.bytes();
+    if (extent.state() == ExtentState::kKept) store.kept.put_back(extent);
+    if (!extent.is_live()) return;
+    ++store.blocks;
+    store.activate(extent.taken());
+    if (extent.slack > 0) store.kept.put_slack_back(extent);
+  });
+  store.publish();
+}
+
+Lock& huge_lock() noexcept { return store.lock; }
+
+bool huge_is_valid() noexcept {
+  LockGuard guard(store.lock);
+  return store.kept.is_valid() && store.active <= store.most_active && store.active + store.kept.bytes() <= store.mapped;
+}
+
+HugeGauges huge_gauges() noexcept {
+  LockGuard guard(store.lock);
+  return {store.blocks, store.mapped, store.kept.bytes(), store.active, store.most_active, extent_table.bytes()};
+}
+
+}  // namespace hm

@@ -1,0 +1,60 @@
+// What huge.cc has in hand: kept extents, counts, and the system, which gives extents, stretches, moves and takes them.
+#pragma once
+#include <algorithm>
+
+#include "base/lock.h"
+#include "large/extent_table.h"
+#include "pages/footprint.h"
+#include "large/extent_cache.h"
+#include "large/extent_retention.h"
+
+namespace hm {
+
+struct HugeStore {
+  Lock lock;
+  KeptExtents kept;
+  Regret regret;
+  size_t blocks = 0, mapped = 0, active = 0, most_active = 0;
+  std::atomic<uint64_t> mappings{0};  // so far, to name each; relaxed: no two get the same
+
+  size_t room() const noexcept { return std::max(kKeepMost, most_active + most_active / 2 - active); }
+  bool may_keep(size_t more) const noexcept { return kept.bytes() + more <= std::min(regret.allowance(), room()); }
+  void activate(size_t added) noexcept {
+    active += added;
+    most_active = std::max(most_active, active);
+  }
+  // Takes out the oldest until there is room for that much, if there can be; the caller unmaps them.
+  ExtentList make_room(size_t more) noexcept {
+    ExtentList dropped;
+    while (more <= regret.allowance() && !may_keep(more)) {
+      Extent* oldest = kept.take_oldest();
+      if (oldest == nullptr) break;
+      regret.gave_back(oldest->bytes());
+      dropped.push(*oldest);
+    }
+    return dropped;
+  }
+  // Of one in the caller's hands.  `mapped` is what all descriptors own.
+  void set_bytes(Extent& extent, size_t bytes) noexcept {
+    mapped += bytes - extent.bytes();
+    extent.set_bytes(bytes);
+  }
+  // False: it is too much to be kept.
+  bool note_slack(Extent& extent) noexcept {
+    if (extent.dirty <= extent.taken()) return true;
+    size_t slack = extent.dirty - extent.taken();
+    if (!may_keep(slack)) return false;
+    kept.note_slack(extent, slack);
+    return true;
+  }
+  void publish() noexcept { footprint.set_huge(active + kept.bytes()); }
+};
+extern HugeStore huge_store;
+
+// Of extents in the hands of this thread, without the lock.
+Extent* map_extent(size_t bytes, size_t alignment) noexcept;  // null: no memory
+bool resize_extent(Extent& extent, size_t bytes) noexcept;    // in place, or by moving its pages; false: unchanged
+size_t unmap_extent(Extent& extent) noexcept;                 // returns bytes; what the system does not take is kept
+size_t unmap_all(ExtentList list) noexcept;
+
+}  // namespace hm

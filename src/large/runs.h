@@ -1,0 +1,36 @@
+// Blocks above 32 KB: runs of slices inside chunks up to 1 MB, huge blocks above.  Any thread.
+#pragma once
+#include <array>
+
+#include "large/huge.h"
+#include "pages/region.h"
+
+namespace hm {
+
+FreshBlock allocate_large(size_t size, size_t alignment) noexcept;
+
+// Runs of slices.
+size_t large_capacity(const Slice& first) noexcept;
+void free_large(Slice& first) noexcept;
+bool resize_large(Slice& first, size_t size) noexcept;  // in place
+
+// Runs that a thread freed last, for its next requests of their lengths: a program that keeps asking for 64 KB should not
+// take a lock each time.  Of a heap; bytes() is for any thread.
+class LargeCache {
+ public:
+  static constexpr size_t kMostBytes = 16 * kSlice;
+  FreshBlock take(size_t size) noexcept;  // null: none is of this length
+  bool keep(Slice& run) noexcept;    // false: there is no room for it
+  void tick() noexcept;                   // where no run was asked for since the last one, none is kept
+  void release_all() noexcept;
+  size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  void remove(size_t i) noexcept;
+  std::array<Slice*, 4> runs_{};  // the last one was freed last
+  size_t count_ = 0;
+  std::atomic<size_t> bytes_{0};
+  bool wanted_ = false;
+};
+
+}  // namespace hm

@@ -1,0 +1,211 @@
+#include "pages/slice_pool.h"
+
+#include <algorithm>
+#include <iterator>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "pages/options.h"
+#include "base/clock.h"
+#include "base/intrusive_list.h"
+#include "base/os_pages.h"
+#include "pages/footprint.h"
+
+namespace hm {
+
+constinit SlicePool slice_pool;
+
+namespace {
+
+constexpr size_t kFewReuses = 8;   // while one chunk is used up: the program grows
+constexpr size_t kGrowingSooner = 8;  // times
+
+// Bit i of the result: slices i .. i+n-1 are all in `free`.
+uint64_t starts_of_runs(uint64_t free, size_t n) {
+  for (size_t have = 1; have < n && free != 0;) {
+    size_t step = n - have < have ? n - have : have;
+    free &= free >> step;
+    have += step;
+  }
+  return free;
+}
+
+}  // namespace
+
+SlicePool::Place SlicePool::look_for(size_t n) noexcept {
+  for (Chunk* chunk = free_; chunk != nullptr; chunk = chunk->next_free)
+    if (uint64_t starts = starts_of_runs(chunk->free, n)) return {chunk, starts, starts & (chunk->dirty | chunk->dirty_before)};
+  return {};
+}
+
+// Dirty slices first: they are resident and warm.
+SlicePool::Run SlicePool::find(size_t n) noexcept {
+  Place place = look_for(n);
+  if (place.chunk == nullptr) return {};
+  return take(*place.chunk, static_cast<size_t>(std::countr_zero(place.warm != 0 ? place.warm : place.starts)), n);
+}
+
+bool SlicePool::has_resident(size_t n) noexcept {
+  if (surplus_slices() == 0) return false;
+  LockGuard guard(lock_);
+  return look_for(n).warm != 0;
+}
+
+SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
+  {
+    LockGuard guard(lock_);
+    Run run = find(n);
+    if (run.first != nullptr || !map) return run;
+  }
+  // Threads that run out together open one chunk and not one each, until one more does not weigh.
+  size_t openers = std::min(chunks() / kChunksPerOpener + 1, std::size(openers_));
+  Opener& opener = openers_[turn_.fetch_add(1, std::memory_order_relaxed) % openers];
+  LockGuard turn(opener.lock);
+  for (;;) {
+    Chunk* chunk;
+    bool huge;
+    {
+      LockGuard guard(lock_);
+      opener.chunk = nullptr;
+      Run run = find(n);
+      if (run.first != nullptr) return run;
+      opener.chunk = chunk = prepare_chunk();
+      if (chunk == nullptr) return {};
+      huge = chunk->huge;
+    }
+    // Nobody else waits while the system clears it.
+    uint64_t before = os::cpu_ns();
+    if (huge) *slice_at(*chunk, 0) = 0;
+    open(*chunk, huge, os::cpu_ns() - before);
+  }
+}
+
+SlicePool::Run SlicePool::take(Chunk& chunk, size_t slice, size_t n) noexcept {
+  uint64_t mask = mask_of(slice, n);
+  bool zeroed = (chunk.used & mask) == 0;
+  Recount recount(*this, chunk);
+  uint64_t fresh = mask & ~(chunk.dirty | chunk.dirty_before);
+  if (fresh != 0) ask_for(fresh);
+  else if (surplus_slices() * kSlice > options.retain_bytes) retention_.reused(os::recent_ms());
+  chunk.used |= mask;
+  chunk.free &= ~mask;
+  chunk.dirty &= ~mask;
+  chunk.dirty_before &= ~mask;
+  chunk.refused &= ~mask;
+  used_.store(used() + n, std::memory_order_relaxed);
+  most_used_ = std::max(most_used_, used());
+  if (chunk.free == 0) unlink_free(chunk);
+  return {&Slice::of(address_of(slice_at(chunk, slice))), zeroed};
+}
+
+bool SlicePool::extend(Slice& first, size_t old_slices, size_t new_slices) noexcept {
+  size_t from = first.slice() % kSlicesInChunk + old_slices;
+  if (from + (new_slices - old_slices) > kSlicesInChunk) return false;
+  LockGuard guard(lock_);
+  Chunk& chunk = Chunk::of(first);
+  uint64_t mask = mask_of(from, new_slices - old_slices);
+  if ((chunk.free & mask) != mask) return false;
+  take(chunk, from, new_slices - old_slices);
+  return true;
+}
+
+void SlicePool::release(Slice& first, size_t n) noexcept {
+  bool whole;
+  {
+    LockGuard guard(lock_);
+    Chunk& chunk = Chunk::of(first);
+    {
+      Recount recount(*this, chunk);
+      uint64_t mask = mask_of(first.slice() % kSlicesInChunk, n);
+      if (chunk.free == 0) link_free(chunk);
+      chunk.free |= mask;
+      chunk.dirty |= mask;
+      used_.store(used() - n, std::memory_order_relaxed);
+    }
+    whole = chunk.free == all_slices(chunk);
+    if (whole) goes_first(chunk);
+  }
+  if (surplus_slices() * kSlice > options.retain_bytes + patience(whole) * kSlice) give_back_surplus(whole);
+}
+
+Region* SlicePool::map_region() noexcept {
+  auto* base = static_cast<char*>(os::map(kRegion, kRegion));
+  if (base == nullptr) return nullptr;
+  for (size_t i = 0; i < kChunksInRegion; ++i) new (base + kDescriptors + i * sizeof(Chunk)) Chunk;
+  auto* region = new (base + kRegionHeader) Region;
+  for (size_t at : {size_t{0}, kSecondGuard}) region->guards += os::guard(base + at, kGuard);
+  ++regions_;
+  link_first(mapped_, *region, &Region::next_mapped, &Region::previous_mapped);
+  link_first(roomy_, *region, &Region::next, &Region::previous);
+  return region;
+}
+
+bool SlicePool::wants_huge_pages() noexcept {
+  bool growing = reuses_.exchange(0, std::memory_order_relaxed) < kFewReuses;
+  size_t after = growing ? options.huge_pages_after / kGrowingSooner : options.huge_pages_after;
+  if ((chunks() + 1) * kChunk + footprint.huge() <= after || huge_pages_.pausing()) return false;
+  // What has gone back says nothing about how the program uses memory: the last verdict stands.
+  if (sample_ == nullptr || sample_->used != all_slices(*sample_)) return dense_;
+  size_t bytes = bytes_in(sample_->used), first = static_cast<size_t>(std::countr_zero(sample_->used));
+  return dense_ = HugePages::is_dense(os::resident(slice_at(*sample_, first), bytes), bytes);
+}
+
+// For the chunks of a region from one on: one call for all of them, for it keeps the other threads from their page faults.
+// Those that are open keep the pages that they have, but count otherwise.
+void SlicePool::set_huge(Region& region, size_t from, bool huge) noexcept {
+  if (from == kChunksInRegion) return;
+  Chunk* chunks = Chunk::of_region(region.start());
+  for (size_t i = from; i < kChunksInRegion; ++i) {
+    std::optional<Recount> recount;
+    if (is_open(chunks[i])) recount.emplace(*this, chunks[i]);
+    chunks[i].huge = huge;
+  }
+  os::prefer_huge_pages(slice_at(chunks[from], 0), (kChunksInRegion - from) * kChunk, huge);
+}
+
+// A closed chunk that nobody else will open.
+Chunk* SlicePool::prepare_chunk() noexcept {
+  Region* region = roomy_ != nullptr ? roomy_ : map_region();
+  if (region == nullptr) return nullptr;
+  auto index = static_cast<size_t>(std::countr_zero(region->closed));
+  Chunk& chunk = Chunk::of_region(region->start())[index];
+  if (index > 0) {
+    bool huge = wants_huge_pages();
+    if (huge != chunk.huge) set_huge(*region, index, huge);
+  }
+  region->closed &= static_cast<uint8_t>(region->closed - 1);
+  if (region->closed == 0) unlink(roomy_, *region, &Region::next, &Region::previous);
+  return &chunk;
+}
+
+void SlicePool::open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept {
+  LockGuard guard(lock_);
+  if (huge) huge_pages_.took(cleared_ns);
+  else sample_ = &chunk;
+  chunk.free = 0;
+  Recount recount(*this, chunk);
+  chunk.free = all_slices(chunk);
+  chunk.used = chunk.dirty_before = chunk.refused = 0;
+  chunk.dirty = huge ? chunk.free : 0;
+  if (huge) ask_for(chunk.free);
+  link_first(all_, chunk, &Chunk::next, &Chunk::previous);
+  link_free(chunk);
+  chunks_.store(chunks() + 1, std::memory_order_relaxed);
+  AddressMap::set(slice_at(chunk, 0), ChunkKind::kSlices);
+}
+
+void SlicePool::link_free(Chunk& chunk) noexcept { link_first(free_, chunk, &Chunk::next_free, &Chunk::previous_free); }
+void SlicePool::unlink_free(Chunk& chunk) noexcept { unlink(free_, chunk, &Chunk::next_free, &Chunk::previous_free); }
+
+SlicePool::Gauges SlicePool::gauges() noexcept {
+  LockGuard guard(lock_);
+  Gauges g{chunks(), 0, 0, most_used_, regions_ * kRegion - chunks() * kChunk};
+  for (Chunk* chunk = all_; chunk != nullptr; chunk = chunk->next) {
+    g.free_slices += static_cast<size_t>(std::popcount(chunk->free));
+    g.dirty_slices += static_cast<size_t>(std::popcount(chunk->dirty | chunk->dirty_before));
+  }
+  return g;
+}
+
+}  // namespace hm

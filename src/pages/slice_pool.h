@@ -1,0 +1,187 @@
+// All regions of slices, for superblocks and large runs.  Of freed slices some stay resident: HMALLOC_RETAIN, and what the
+// program keeps asking for (retention.h), for the decay time; the others go back to the system at once, by the thread that
+// freed them.  A chunk without a used slice is closed: it has no memory and no address in the map.  A region without an
+// open chunk is unmapped.
+//
+// Any thread; one lock, held for a few instructions except while a chunk is prepared or closed.
+//
+// Invariants
+//  P1  The chain of mapped regions is whole at every instruction.  A chunk is open if the address map says so, else closed
+//      if its region says so, else in the hands of one opener.
+//  P2  A slice of an open chunk is free if `free` says so; free slices that were used since their memory was last given
+//      back are dirty; those that a purge in progress took out of `free` stand in its journal.
+//  P3  All other lists and counts follow from these: the child of a fork computes them anew where it must.
+#pragma once
+#include "base/lock.h"
+#include "pages/huge_page_policy.h"
+#include "pages/retention.h"
+#include "pages/region.h"
+
+namespace hm {
+
+constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
+inline uint64_t all_slices(const Chunk& chunk) { return chunk.index() == 0 ? ~mask_of(0, kMetaSlices) : ~uint64_t{0}; }
+constexpr size_t slices_in(uint64_t mask) { return static_cast<size_t>(std::popcount(mask)); }
+constexpr size_t bytes_in(uint64_t mask) { return slices_in(mask) * kSlice; }
+inline char* slice_at(const Chunk& chunk, size_t slice) {
+  return reinterpret_cast<char*>(chunk.start() + slice * kSlice);
+}
+
+class SlicePool {
+ public:
+  struct Run {
+    Slice* first = nullptr;  // null: nothing found
+    bool zeroed = false;          // every byte is known to be zero
+  };
+
+  // A run of n <= kMaxRun slices, from the open chunks, or (map) from another if need be.
+  static constexpr size_t kMaxRun = kSlicesInChunk;
+  Run allocate(size_t n, bool map) noexcept;
+  // Grows a run in place.
+  bool extend(Slice& first, size_t old_slices, size_t new_slices) noexcept;
+  // The descriptors must be cleared before.  If too much is free and resident, gives back what is so in one chunk or more,
+  // until it is not: as much as has become too much by this call, or while another thread was at it, and a chunk.
+  void release(Slice& first, size_t n) noexcept;
+
+  // The pool has found a superblock with room: the program does not only grow.  Relaxed: a hint.
+  void count_reuse() noexcept { reuses_.fetch_add(1, std::memory_order_relaxed); }
+
+  enum class Purge : uint8_t {
+    kDue,      // what was freed a round ago; starts the next round
+    kSurplus,  // what was freed, but not of a huge page that is in use
+    kAll,      // what was freed
+  };
+  // Only in so many chunks that `most` bytes go back.  Returns the bytes that went back.
+  size_t purge(Purge what, size_t most = SIZE_MAX) noexcept;
+
+  struct Gauges {
+    size_t chunks, free_slices, dirty_slices, most_used_slices;
+    size_t space;  // bytes mapped and in no open chunk
+  };
+  Gauges gauges() noexcept;
+  // Slices in superblocks and runs, any thread, a hint.
+  size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  // Whether the run that allocate would find has memory.  A hint.
+  bool has_resident(size_t n) noexcept;
+  // Open ones, any thread, a hint.
+  size_t chunks() const noexcept { return chunks_.load(std::memory_order_relaxed); }
+  // Calls visit(Slice&) for every slice that starts a superblock or a run.  Holds the lock.
+  template <class Visit>
+  void for_each(Visit visit) noexcept;
+  void repair(uint32_t before) noexcept;  // in the child of a fork
+  bool is_valid() noexcept;
+
+ private:
+  static constexpr size_t kChunksPerOpener = 16;
+  static constexpr size_t kLeastPatience = 4, kMostPatience = 16 * kSlicesInChunk;  // slices
+  struct Place {
+    Chunk* chunk;
+    uint64_t starts, warm;
+  };
+  Place look_for(size_t n) noexcept;
+  Run find(size_t n) noexcept;
+  Run take(Chunk& chunk, size_t slice, size_t n) noexcept;
+  Region* map_region() noexcept;
+  bool wants_huge_pages() noexcept;
+  void set_huge(Region& region, size_t from, bool huge) noexcept;
+  Chunk* prepare_chunk() noexcept;
+  void open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept;
+  void close(Chunk& chunk) noexcept;
+  void unmap(Region& region) noexcept;
+  void link_free(Chunk& chunk) noexcept;
+  void unlink_free(Chunk& chunk) noexcept;
+  uint64_t take_due(Chunk& chunk, Purge what) noexcept;
+  static uint64_t purge_slices(const Chunk& chunk, uint64_t slices) noexcept;
+  size_t purge_chunk(Chunk& chunk, Purge what) noexcept;
+  size_t purge_chunks(Purge what, size_t most) noexcept;
+  size_t purge_surplus() noexcept;
+  size_t patience(bool whole) const noexcept;
+  void give_back_surplus(bool whole) noexcept;
+  size_t surplus_bytes() noexcept;
+  void ask_for(uint64_t slices) noexcept;
+  void claim(Chunk& chunk, uint64_t slices) noexcept;
+  void return_claimed() noexcept;
+
+  bool is_open(const Chunk& chunk) const noexcept;
+  bool is_in_hands(const Chunk& chunk) const noexcept;
+  void undo_purge() noexcept;
+  void rebuild() noexcept;
+  void rebuild(Region& region) noexcept;
+  void rebuild(Chunk& chunk) noexcept;
+  bool is_valid(Region& region, size_t& open_chunks) noexcept;
+
+  // Slices of a chunk that are free, resident, and may go back at once.
+  static size_t surplus_of(const Chunk& chunk) noexcept;
+  size_t surplus_slices() const noexcept { return surplus_.load(std::memory_order_relaxed); }
+  // Keeps the sum while a chunk changes, under the lock.
+  class Recount {
+   public:
+    Recount(SlicePool& pool, Chunk& chunk) noexcept : pool_(pool), chunk_(chunk), before_(surplus_of(chunk)) {}
+    ~Recount() {
+      if (!done_) pool_.count_surplus(chunk_, before_, surplus_of(chunk_));
+    }
+    Recount(const Recount&) = delete;
+    Recount& operator=(const Recount&) = delete;
+    void forget() noexcept {  // the chunk comes to its end
+      pool_.count_surplus(chunk_, before_, 0);
+      done_ = true;
+    }
+
+   private:
+    SlicePool& pool_;
+    Chunk& chunk_;
+    size_t before_;
+    bool done_ = false;
+  };
+  void count_surplus(Chunk& chunk, size_t before, size_t now) noexcept;
+  void link_surplus(Chunk& chunk) noexcept;
+  void unlink_surplus(Chunk& chunk) noexcept;
+  void goes_first(Chunk& chunk) noexcept;
+
+  // For a child of a fork: what a thread has taken out and will put back.
+  struct Opener {
+    Lock lock;
+    Chunk* chunk = nullptr;
+  };
+  struct Claimed {
+    Chunk* chunk = nullptr;  // null: no purge is in progress
+    uint64_t slices = 0;
+  };
+
+  Lock lock_;
+  Lock purge_lock_;     // before lock_, as the openers'
+  Opener openers_[4];
+  Claimed claimed_;
+  std::atomic<size_t> turn_{0};   // of those who open; relaxed: it does not matter who comes when
+  std::atomic<size_t> chunks_{0};
+  std::atomic<size_t> reuses_{0};  // since a chunk was opened
+  size_t regions_ = 0;
+  std::atomic<size_t> used_{0};      // slices; relaxed: as surplus_
+  size_t most_used_ = 0;
+  std::atomic<size_t> surplus_{0};   // slices; relaxed: written under the lock, read without it as a hint
+  Retention retention_;
+  Region* mapped_ = nullptr;         // all regions
+  Region* roomy_ = nullptr;          // those with closed chunks
+  Chunk* all_ = nullptr;             // open chunks
+  Chunk* free_ = nullptr;            // those with free slices
+  Chunk* first_surplus_ = nullptr;   // those with a surplus, in the order in which it is to go
+  Chunk* last_surplus_ = nullptr;
+  Chunk* sample_ = nullptr;          // with small pages: the one that was opened last
+  bool dense_ = false;               // whether the last sample was
+  HugePages huge_pages_;
+};
+
+extern SlicePool slice_pool;
+
+template <class Visit>
+void SlicePool::for_each(Visit visit) noexcept {
+  LockGuard guard(lock_);
+  for (Chunk* chunk = all_; chunk != nullptr; chunk = chunk->next)
+    for (size_t slice = chunk->index() == 0 ? kMetaSlices : 0; slice < kSlicesInChunk; ++slice) {
+      Slice& descriptor = Slice::of(chunk->start() + slice * kSlice);
+      SliceKind kind = descriptor.kind();
+      if (kind == SliceKind::kBlocks || kind == SliceKind::kLarge) visit(descriptor);
+    }
+}
+
+}  // namespace hm

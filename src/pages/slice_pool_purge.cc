@@ -1,0 +1,265 @@
+// Of the slice pool: what goes back to the system, when, and how chunks and regions come to an end.
+#include <utility>
+
+#include "base/clock.h"
+#include "base/intrusive_list.h"
+#include "base/os_pages.h"
+#include "base/process.h"
+#include "pages/footprint.h"
+#include "pages/options.h"
+#include "pages/slice_pool.h"
+
+namespace hm {
+namespace {
+
+constexpr size_t kStateGroup = 8;  // slices whose states fill a page of 4 KB, or four of them
+
+// The groups of slices that have any of these.
+uint64_t whole_groups(uint64_t slices) noexcept {
+  uint64_t groups = 0;
+  for (size_t at = 0; at < kSlicesInChunk; at += kStateGroup)
+    if ((slices & mask_of(at, kStateGroup)) != 0) groups |= mask_of(at, kStateGroup);
+  return groups;
+}
+
+// What lies in whole pages of it.
+void purge_within(uintptr_t from, size_t bytes) noexcept {
+  uintptr_t first = align_up(from, os::page_size()), end = align_down(from + bytes, os::page_size());
+  if (first < end) os::purge(reinterpret_cast<void*>(first), end - first);
+}
+
+// States of free slices are all FREE (S3), which is zero: their pages can go too, those of neighbours in one call.
+void purge_states(const Chunk& chunk, uint64_t free_slices) noexcept {
+  uint64_t own = all_slices(chunk), groups = whole_groups(own) & ~whole_groups(own & ~free_slices);
+  while (groups != 0) {
+    auto at = static_cast<size_t>(std::countr_zero(groups)), n = static_cast<size_t>(std::countr_one(groups >> at));
+    size_t slice = chunk.index() * kSlicesInChunk + at;
+    purge_within(chunk.region() + kLineStates + slice * kLineStatesArea, n * kLineStatesArea);
+    purge_within(chunk.region() + kGranuleStates + slice * kGranuleStatesArea, n * kGranuleStatesArea);
+    groups &= ~mask_of(at, n);
+  }
+}
+
+}  // namespace
+
+// Its memory is gone already.
+void SlicePool::close(Chunk& chunk) noexcept {
+  AddressMap::set(slice_at(chunk, 0), ChunkKind::kGone);
+  if (sample_ == &chunk) sample_ = nullptr;
+  unlink_free(chunk);
+  unlink(all_, chunk, &Chunk::next, &Chunk::previous);
+  chunks_.store(chunks() - 1, std::memory_order_relaxed);
+  Region& region = Region::of(chunk);
+  if (region.closed == 0) link_first(roomy_, region, &Region::next, &Region::previous);
+  region.closed |= static_cast<uint8_t>(1u << chunk.index());
+  if (region.closed == kAllChunks) unmap(region);
+}
+
+void SlicePool::unmap(Region& region) noexcept {
+  unlink(roomy_, region, &Region::next, &Region::previous);
+  unlink(mapped_, region, &Region::next_mapped, &Region::previous_mapped);
+  size_t guards = region.guards;
+  if (os::unmap(reinterpret_cast<void*>(region.start()), kRegion)) {
+    os::unguarded(guards);
+    --regions_;
+  } else {  // the system would not take it: it serves again
+    link_first(mapped_, region, &Region::next_mapped, &Region::previous_mapped);
+    link_first(roomy_, region, &Region::next, &Region::previous);
+  }
+}
+
+// With a note of them, lest they be lost to the child of a fork.
+void SlicePool::claim(Chunk& chunk, uint64_t slices) noexcept {
+  claimed_.slices = slices;
+  keep_order();
+  claimed_.chunk = &chunk;
+  keep_order();
+  chunk.free &= ~slices;
+  if (chunk.free == 0) unlink_free(chunk);
+}
+
+void SlicePool::return_claimed() noexcept {
+  Chunk& chunk = *claimed_.chunk;
+  if (chunk.free == 0) link_free(chunk);
+  chunk.free |= claimed_.slices;
+  keep_order();
+  claimed_.chunk = nullptr;
+}
+
+namespace {
+
+// Where a page is longer than a slice, both of its slices or none.
+uint64_t page_mates(uint64_t slices) noexcept {
+  constexpr uint64_t kEven = 0x5555555555555555;
+  if (os::page_size() <= kSlice) return slices;
+  uint64_t first = (slices | slices >> 1) & kEven;
+  return first | first << 1;
+}
+uint64_t whole_pages(uint64_t slices) noexcept { return ~page_mates(~slices); }
+
+}  // namespace
+
+// What is to be purged of a chunk, no longer dirty; what shares a page with a slice in use stays so.
+uint64_t SlicePool::take_due(Chunk& chunk, Purge what) noexcept {
+  if (what == Purge::kSurplus && surplus_of(chunk) == 0) return 0;
+  bool now = what != Purge::kDue;
+  uint64_t pages = whole_pages(chunk.free), left = what == Purge::kSurplus ? chunk.refused : 0;
+  uint64_t dirty = chunk.dirty & ~left, due = (chunk.dirty_before & ~left) | (now ? dirty : 0);
+  chunk.dirty_before = (chunk.dirty_before & left) | (now ? 0 : dirty);
+  chunk.dirty = (chunk.dirty & left) | (due & ~pages);
+  due = page_mates(due & pages);
+  chunk.dirty &= ~due;
+  chunk.dirty_before &= ~due;
+  return due;
+}
+
+// Returns those that the system did not take.  A locked page among them makes it refuse all of a call: then one by one.
+uint64_t SlicePool::purge_slices(const Chunk& chunk, uint64_t slices) noexcept {
+  uint64_t refused = 0;
+  for (uint64_t left = slices; left != 0;) {
+    auto slice = static_cast<size_t>(std::countr_zero(left));
+    auto n = static_cast<size_t>(std::countr_one(left >> slice)), step = std::max(os::page_size() / kSlice, size_t{1});
+    left &= ~mask_of(slice, n);
+    if (os::purge(slice_at(chunk, slice), n * kSlice)) continue;
+    for (size_t end = slice + n; slice < end; slice += step)
+      if (n <= step || !os::purge(slice_at(chunk, slice), step * kSlice)) refused |= mask_of(slice, step);
+  }
+  return refused;
+}
+
+// What is due in one chunk goes back with the lock released: meanwhile these slices are neither free nor used.  If none is
+// used the chunk is closed; but the last one stays: a program that needed one will need one.
+size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
+  uint64_t due, claimed;
+  bool whole, huge;
+  {
+    LockGuard guard(lock_);
+    Recount recount(*this, chunk);
+    due = take_due(chunk, what);
+    whole = chunk.free == all_slices(chunk) && (chunk.dirty | chunk.dirty_before) == 0 && chunks() > 1;
+    if (due == 0 && (!whole || what == Purge::kSurplus)) return 0;
+    claimed = whole ? chunk.free : whole_groups(due) & chunk.free;
+    claim(chunk, claimed);
+    huge = !whole && std::exchange(chunk.huge, false);
+  }
+  // Or the system would make one huge page of what is left, and fill the holes.
+  if (huge) os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);
+  uint64_t refused = purge_slices(chunk, whole ? claimed : due) & due;
+  purge_states(chunk, claimed);
+  LockGuard guard(lock_);
+  Recount recount(*this, chunk);
+  return_claimed();
+  chunk.used &= ~(due & ~refused);
+  chunk.dirty |= refused;  // still resident; tried again next round
+  chunk.refused = (chunk.refused & ~due) | refused;
+  if (whole && refused == 0) {
+    recount.forget();
+    close(chunk);
+  }
+  return bytes_in(due & ~refused);
+}
+
+size_t SlicePool::purge(Purge what, size_t most) noexcept {
+  size_t purged;
+  {
+    LockGuard exclusive(purge_lock_);
+    purged = purge_chunks(what, most);
+    footprint.count_purged(purged);
+    LockGuard guard(lock_);
+    if (what == Purge::kDue) retention_.kept_in_vain(purged);
+  }
+  give_back_surplus(false);  // what others freed meanwhile: they found the lock taken
+  return purged;
+}
+
+// Only a purge closes chunks and purges exclude each other, so the list can be followed without the pool's lock:
+// new chunks go in at its front.
+size_t SlicePool::purge_chunks(Purge what, size_t most) noexcept {
+  Chunk* chunk;
+  {
+    LockGuard guard(lock_);
+    chunk = all_;
+  }
+  size_t purged = 0;
+  while (chunk != nullptr && purged < most) {
+    Chunk* next = chunk->next;
+    purged += purge_chunk(*chunk, what);
+    chunk = next;
+  }
+  return purged;
+}
+
+// That of the next chunk; the holder of purge_lock_, without which no chunk is closed.
+size_t SlicePool::purge_surplus() noexcept {
+  Chunk* chunk;
+  {
+    LockGuard guard(lock_);
+    chunk = first_surplus_;
+  }
+  return chunk != nullptr ? purge_chunk(*chunk, Purge::kSurplus) : 0;
+}
+
+// A huge page is kept as long as half of it is in use, or it is still being filled for the first time.
+size_t SlicePool::surplus_of(const Chunk& chunk) noexcept {
+  uint64_t resident = (chunk.dirty | chunk.dirty_before) & ~chunk.refused & whole_pages(chunk.free);
+  if (!chunk.huge) return slices_in(resident & chunk.used);
+  bool filling = slices_in(chunk.free & ~chunk.used) > kSlicesInChunk / 2 && chunk.free != all_slices(chunk);
+  return filling || slices_in(chunk.free) < kSlicesInChunk / 2 ? 0 : slices_in(resident);
+}
+
+void SlicePool::count_surplus(Chunk& chunk, size_t before, size_t now) noexcept {
+  surplus_.store(surplus_slices() + now - before, std::memory_order_relaxed);
+  if (before == 0 && now > 0) link_surplus(chunk);
+  if (before > 0 && now == 0) unlink_surplus(chunk);
+}
+
+void SlicePool::link_surplus(Chunk& chunk) noexcept {
+  link_behind(first_surplus_, last_surplus_, chunk, &Chunk::next_surplus, &Chunk::previous_surplus);
+  last_surplus_ = &chunk;
+}
+
+void SlicePool::unlink_surplus(Chunk& chunk) noexcept {
+  if (last_surplus_ == &chunk) last_surplus_ = chunk.previous_surplus;
+  unlink(first_surplus_, chunk, &Chunk::next_surplus, &Chunk::previous_surplus);
+}
+
+void SlicePool::goes_first(Chunk& chunk) noexcept {
+  if (surplus_of(chunk) == 0 || first_surplus_ == &chunk) return;
+  unlink_surplus(chunk);
+  link_first(first_surplus_, chunk, &Chunk::next_surplus, &Chunk::previous_surplus);
+}
+
+size_t SlicePool::surplus_bytes() noexcept {
+  LockGuard guard(lock_);
+  uint64_t now_ms = os::now_ms();  // under the lock, as who asked: time does not go back there
+  size_t kept = options.retain_bytes + retention_.allowance(now_ms, options.decay_ms);
+  return surplus_slices() * kSlice > kept ? surplus_slices() * kSlice - kept : 0;
+}
+
+// Slices that may wait before any go back.  Threads that free in a row soon free what lies between the slices that are
+// free, and then a whole chunk goes back at once; so one that is wholly free goes first.
+size_t SlicePool::patience(bool whole) const noexcept {
+  size_t slices = std::clamp(used() / 8, kLeastPatience, kMostPatience);
+  return whole ? slices / 2 : slices;
+}
+
+void SlicePool::ask_for(uint64_t slices) noexcept {
+  if (retention_.has_given_back()) retention_.asked(bytes_in(slices), os::now_ms(), options.decay_ms);
+}
+
+// Who finds another thread at it leaves it the work; hence who is at it looks again when done.
+void SlicePool::give_back_surplus(bool whole) noexcept {
+  for (size_t bytes = 1; bytes > 0; whole = false) {
+    if (surplus_bytes() <= patience(whole) * kSlice) return;
+    {
+      TryLockGuard exclusive(purge_lock_);
+      if (!exclusive.holds()) return;
+      bytes = purge_surplus();
+    }
+    footprint.count_purged(bytes);
+    LockGuard guard(lock_);
+    retention_.gave_back(bytes, os::now_ms(), options.decay_ms);
+  }
+}
+
+}  // namespace hm

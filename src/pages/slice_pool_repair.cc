@@ -1,0 +1,118 @@
+// The slice pool in the child of a fork, and its examination of itself: what follows from P1 and P2 is computed anew.
+#include "base/intrusive_list.h"
+#include "pages/slice_pool.h"
+
+namespace hm {
+
+bool SlicePool::is_open(const Chunk& chunk) const noexcept { return AddressMap::kind(chunk.start()) == ChunkKind::kSlices; }
+
+bool SlicePool::is_in_hands(const Chunk& chunk) const noexcept {
+  for (const Opener& opener : openers_)
+    if (opener.chunk == &chunk) return true;
+  return false;
+}
+
+// A thread that is not there was changing something, and lets go of it all.  If it is only the surviving thread that holds
+// the pool's lock (its signal handler has forked), the pool is that thread's to finish, and what others had taken is lost.
+void SlicePool::repair(uint32_t before) noexcept {
+  bool broken = false, purge_broken = false;
+  for (Opener& opener : openers_)
+    settle(opener.lock, before, [&] {
+      opener.chunk = nullptr;
+      broken = true;
+    });
+  settle(purge_lock_, before, [&] { purge_broken = broken = true; });
+  settle(lock_, before, [&] { broken = true; });
+  if (!broken) return;
+  bool whole = lock_.lock();
+  if (whole && purge_broken) undo_purge();
+  if (purge_broken) claimed_.chunk = nullptr;
+  if (!whole) return;
+  rebuild();
+  lock_.unlock();
+}
+
+// Some of their pages are gone, some are not.
+void SlicePool::undo_purge() noexcept {
+  if (claimed_.chunk == nullptr) return;
+  claimed_.chunk->free |= claimed_.slices;
+  claimed_.chunk->dirty |= claimed_.slices;
+}
+
+void SlicePool::rebuild() noexcept {
+  Chunk* sample = sample_;
+  roomy_ = nullptr;
+  all_ = free_ = sample_ = first_surplus_ = last_surplus_ = nullptr;
+  regions_ = 0;
+  used_.store(0, std::memory_order_relaxed);
+  surplus_.store(0, std::memory_order_relaxed);
+  chunks_.store(0, std::memory_order_relaxed);
+  Region* previous = nullptr;
+  for (Region* region = mapped_; region != nullptr; region = region->next_mapped) {
+    region->previous_mapped = previous;
+    previous = region;
+    rebuild(*region);
+  }
+  for (Chunk* chunk = all_; chunk != nullptr; chunk = chunk->next)
+    if (chunk == sample) sample_ = sample;
+}
+
+void SlicePool::rebuild(Region& region) noexcept {
+  ++regions_;
+  Chunk* chunks = Chunk::of_region(region.start());
+  for (size_t i = 0; i < kChunksInRegion; ++i) {
+    if ((region.closed >> i & 1) != 0) continue;
+    if (is_open(chunks[i])) rebuild(chunks[i]);
+    else if (!is_in_hands(chunks[i])) region.closed |= static_cast<uint8_t>(1u << i);
+  }
+  if (region.closed != 0) link_first(roomy_, region, &Region::next, &Region::previous);
+}
+
+void SlicePool::rebuild(Chunk& chunk) noexcept {
+  uint64_t slices = all_slices(chunk), elsewhere = claimed_.chunk == &chunk ? claimed_.slices : 0;
+  chunk.dirty_before &= chunk.free;
+  chunk.dirty = chunk.free & (chunk.dirty | chunk.used) & ~chunk.dirty_before;
+  link_first(all_, chunk, &Chunk::next, &Chunk::previous);
+  if (chunk.free != 0) link_first(free_, chunk, &Chunk::next_free, &Chunk::previous_free);
+  used_.store(used() + static_cast<size_t>(std::popcount(slices & ~chunk.free & ~elsewhere)), std::memory_order_relaxed);
+  count_surplus(chunk, 0, surplus_of(chunk));
+  chunks_.store(chunks() + 1, std::memory_order_relaxed);
+}
+
+bool SlicePool::is_valid() noexcept {
+  LockGuard guard(lock_);
+  size_t open_chunks = 0, regions = 0, listed = 0, used = 0, surplus = 0, free_chunks = 0, with_surplus = 0;
+  for (Region *region = mapped_, *previous = nullptr; region != nullptr; previous = region, region = region->next_mapped)
+    if (++regions > regions_ || region->previous_mapped != previous || !is_valid(*region, open_chunks)) return false;
+  for (Chunk *chunk = all_, *previous = nullptr; chunk != nullptr; previous = chunk, chunk = chunk->next) {
+    uint64_t slices = all_slices(*chunk), elsewhere = claimed_.chunk == chunk ? claimed_.slices : 0;
+    if (++listed > open_chunks || chunk->previous != previous || !is_open(*chunk)) return false;
+    if (((chunk->free | elsewhere) & ~slices) != 0 || ((chunk->dirty | chunk->dirty_before) & ~chunk->free) != 0) return false;
+    if ((chunk->free & chunk->used & ~chunk->dirty & ~chunk->dirty_before) != 0) return false;  // P2
+    used += static_cast<size_t>(std::popcount(slices & ~chunk->free & ~elsewhere));
+    surplus += surplus_of(*chunk);
+    with_surplus += surplus_of(*chunk) > 0;
+    free_chunks += chunk->free != 0;
+  }
+  for (Chunk *chunk = free_, *previous = nullptr; chunk != nullptr; previous = chunk, chunk = chunk->next_free)
+    if (free_chunks-- == 0 || chunk->previous_free != previous || chunk->free == 0) return false;
+  Chunk* last = nullptr;
+  for (Chunk* chunk = first_surplus_; chunk != nullptr; last = chunk, chunk = chunk->next_surplus)
+    if (with_surplus-- == 0 || chunk->previous_surplus != last || surplus_of(*chunk) == 0) return false;
+  return regions == regions_ && listed == open_chunks && open_chunks == chunks() && used == this->used() &&
+         surplus == surplus_slices() && free_chunks == 0 && with_surplus == 0 && last_surplus_ == last;
+}
+
+bool SlicePool::is_valid(Region& region, size_t& open_chunks) noexcept {
+  Chunk* chunks = Chunk::of_region(region.start());
+  for (size_t i = 0; i < kChunksInRegion; ++i) {
+    bool closed = (region.closed >> i & 1) != 0, open = is_open(chunks[i]);
+    open_chunks += open;
+    if (closed + open + (!closed && !open && is_in_hands(chunks[i])) != 1) return false;  // P1
+  }
+  bool roomy = false;
+  for (Region* each = roomy_; each != nullptr; each = each->next) roomy = roomy || each == &region;
+  return roomy == (region.closed != 0);
+}
+
+}  // namespace hm

@@ -1,0 +1,152 @@
+#include "threads/registry.h"
+
+#include <utility>
+
+#include "base/os_pages.h"
+#include "base/thread_exit.h"
+#include "large/huge.h"
+#include "pages/slice_pool.h"
+#include "core/superblock_pool.h"
+
+namespace hm {
+
+constinit Registry registry;
+
+namespace {
+
+constinit thread_local bool ended = false;
+constinit ThreadExit thread_exit(detach);
+
+}  // namespace
+
+bool thread_has_ended() noexcept { return ended; }
+
+// Runs among the destructors of thread-specific data.
+void detach(void* pointer) noexcept {
+  auto* heap = static_cast<ThreadHeap*>(pointer);
+  heap->local.park();
+  ended = true;
+  set_my_heap(nullptr);  // R2: before the heap is published
+  registry.publish(*heap);
+}
+
+ThreadHeap* Registry::create() noexcept {
+  link_start();
+  ThreadHeap* heap = ThreadHeap::create();
+  if (heap == nullptr) return nullptr;
+  superblock_pool.add(heap->shelf);
+  LockGuard guard(lock_);
+  heap->id = count_++;
+  heap->live = true;
+  heap->next = heaps_;
+  keep_order();
+  heaps_ = heap;
+  return heap;
+}
+
+ThreadHeap* Registry::pop_dead() noexcept {
+  LockGuard guard(lock_);
+  ThreadHeap* heap = dead_;
+  if (heap != nullptr) {
+    dead_ = heap->next_dead;
+    heap->live = true;
+  }
+  return heap;
+}
+
+void Registry::publish(ThreadHeap& heap) noexcept {
+  LockGuard guard(lock_);
+  heap.live = heap.drained = heap.aged = heap.due = false;
+  if (heap.shelf.stranded) heap.shelf.stranded = false;  // a child's repair cannot know which of its threads has it
+  heap.next_dead = dead_;
+  keep_order();
+  dead_ = &heap;
+}
+
+// The dead heap's last writes happened before publish released the lock that pop_dead acquired.
+ThreadHeap* Registry::attach() noexcept {
+  os::page_size();  // the first time it asks libc: before anything is open (A)
+  if (have_heap()) return &my_thread_heap();
+  ThreadHeap* heap = pop_dead();
+  if (heap == nullptr) heap = create();
+  if (heap == nullptr) return nullptr;
+  set_my_heap(heap);
+  heap->local.resume();
+  thread_exit.watch(heap);  // may call malloc
+  return heap;
+}
+
+bool Registry::is_due(ThreadHeap& heap, Drain which) noexcept {
+  bool disturbed = heap.local.take_disturbed();
+  if (heap.drained || which == Drain::kAll) return disturbed || !heap.drained;
+  if (which == Drain::kDisturbed && !disturbed) return false;
+  return std::exchange(heap.aged, true);
+}
+
+ThreadHeap* Registry::take_due() noexcept {
+  LockGuard guard(lock_);
+  for (ThreadHeap** link = &dead_; *link != nullptr; link = &(*link)->next_dead) {
+    ThreadHeap* heap = *link;
+    if (!heap->due) continue;
+    heap->due = false;
+    *link = heap->next_dead;
+    return heap;
+  }
+  return nullptr;
+}
+
+// Behind the ones that are still warm.
+void Registry::put_back(ThreadHeap& heap) noexcept {
+  LockGuard guard(lock_);
+  heap.drained = true;
+  heap.next_dead = nullptr;
+  keep_order();
+  ThreadHeap** link = &dead_;
+  while (*link != nullptr) link = &(*link)->next_dead;
+  *link = &heap;
+}
+
+// One at a time is in no list, for the child of a fork would strand it.
+void Registry::drain_dead(Drain which) noexcept {
+  {
+    LockGuard guard(lock_);
+    for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead) heap->due = is_due(*heap, which);
+  }
+  while (ThreadHeap* heap = take_due()) {
+    heap->drain();
+    put_back(*heap);
+  }
+}
+
+void Registry::drain_fallback() noexcept {
+  LockGuard guard(fallback_lock_);
+  if (fallback_ != nullptr) fallback_->drain();
+}
+
+bool Registry::is_valid() noexcept {
+  LockGuard guard(lock_);
+  for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead)
+    if (heap->live || heap->shelf.stranded || !heap->is_valid()) return false;
+  return true;
+}
+
+// In every lock's case what stands under it is whole now, or in the hands of this very thread, whose interrupted code
+// goes on.  The registry's own lists are whole at every instruction (R1).
+void Registry::repair(uint32_t before) noexcept {
+  settle(lock_, before, [] {});
+  settle(fallback_lock_, before, [this] { fallback_ = nullptr; });
+  superblock_pool.repair(before);
+  settle(huge_lock(), before, huge_repair);
+  slice_pool.repair(before);
+  strand_heaps();
+}
+
+// Other threads' heaps were left in the middle of a change: they stay readable, so that their blocks can be freed, and are
+// never used again.  Only this thread's, the fallback (none, if another used it) and the dead ones are whole.
+void Registry::strand_heaps() noexcept {
+  for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next)
+    heap->shelf.stranded = heap->shelf.stranded || (heap != my_heap() && heap != fallback_);
+  for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead) heap->shelf.stranded = false;
+}
+
+}  // namespace hm

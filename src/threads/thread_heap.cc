@@ -1,0 +1,43 @@
+#include "threads/thread_heap.h"
+
+#include <new>
+
+#include "base/clock.h"
+#include "base/os_pages.h"
+#include "pages/options.h"
+
+namespace hm {
+
+static_assert(sizeof(ThreadHeap) <= 4 * kKiB);
+static_assert(sizeof(ThreadHeap) == align_up(sizeof(HeapFront), kCacheStride) + sizeof(SmallHeap), "the slots lie behind");
+
+ThreadHeap* ThreadHeap::create() noexcept {
+  void* memory = os::map_guarded(sizeof(ThreadHeap) + kSlotBytes);
+  if (memory == nullptr) return nullptr;
+  auto* heap = new (memory) ThreadHeap;
+  heap->round_ms = os::now_ms();
+  return heap;
+}
+
+ThreadHeap::Tick ThreadHeap::act_on_tick() noexcept {
+  Tick tick{0, on_tick(), false};
+  large.tick();
+  tick.now_ms = os::now_ms();
+  tick.round = tick.now_ms - round_ms >= options.decay_ms / 4;
+  if (tick.round) {
+    round_ms = tick.now_ms;
+    on_round();
+    local.release(false);
+  }
+  return tick;
+}
+
+void ThreadHeap::drain() noexcept {
+  release_all();
+  large.release_all();
+  local.release(true);
+}
+
+bool ThreadHeap::is_valid() noexcept { return SmallHeap::is_valid() && local.is_valid(); }
+
+}  // namespace hm

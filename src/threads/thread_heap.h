@@ -1,0 +1,51 @@
+// A thread's heap: small blocks, and what it keeps of blocks of other kinds.  One thread uses it at a time; when that
+// thread ends, another inherits it whole.
+#pragma once
+#include "core/small_heap.h"
+#include "large/runs.h"
+#include "local/local_heap.h"
+
+namespace hm {
+
+struct ThreadHeap;
+
+// What lies in front of the small heap, for the entries of that one's caches lie behind it.
+struct HeapFront {
+  explicit HeapFront(SmallHeap* small) noexcept : local(small) {}
+  HeapFront(const HeapFront&) = delete;
+  HeapFront& operator=(const HeapFront&) = delete;
+
+  LocalHeap local;
+  LargeCache large;
+  uint64_t round_ms = 0;  // when the clock last said that a round is over
+
+  // ---- registry, under its lock
+  ThreadHeap* next = nullptr;       // all heaps
+  ThreadHeap* next_dead = nullptr;  // heaps without a thread
+  uint32_t id = 0;
+  bool live = false;
+  bool drained = true;    // dead and empty
+  bool aged = false;      // dead since before the last round
+  bool due = false;       // dead, and to be drained
+};
+
+struct ThreadHeap : HeapFront, SmallHeap {
+  ThreadHeap() noexcept : HeapFront(this) {}
+  static ThreadHeap* create() noexcept;  // null: no memory
+
+  struct Tick {
+    uint64_t now_ms;
+    bool shrinking;  // the process is, and a class of this heap is idle or its blocks are being freed for good
+    bool round;      // a quarter of the decay time is over
+  };
+  Tick act_on_tick() noexcept;
+  // Everything that nobody needs goes back: caches, current and retired superblocks to chunks and pool, local memory to the
+  // system.
+  void drain() noexcept;
+  bool is_valid() noexcept;  // the user of the heap
+};
+
+// The calling thread's, which has one.
+inline ThreadHeap& my_thread_heap() noexcept { return *static_cast<ThreadHeap*>(my_heap()); }
+
+}  // namespace hm

@@ -1,0 +1,77 @@
+#include "upkeep/background.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "base/system_call.h"
+#include "pages/options.h"
+
+namespace hm {
+namespace {
+
+constexpr int kIdleRounds = 4;  // rounds in which nothing went back, after which the thread sleeps
+constexpr size_t kStack = 64 * kKiB;
+
+void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) noexcept {
+  system_call(SYS_futex, system_call_argument(&word), operation | FUTEX_PRIVATE_FLAG, value);
+}
+
+void sleep_ms(size_t ms) noexcept {
+  timespec time{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1000000};
+  system_call(SYS_nanosleep, system_call_argument(&time));
+}
+
+}  // namespace
+
+int Background::start() noexcept {
+  if (started_.exchange(true, std::memory_order_relaxed)) return 0;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, std::max<size_t>(kStack, static_cast<size_t>(PTHREAD_STACK_MIN)));
+  sigset_t all, before;  // the program's signals are not for this thread
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  int error = pthread_create(&thread, &attributes, run, this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  if (error != 0) started_.store(false, std::memory_order_relaxed);
+  return error;
+}
+
+void* Background::run(void* self) noexcept {
+  system_call(SYS_prctl, PR_SET_NAME, system_call_argument("hmalloc"));
+  static_cast<Background*>(self)->rounds();
+  return nullptr;
+}
+
+void Background::wake_up() noexcept {
+  asleep_.store(0, std::memory_order_relaxed);
+  futex(asleep_, FUTEX_WAKE, 1);
+}
+
+void Background::rounds() noexcept {
+  for (int idle = 0;;) {
+    sleep_ms(std::max<size_t>(options.decay_ms / 2, 1));
+    idle = work_() ? 0 : idle + 1;
+    if (idle < kIdleRounds) continue;
+    asleep_.store(1, std::memory_order_relaxed);
+    while (asleep_.load(std::memory_order_relaxed) != 0) futex(asleep_, FUTEX_WAIT, 1);
+    idle = 0;
+  }
+}
+
+void Background::after_fork_in_child() noexcept {
+  asleep_.store(0, std::memory_order_relaxed);
+  started_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace hm

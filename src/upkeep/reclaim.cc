@@ -1,0 +1,90 @@
+#include "upkeep/reclaim.h"
+
+#include <atomic>
+
+#include "pages/options.h"
+#include "base/clock.h"
+#include "base/os_pages.h"
+#include "upkeep/background.h"
+#include "pages/footprint.h"
+#include "large/huge.h"
+#include "threads/registry.h"
+#include "pages/slice_pool.h"
+#include "core/superblock_pool.h"
+
+namespace hm {
+
+constinit Background background(background_round);
+
+namespace {
+
+// Of each class's pool, in each shard: bounds the pause to about a millisecond.
+constexpr size_t kLooksPerRound = 1024 / SuperblockPool::kShards;
+
+std::atomic<uint64_t> last_round_ms{0};
+std::atomic<size_t> slices_at_look{0};  // relaxed: threads without a heap look at it, whichever comes
+
+void purge(bool all) noexcept {
+  slice_pool.purge(all ? SlicePool::Purge::kAll : SlicePool::Purge::kDue);
+  footprint.count_purged(purge_huge_blocks(all));
+}
+
+}  // namespace
+
+// Half a decay time a round, and two rounds for a slice: it goes back after half to one decay time.
+void decay(uint64_t now_ms) noexcept {
+  uint64_t last = last_round_ms.load(std::memory_order_relaxed);
+  if (now_ms - last < options.decay_ms / 2) return;
+  // One thread per round; the others go on.
+  if (!last_round_ms.compare_exchange_strong(last, now_ms, std::memory_order_relaxed)) return;
+  registry.drain_dead(Registry::Drain::kAged);
+  superblock_pool.release_free(kLooksPerRound);
+  purge(false);
+}
+
+namespace {
+
+void react(bool shrinking) noexcept {
+  if (shrinking) {
+    background.wake();
+    registry.drain_dead(Registry::Drain::kAged);
+  }
+  if (footprint.take_disturbed_units()) registry.drain_dead(Registry::Drain::kDisturbed);
+}
+
+}  // namespace
+
+void look_after(ThreadHeap& heap) noexcept {
+  ThreadHeap::Tick tick = heap.act_on_tick();
+  react(tick.shrinking);
+  if (tick.round) decay(tick.now_ms);
+}
+
+void look_after_process() noexcept {
+  size_t now = slice_pool.used(), before = slices_at_look.exchange(now, std::memory_order_relaxed);
+  react(now + kSlicesToShrink <= before);
+  decay(os::now_ms());
+}
+
+bool background_round() noexcept {
+  uint64_t before = footprint.purged();
+  registry.drain_dead(Registry::Drain::kAged);
+  superblock_pool.release_shelved();
+  superblock_pool.release_free(SIZE_MAX);
+  last_round_ms.store(os::now_ms(), std::memory_order_relaxed);
+  purge(false);
+  return footprint.purged() != before;
+}
+
+bool collect() noexcept {
+  uint64_t before = footprint.purged();
+  if (have_heap()) my_thread_heap().drain();
+  registry.drain_dead(Registry::Drain::kAll);
+  registry.drain_fallback();
+  superblock_pool.release_shelved();
+  superblock_pool.release_free(SIZE_MAX);
+  purge(true);
+  return footprint.purged() != before;
+}
+
+}  // namespace hm
