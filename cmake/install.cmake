@@ -4,7 +4,7 @@
 #   lib/      libhmalloc.so -> libhmalloc.so.0 -> libhmalloc.so.VERSION · libhmalloc-checked.so · libhmalloc.a
 #             cmake/hmalloc/hmalloc-config.cmake · pkgconfig/hmalloc.pc
 #             libhmalloc_pdes.a and what it stands on
-#   include/  hmalloc/hmalloc.h · hmalloc/hmalloc.hpp · pdes/
+#   include/  hmalloc/hmalloc.h · hmalloc/hmalloc_local.h · hmalloc/hmalloc.hpp · pdes/
 #   libexec/hmalloc/baselines/  the baselines, as far as they were built
 #   bin/, libexec/hmalloc/, share/hmalloc/, share/man/   the launcher, its tools and the man pages (lab/CMakeLists.txt)
 set_target_properties(hmalloc_static PROPERTIES EXPORT_NAME hmalloc-static)

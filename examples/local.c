@@ -1,6 +1,6 @@
 /* Scratch memory of one thread: bump and count, the cheapest blocks there are.  When the last block of a 64 KB unit is
  * freed, the whole unit is one free piece again. */
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 #include <stdio.h>
 
 struct node {

@@ -14,11 +14,11 @@ namespace hm::ar_malloc {
 namespace {
 
 constinit LargeBlocks large(true);
-constinit ForkLocks<kArenasMost + 4> held_for_fork;
+constinit ForkLocks<kMaxArenas + 4> held_for_fork;
 constinit bool started = false;
 
 [[noreturn]] HM_COLD void no_block(const char* function, const void* block) noexcept {
-  misuse(function, block, "not a block of " HM_LIBRARY_NAME);
+  die_on_misuse(function, block, "not a block of " HM_LIBRARY_NAME);
 }
 
 // In the variant the one lock is around these as well.
@@ -49,7 +49,7 @@ HM_NOINLINE void free_uncached(FreeBlock* block, const char* function) noexcept 
 }
 
 inline void* allocate_cached(ClassIndex c) noexcept {
-  FreeBlock* block = cache.lists[raw(c)].pop();
+  FreeBlock* block = cache.lists[index_of(c)].pop();
   return HM_LIKELY(block != nullptr) ? block : refill(c);
 }
 
@@ -65,7 +65,7 @@ bool in_slab(const void* block) noexcept { return AddressMap::kind(address_of(bl
 }  // namespace
 
 void* allocate(size_t size) noexcept {
-  if (HM_LIKELY(size <= kCachedMost)) return allocate_cached(class_of(size));
+  if (HM_LIKELY(size <= kMaxCached)) return allocate_cached(class_of(size));
   return size <= kInSlabs ? allocate_uncached(class_of(size)) : allocate_large(size, kGranule);
 }
 
@@ -78,10 +78,10 @@ void* allocate_aligned(size_t alignment, size_t size) noexcept {
 void deallocate(void* block, const char* function) noexcept {
   if (HM_UNLIKELY(!in_slab(block))) return free_large(block, function);
   auto* freed = static_cast<FreeBlock*>(block);
-  size_t c = raw(checked_slab_of(block, function).size_class);
+  size_t c = index_of(checked_slab_of(block, function).size_class);
   if (c >= kCachedClasses) return free_uncached(freed, function);
   CacheList& list = cache.lists[c];
-  if (HM_UNLIKELY(list.first() == freed)) misuse(function, block, "freed already");
+  if (HM_UNLIKELY(list.first() == freed)) die_on_misuse(function, block, "freed already");
   if (HM_UNLIKELY(list.count() >= cache.most) && !make_room(list, function)) return free_uncached(freed, function);
   list.push(freed);
 }
@@ -126,7 +126,7 @@ Usage usage() noexcept {
           .retained = mapped - allocated - cached};
 }
 
-void write_counters(Text& text) noexcept {
+void write_counters(FdWriter& text) noexcept {
   Arena::Counters sum = all_arenas();
   text << ",\"arenas\":" << uint64_t{arenas_in_use()} << ",\"threads\":" << uint64_t{cache_totals().threads}
        << ",\"slabs\":" << sum.slabs << ",\"slab_cuts\":" << sum.cuts << ",\"arena_locks\":" << sum.locks
@@ -143,11 +143,11 @@ bool is_valid() noexcept {
 void start() noexcept {
   if (started) return;
   started = true;
-  size_t count = 0, list_most = kListMost;
-  const OptionRow rows[] = {{"ARENAS", OptionKind::kNumber, &count}, {"CACHE", OptionKind::kNumber, &list_most}};
+  size_t count = 0, max_list = kMaxList;
+  const OptionRow rows[] = {{"ARENAS", OptionKind::kNumber, &count}, {"CACHE", OptionKind::kNumber, &max_list}};
   read_options({.prefix = HM_BASELINE_PREFIX, .rows = rows, .count = std::size(rows), .stats_file = nullptr});
   if (count == 0) count = processors();
-  set_sizes(count, list_most);
+  set_sizes(count, max_list);
 }
 
 namespace {
@@ -172,7 +172,7 @@ void after_fork_in_parent() noexcept { held_for_fork.release(); }
 // The thread has a new id in the child; locks that it holds must name that.
 void after_fork_in_child() noexcept {
   uint32_t before = rename_thread();
-  for_each_lock([before](Lock& lock) { lock.rename_holder(before); });
+  for_each_lock([before](Lock& lock) { lock.adopt_after_fork(before); });
   forget_other_threads();
   held_for_fork.release();
 }

@@ -24,7 +24,7 @@ bool comes_zeroed(const void* block) noexcept;
 void* resize(void* block, size_t size) noexcept;
 
 Usage usage() noexcept;
-void write_counters(Text& text) noexcept;
+void write_counters(FdWriter& text) noexcept;
 bool is_valid() noexcept;  // every arena and this thread's cache
 
 void start() noexcept;

@@ -4,7 +4,7 @@
 
 namespace hm::ar_malloc {
 
-constinit std::array<Arena, kArenasMost> arenas{};
+constinit std::array<Arena, kMaxArenas> arenas{};
 constinit Regions slab_memory(kSlab);
 
 void Arena::Counters::add(const Counters& other) noexcept {
@@ -80,7 +80,7 @@ FreeBlock* Arena::give_back(FreeBlock* list, const Arena* giver, const char* fun
       others = block;
       continue;
     }
-    if (slab.has_free(block)) misuse(function, block, "freed already");
+    if (slab.has_free(block)) die_on_misuse(function, block, "freed already");
     give_back_one(slab, block);
     if (giver != this) ++counters_.foreign;
   }
@@ -105,7 +105,7 @@ bool Arena::is_valid() noexcept {
   for (const SlabList& list : bins_)
     for (const Slab* slab = list.first, *before = nullptr; slab != nullptr; before = slab, slab = slab->next)
       if (++listed > slabs || slab->previous != before || slab->free == 0 ||
-          raw(slab->size_class) != static_cast<size_t>(&list - bins_.data()))
+          index_of(slab->size_class) != static_cast<size_t>(&list - bins_.data()))
         return false;
   for (const Slab* slab = empty_.first; slab != nullptr; slab = slab->next)
     if (++listed > slabs || slab->free != slab->blocks) return false;

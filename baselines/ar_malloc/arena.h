@@ -49,7 +49,7 @@ class Arena {
  private:
   Slab* add_slab(ClassIndex c) noexcept;
   void give_back_one(Slab& slab, FreeBlock* block) noexcept;
-  SlabList& bin(ClassIndex c) noexcept { return bins_[raw(c)]; }
+  SlabList& bin(ClassIndex c) noexcept { return bins_[index_of(c)]; }
 
   Lock lock_;
   std::array<SlabList, kSlabClasses> bins_{};  // by class, the slabs with a free block
@@ -58,8 +58,8 @@ class Arena {
   Counters counters_;
 };
 
-inline constexpr size_t kArenasMost = 256;
-extern std::array<Arena, kArenasMost> arenas;
+inline constexpr size_t kMaxArenas = 256;
+extern std::array<Arena, kMaxArenas> arenas;
 extern Regions slab_memory;  // slabs come from it, of whatever arena, and none goes back
 
 // Each block to the arena of its slab, with one turn of the lock for all of an arena.

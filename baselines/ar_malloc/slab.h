@@ -13,7 +13,7 @@ class Arena;
 
 inline constexpr size_t kSlab = 64 * kKiB;
 inline constexpr size_t kInSlabs = 8 * kKiB;  // the largest size that slabs serve
-inline constexpr size_t kSlabClasses = raw(class_of(kInSlabs)) + 1;
+inline constexpr size_t kSlabClasses = index_of(class_of(kInSlabs)) + 1;
 
 struct Slab {
   // Read by every thread that frees one of its blocks; changes only while there is none.

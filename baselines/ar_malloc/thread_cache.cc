@@ -14,7 +14,7 @@ constinit ThreadExit thread_exit(end_thread);
 struct Threads {
   Lock lock;
   size_t arenas = 1;
-  uint32_t list_most = kGlobalLock ? 0 : kListMost;
+  uint32_t max_list = kGlobalLock ? 0 : kMaxList;
   size_t bound = 0;               // threads so far
   ThreadCache* caches = nullptr;  // in use
 };
@@ -41,7 +41,7 @@ HM_COLD void bind() noexcept {
   {
     LockGuard guard(threads.lock);
     cache.arena = &arenas[threads.bound++ % threads.arenas];
-    most = threads.list_most;
+    most = threads.max_list;
   }
   if (most == 0 || !thread_exit.watch(&cache)) return;
   enter(cache);
@@ -75,7 +75,7 @@ void* refill(ClassIndex c) noexcept {
   Arena& arena = my_arena();
   Blocks blocks = arena.take(c, cache.most == 0 ? 1 : cache.most / 2);
   if (blocks.first == nullptr) return nullptr;
-  cache.lists[raw(c)].fill({blocks.first->next, blocks.count - 1});
+  cache.lists[index_of(c)].fill({blocks.first->next, blocks.count - 1});
   return blocks.first;
 }
 
@@ -86,11 +86,11 @@ bool make_room(CacheList& list, const char* function) noexcept {
   return true;
 }
 
-void set_sizes(size_t arena_count, size_t list_most) noexcept {
+void set_sizes(size_t arena_count, size_t max_list) noexcept {
   if (kGlobalLock) return;
   LockGuard guard(threads.lock);
-  threads.arenas = arena_count < kArenasMost ? arena_count : kArenasMost;
-  threads.list_most = list_most < 2 ? 0 : static_cast<uint32_t>(list_most < kListsMost ? list_most : kListsMost);
+  threads.arenas = arena_count < kMaxArenas ? arena_count : kMaxArenas;
+  threads.max_list = max_list < 2 ? 0 : static_cast<uint32_t>(max_list < kMaxLists ? max_list : kMaxLists);
 }
 
 size_t arenas_in_use() noexcept {
@@ -111,7 +111,7 @@ bool this_cache_is_valid() noexcept {
     uint32_t length = 0;
     for (const FreeBlock* block = cache.lists[c].first(); block != nullptr; block = block->next) {
       const Slab& slab = Slab::of(block);
-      if (++length > cache.most || raw(slab.size_class) != c || !slab.starts_block(block) || slab.has_free(block))
+      if (++length > cache.most || index_of(slab.size_class) != c || !slab.starts_block(block) || slab.has_free(block))
         return false;
     }
     if (length != cache.lists[c].count()) return false;

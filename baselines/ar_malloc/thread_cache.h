@@ -11,10 +11,10 @@
 
 namespace hm::ar_malloc {
 
-inline constexpr size_t kCachedMost = 1024;  // "the assumption that allocation requests are smaller than 1024 bytes"
-inline constexpr size_t kCachedClasses = raw(class_of(kCachedMost)) + 1;
-inline constexpr uint32_t kListMost = 64;  // blocks in a list, unless the option CACHE says otherwise
-inline constexpr size_t kListsMost = 4096;    // more it cannot say
+inline constexpr size_t kMaxCached = 1024;  // "the assumption that allocation requests are smaller than 1024 bytes"
+inline constexpr size_t kCachedClasses = index_of(class_of(kMaxCached)) + 1;
+inline constexpr uint32_t kMaxList = 64;  // blocks in a list, unless the option CACHE says otherwise
+inline constexpr size_t kMaxLists = 4096;    // more it cannot say
 
 class CacheList {
  public:
@@ -68,8 +68,8 @@ bool make_room(CacheList& list, const char* function) noexcept;
 // This thread's arena.
 Arena& my_arena() noexcept;
 
-// For threads to come.  Before: one arena, and lists of kListMost.
-void set_sizes(size_t arena_count, size_t list_most) noexcept;
+// For threads to come.  Before: one arena, and lists of kMaxList.
+void set_sizes(size_t arena_count, size_t max_list) noexcept;
 size_t arenas_in_use() noexcept;
 struct CacheTotals {
   size_t bytes, threads;  // in caches; bound to an arena so far

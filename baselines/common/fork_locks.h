@@ -6,14 +6,14 @@ namespace hm {
 
 // Lock::lock tells us when this very thread holds a lock that its signal handler now forks under; such a lock stays
 // held, and the interrupted frame releases it, in the parent and in the child.
-template <size_t kMost>
+template <size_t kMax>
 class ForkLocks {
  public:
   constexpr ForkLocks() = default;
   // The first lock taken must always be the same: two threads may fork at once, and it keeps the second out of here.
   void take(Lock& lock) noexcept {
     if (!lock.lock()) return;
-    if (count_ == kMost) __builtin_trap();
+    if (count_ == kMax) __builtin_trap();
     locks_[count_++] = &lock;
   }
   // In the parent and in the child.  Nothing in here is touched once the first lock is free.
@@ -24,7 +24,7 @@ class ForkLocks {
   }
 
  private:
-  Lock* locks_[kMost]{};
+  Lock* locks_[kMax]{};
   size_t count_ = 0;
 };
 

@@ -9,12 +9,12 @@
 namespace hm {
 namespace {
 
-constexpr size_t kPagesMost = kChunk / (4 * kKiB);
+constexpr size_t kMaxPages = kChunk / (4 * kKiB);
 
 size_t pages_of(size_t bytes) noexcept { return divide_up(bytes, os::page_size()); }
 
 [[noreturn]] HM_COLD void no_block(const char* function, const void* block) noexcept {
-  misuse(function, block, "not a block, or freed already");
+  die_on_misuse(function, block, "not a block, or freed already");
 }
 
 }  // namespace
@@ -23,8 +23,8 @@ size_t pages_of(size_t bytes) noexcept { return divide_up(bytes, os::page_size()
 struct LargeBlocks::Chunk {
   Chunk* next;
   size_t longest;  // no free run is longer
-  std::array<uint16_t, kPagesMost> run;    // pages of the live run that starts here, or 0
-  std::array<bool, kPagesMost> used;
+  std::array<uint16_t, kMaxPages> run;    // pages of the live run that starts here, or 0
+  std::array<bool, kMaxPages> used;
 
   static Chunk& of(const void* address) noexcept {
     return *reinterpret_cast<Chunk*>(align_down(address_of(address), kChunk));

@@ -14,11 +14,11 @@ namespace hm {
 namespace {
 
 // <PREFIX>STATS_FILE: where the counters go at exit, a line a process.
-char stats_file[kPathMost];
+char stats_file[kMaxPath];
 
 void print_counters(int fd) noexcept {
   Usage usage = baseline::usage();
-  Text text(fd);
+  FdWriter text(fd);
   text << "{\"allocator\":\"" << kLibraryName << "\",\"mapped\":" << uint64_t{usage.mapped}
        << ",\"allocated\":" << uint64_t{usage.allocated};
   baseline::write_counters(text);
@@ -32,14 +32,14 @@ __attribute__((constructor(101))) void start() noexcept {
   const char* path = secure_getenv(HM_BASELINE_PREFIX "STATS_FILE");
   if (path == nullptr) return;
   if (strlen(path) < sizeof stats_file) memcpy(stats_file, path, strlen(path) + 1);
-  else Text(STDERR_FILENO) << kLibraryName << ": " HM_BASELINE_PREFIX "STATS_FILE is too long; ignored\n";
+  else FdWriter(STDERR_FILENO) << kLibraryName << ": " HM_BASELINE_PREFIX "STATS_FILE is too long; ignored\n";
 }
 
 __attribute__((destructor(101))) void finish() noexcept {
   if (stats_file[0] == '\0') return;
   int fd = open(stats_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) {
-    Text(STDERR_FILENO) << kLibraryName << ": cannot write " HM_BASELINE_PREFIX "STATS_FILE=" << stats_file << "\n";
+    FdWriter(STDERR_FILENO) << kLibraryName << ": cannot write " HM_BASELINE_PREFIX "STATS_FILE=" << stats_file << "\n";
     return;
   }
   flock(fd, LOCK_EX);  // processes that end together must not mix their lines; best effort

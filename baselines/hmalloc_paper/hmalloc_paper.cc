@@ -24,13 +24,13 @@ void* allocate_local_from_fallback(size_t size) noexcept {
 void deallocate_other(void* block, Superblock* superblock, const char* function) noexcept {
   if (LargeBlocks::holds(block)) return large_blocks.free(block, function);
   bool local = superblock != nullptr && superblock->kind == SuperblockKind::kLocal;
-  misuse(function, block, local ? "a local block: hmp_local_free is for it" : "not a block of hmalloc_paper");
+  die_on_misuse(function, block, local ? "a local block: hmp_local_free is for it" : "not a block of hmalloc_paper");
 }
 
 void deallocate_other_local(void* block, Superblock* superblock, const char* function) noexcept {
   if (LargeBlocks::holds(block)) return large_blocks.free(block, function);
   if (superblock == nullptr || superblock->kind != SuperblockKind::kLocal)
-    misuse(function, block, "not a local block of hmalloc_paper");
+    die_on_misuse(function, block, "not a local block of hmalloc_paper");
   auto& local = reinterpret_cast<LocalSuperblock&>(*superblock);
   LockGuard guard(fallback.lock);
   // The heap of a thread that has ended may be another's by now, so a block of it is lost.
@@ -41,10 +41,10 @@ size_t usable_size(const void* block, const char* function) noexcept {
   if (LargeBlocks::holds(block)) return large_blocks.usable_size(block, function);
   Superblock* superblock = Superblock::of(block);
   if (superblock == nullptr || superblock->kind != SuperblockKind::kShared)
-    misuse(function, block, "not a shared block of hmalloc_paper");
+    die_on_misuse(function, block, "not a shared block of hmalloc_paper");
   auto& shared = reinterpret_cast<SharedSuperblock&>(*superblock);
   Flag* flag = shared.flag_of(block);
-  if (flag == nullptr) misuse(function, block, "points into a block, not to its start");
+  if (flag == nullptr) die_on_misuse(function, block, "points into a block, not to its start");
   return address_of(flag) + shared.object_size - address_of(block);
 }
 
@@ -63,7 +63,7 @@ Usage usage() noexcept {
           .retained = mapped - allocated};
 }
 
-void write_counters(Text& text) noexcept {
+void write_counters(FdWriter& text) noexcept {
   uint64_t sums[8] = {};
   for_each_heap([&sums](Heap& heap) {
     const Count* counts[] = {&heap.counts.superblocks_64k, &heap.counts.superblocks_4m, &heap.counts.ssl_walks,

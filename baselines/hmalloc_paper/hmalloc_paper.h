@@ -27,7 +27,7 @@ void* allocate_local(size_t size) noexcept;  // for this thread alone
 void deallocate_local(void* block, const char* function) noexcept;
 
 Usage usage() noexcept;
-void write_counters(Text& text) noexcept;
+void write_counters(FdWriter& text) noexcept;
 // While no thread is at work: every heap, list, header and flag; no block is twice in a cache.
 bool is_valid() noexcept;
 
@@ -63,7 +63,7 @@ inline void deallocate(void* block, const char* function) noexcept {
     return deallocate_other(block, superblock, function);
   auto& shared = reinterpret_cast<SharedSuperblock&>(*superblock);
   Flag* flag = shared.flag_of(block);
-  if (HM_UNLIKELY(flag == nullptr)) misuse(function, block, "points into a block, not to its start");
+  if (HM_UNLIKELY(flag == nullptr)) die_on_misuse(function, block, "points into a block, not to its start");
   Heap* heap = local_heap();
   if (HM_UNLIKELY(heap == nullptr)) return SharedHeap::reset(flag, function);
   heap->shared[shared.size_class].free(flag, function);

@@ -43,7 +43,7 @@ LocalSuperblock* LocalHeap::traverse_lsl(size_t size) noexcept {
 }
 
 void LocalHeap::wrong(void* block, LocalSuperblock& superblock, const char* function) noexcept {
-  misuse(function, block, superblock.owner != this ? "a local block of another thread's heap"
+  die_on_misuse(function, block, superblock.owner != this ? "a local block of another thread's heap"
                                                    : "not a local block, or freed already");
 }
 

@@ -45,11 +45,11 @@ SharedSuperblock* SharedHeap::traverse_ssl(Counts& counts) noexcept {
 }
 
 void SharedHeap::freed_twice(Flag* flag, const char* function) noexcept {
-  misuse(function, flag + 1, "not a block, or freed already");
+  die_on_misuse(function, flag + 1, "not a block, or freed already");
 }
 
 bool SharedHeap::cache_is_valid(uint32_t size_class) noexcept {
-  if (cache.count > BlockCacheList::kMost) return false;
+  if (cache.count > BlockCacheList::kMax) return false;
   for (size_t i = 0; i < cache.count; ++i) {
     Superblock* head = Superblock::of(cache.blocks[i]);
     if (head == nullptr || head->kind != SuperblockKind::kShared) return false;

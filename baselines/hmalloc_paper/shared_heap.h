@@ -21,12 +21,12 @@ static_assert(size_to_class(block_size(49)) == 1 && size_to_class(kSharedLimit -
 
 // The addresses of blocks that their thread freed.  Their flags still say occupied: nobody else may have them.
 struct BlockCacheList {
-  static constexpr size_t kMost = 100;  // section 4
+  static constexpr size_t kMax = 100;  // section 4
   size_t count;
-  std::array<void*, kMost> blocks;
+  std::array<void*, kMax> blocks;
 
   bool is_empty() const noexcept { return count == 0; }
-  bool is_full() const noexcept { return count == kMost; }
+  bool is_full() const noexcept { return count == kMax; }
   void insert(void* block) noexcept { blocks[count++] = block; }
   void* obtain() noexcept { return blocks[--count]; }  // the last one: the warmest
 };

@@ -98,7 +98,7 @@ void after_fork_in_parent() noexcept { held_for_fork.release(); }
 // The thread has a new id in the child; locks that it holds must name that.
 void after_fork_in_child() noexcept {
   uint32_t before = rename_thread();
-  for_each_lock([before](Lock& lock) { lock.rename_holder(before); });
+  for_each_lock([before](Lock& lock) { lock.adopt_after_fork(before); });
   held_for_fork.release();
 }
 

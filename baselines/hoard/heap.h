@@ -72,7 +72,7 @@ class Heap {
 
   std::atomic<size_t> u_{0};
   size_t a_ = 0;
-  std::array<std::array<SuperblockList, kClassesMost>, kGroups> groups_{};
+  std::array<std::array<SuperblockList, kMaxClasses>, kGroups> groups_{};
 };
 
 // The lock of a superblock's owner.  Before it is held, the superblock may move to another heap.

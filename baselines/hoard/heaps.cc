@@ -103,8 +103,8 @@ size_t Heaps::in_use() noexcept {
 void Heaps::note_peaks() noexcept {
   size_t large_bytes = large.allocated();
   size_t u = in_use() + large_bytes, a = traffic.superblocks * options.superblock + large_bytes;
-  if (u > traffic.most_in_use) traffic.most_in_use = u;
-  if (a > traffic.most_allocated) traffic.most_allocated = a;
+  if (u > traffic.max_in_use) traffic.max_in_use = u;
+  if (a > traffic.max_allocated) traffic.max_allocated = a;
 }
 
 }  // namespace hm::hoard

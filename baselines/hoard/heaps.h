@@ -16,7 +16,7 @@ struct Traffic {
   uint64_t large_objects = 0;               // allocated
   // Table 4: the most bytes allocated from the system and in use by the program, large objects included.  Looked at
   // when memory comes from the system, and now and then when a superblock comes from the global heap.
-  size_t most_allocated = 0, most_in_use = 0;
+  size_t max_allocated = 0, max_in_use = 0;
 };
 
 class Heaps {
@@ -55,7 +55,7 @@ class Heaps {
 
   static constinit thread_local Heap* mine_;
   size_t count_ = 0;
-  std::array<Heap, kHeapsMost + 1> heaps_{};
+  std::array<Heap, kMaxHeaps + 1> heaps_{};
 };
 
 extern constinit Heaps heaps;

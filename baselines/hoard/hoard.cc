@@ -14,7 +14,7 @@ inline constexpr bool kChecks = false;
 
 // function: the entry point, for the message.
 void check(bool invariant_3, const char* function, const void* block) noexcept {
-  if (kChecks && !invariant_3) misuse(function, block, "the heap is too empty now");
+  if (kChecks && !invariant_3) die_on_misuse(function, block, "the heap is too empty now");
 }
 
 void* allocate_large(size_t size, size_t alignment) noexcept {
@@ -39,9 +39,9 @@ void* allocate_small(Heap& heap, size_t size_class) noexcept {
 
 // Ends the program where the address cannot be that of a block.
 Superblock& superblock_of(const void* block, const char* function) noexcept {
-  if (AddressMap::kind(address_of(block)) != ChunkKind::kRegions) misuse(function, block, "not a block of hoard");
+  if (AddressMap::kind(address_of(block)) != ChunkKind::kRegions) die_on_misuse(function, block, "not a block of hoard");
   Superblock& s = Superblock::of(block);
-  if (!s.may_start(block)) misuse(function, block, "not the start of a block");
+  if (!s.may_start(block)) die_on_misuse(function, block, "not the start of a block");
   return s;
 }
 
@@ -68,7 +68,7 @@ void deallocate(void* block, const char* function) noexcept {
   LockGuard superblock(s.lock);
   OwnerGuard owner(s);                                                      //  4
   Heap& heap = owner.heap();
-  if (!s.may_be_live(block)) misuse(function, block, "no live block: freed already, or never allocated");
+  if (!s.may_be_live(block)) die_on_misuse(function, block, "no live block: freed already, or never allocated");
   heap.put_block(s, block);                                                 //  5, 6, 7
   if (&heap == &heaps.global()) return;                                     //  8
   if (heap.crosses_emptiness_threshold())                                   //  9

@@ -27,7 +27,7 @@ constexpr OptionTable kTable = {"HOARD_", kRows, std::size(kRows), nullptr};
 
 void hold_to_range(size_t& value, bool good, size_t otherwise, const char* rule) noexcept {
   if (good) return;
-  Text(STDERR_FILENO) << kLibraryName << ": " << rule << "; the default is used\n";
+  FdWriter(STDERR_FILENO) << kLibraryName << ": " << rule << "; the default is used\n";
   value = otherwise;
 }
 
@@ -37,7 +37,7 @@ size_t processors() noexcept {
   cpu_set_t set;
   bool known = sched_getaffinity(0, sizeof set, &set) == 0;  // the set may have no room for all that the kernel knows
   errno = saved;
-  return known ? static_cast<size_t>(CPU_COUNT(&set)) : kHeapsMost / 2;
+  return known ? static_cast<size_t>(CPU_COUNT(&set)) : kMaxHeaps / 2;
 }
 
 }  // namespace
@@ -47,18 +47,18 @@ void read_options() noexcept {
   if (standard.superblock < os::page_size()) standard.superblock = os::page_size();
   options = standard;
   hm::read_options(kTable);
-  size_t superblock = options.superblock, steps = options.empty_fraction * kStepsMost;
+  size_t superblock = options.superblock, steps = options.empty_fraction * kMaxSteps;
   hold_to_range(options.superblock,
-                std::has_single_bit(superblock) && superblock >= os::page_size() && superblock <= kSuperblockMost,
+                std::has_single_bit(superblock) && superblock >= os::page_size() && superblock <= kMaxSuperblock,
                 standard.superblock, "HOARD_SUPERBLOCK is a power of two from a page to 1M");
   hold_to_range(options.class_base, options.class_base >= 1100 && options.class_base <= 4000, standard.class_base,
                 "HOARD_CLASS_BASE lies between 1.1 and 4");
   hold_to_range(options.empty_fraction, steps >= kThousand && options.empty_fraction <= kThousand,
                 standard.empty_fraction, "HOARD_EMPTY_FRACTION lies between 1/10 and 1");
   hold_to_range(options.keep, options.keep <= 1'000'000, standard.keep, "HOARD_KEEP is at most 1000000");
-  hold_to_range(options.heaps, options.heaps <= kHeapsMost, standard.heaps, "HOARD_HEAPS is at most 1024");
+  hold_to_range(options.heaps, options.heaps <= kMaxHeaps, standard.heaps, "HOARD_HEAPS is at most 1024");
   if (options.heaps == 0) options.heaps = 2 * processors();
-  if (options.heaps > kHeapsMost) options.heaps = kHeapsMost;
+  if (options.heaps > kMaxHeaps) options.heaps = kMaxHeaps;
 }
 
 }  // namespace hm::hoard

@@ -5,9 +5,9 @@
 namespace hm::hoard {
 
 inline constexpr size_t kThousand = 1000;
-inline constexpr size_t kSuperblockMost = kMiB;
-inline constexpr size_t kHeapsMost = 1024;
-inline constexpr size_t kStepsMost = 10;  // fullness groups between full and empty: 1/f at most
+inline constexpr size_t kMaxSuperblock = kMiB;
+inline constexpr size_t kMaxHeaps = 1024;
+inline constexpr size_t kMaxSteps = 10;  // fullness groups between full and empty: 1/f at most
 
 struct Options {
   size_t superblock = 8 * kKiB;  // S, bytes

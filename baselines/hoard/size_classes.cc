@@ -10,7 +10,7 @@ void SizeClasses::compute(size_t room, size_t base) noexcept {
     size_t before = size;
     size = align_down(before * base / kThousand, kGranule);
     if (size < before + kGranule) size = before + kGranule;
-    if (size > largest || count_ + 1 == kClassesMost) size = largest;
+    if (size > largest || count_ + 1 == kMaxClasses) size = largest;
     classes_[count_] = {static_cast<uint32_t>(size), static_cast<uint32_t>(room / size)};
     for (size_t i = before / kGranule; i < size / kGranule; ++i) of_granules_[i] = static_cast<uint8_t>(count_);
   }

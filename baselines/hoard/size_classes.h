@@ -10,7 +10,7 @@
 
 namespace hm::hoard {
 
-inline constexpr size_t kClassesMost = 128;  // enough for the largest S and the smallest b
+inline constexpr size_t kMaxClasses = 128;  // enough for the largest S and the smallest b
 
 struct SizeClass {
   uint32_t size;
@@ -32,8 +32,8 @@ class SizeClasses {
 
  private:
   size_t count_ = 0;
-  std::array<SizeClass, kClassesMost> classes_{};
-  std::array<uint8_t, kSuperblockMost / 2 / kGranule> of_granules_{};
+  std::array<SizeClass, kMaxClasses> classes_{};
+  std::array<uint8_t, kMaxSuperblock / 2 / kGranule> of_granules_{};
 };
 
 extern constinit SizeClasses classes;  // constant once they are computed

@@ -16,7 +16,7 @@ class Heap;
 // Fullness groups, by the part of a superblock's blocks that is free: none; up to f; up to 2f; and so on; all.
 inline constexpr size_t kFull = 0;
 inline constexpr size_t kUpToF = 1;
-inline constexpr size_t kEmpty = kStepsMost + 1;
+inline constexpr size_t kEmpty = kMaxSteps + 1;
 inline constexpr size_t kGroups = kEmpty + 1;
 
 class Superblock {

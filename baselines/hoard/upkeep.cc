@@ -6,7 +6,7 @@
 namespace hm::hoard {
 namespace {
 
-constinit ForkLocks<kHeapsMost + 4> held_for_fork;
+constinit ForkLocks<kMaxHeaps + 4> held_for_fork;
 
 // function(lock), for all but the superblocks', in the order in which they are taken.
 template <class Function>
@@ -28,7 +28,7 @@ Usage usage() noexcept {
           .retained = mapped > allocated ? mapped - allocated : 0};
 }
 
-void write_counters(Text& text) noexcept {
+void write_counters(FdWriter& text) noexcept {
   uint64_t objects = 0, from_used_superblocks = 0;
   for (size_t i = 1; i <= heaps.count(); ++i) {
     LockGuard guard(heaps[i].lock);
@@ -42,7 +42,7 @@ void write_counters(Text& text) noexcept {
        << ",\"objects_that_came_along\":" << traffic.objects_that_came_along
        << ",\"transfers_to_global\":" << traffic.to_global << ",\"transfers_from_global\":" << traffic.from_global
        << ",\"superblocks\":" << traffic.superblocks << ",\"superblocks_recycled\":" << traffic.recycled
-       << ",\"most_allocated\":" << traffic.most_allocated << ",\"most_in_use\":" << traffic.most_in_use
+       << ",\"max_allocated\":" << traffic.max_allocated << ",\"max_in_use\":" << traffic.max_in_use
        << ",\"superblock_bytes\":" << options.superblock << ",\"class_base_thousandths\":" << options.class_base
        << ",\"empty_fraction_thousandths\":" << options.empty_fraction << ",\"keep\":" << options.keep
        << ",\"heaps\":" << heaps.count();
@@ -67,11 +67,11 @@ void after_fork_in_parent() noexcept { held_for_fork.release(); }
 // In the child, the threads that waited for a heap's lock with a superblock's in their hands are gone.
 void after_fork_in_child() noexcept {
   uint32_t before = rename_thread();
-  for_each_lock([=](Lock& lock) { lock.rename_holder(before); });
+  for_each_lock([=](Lock& lock) { lock.adopt_after_fork(before); });
   for (size_t i = 0; i <= heaps.count(); ++i)
     heaps[i].for_each([=](Superblock& s) {
-      s.lock.free_from_others(before);
-      s.lock.rename_holder(before);
+      s.lock.reset_after_fork(before);
+      s.lock.adopt_after_fork(before);
     });
   held_for_fork.release();
 }

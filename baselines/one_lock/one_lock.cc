@@ -44,8 +44,8 @@ size_t small_size(const void* block) noexcept { return Regions::of<Region>(block
 size_t checked_small_size(const void* block, const char* function) noexcept {
   bool ours = AddressMap::kind(address_of(block)) == ChunkKind::kRegions && address_of(block) % kRegion != 0;
   size_t size = ours ? small_size(block) : 0;
-  if (size == 0) misuse(function, block, "not a block of one_lock");
-  if (address_of(block) % size != 0) misuse(function, block, "points into a block, not to its start");
+  if (size == 0) die_on_misuse(function, block, "not a block of one_lock");
+  if (address_of(block) % size != 0) die_on_misuse(function, block, "points into a block, not to its start");
   return size;
 }
 
@@ -97,7 +97,7 @@ void deallocate(void* block, const char* function) noexcept {
   ++heap.calls;
   if (LargeBlocks::holds(block)) return heap.large.free(block, function);
   size_t size = checked_small_size(block, function), c = class_of(size);
-  if (heap.free[c] == block) misuse(function, block, "freed already");
+  if (heap.free[c] == block) die_on_misuse(function, block, "freed already");
   auto* free = static_cast<FreeBlock*>(block);
   free->next = heap.free[c];
   heap.free[c] = free;
@@ -125,7 +125,7 @@ Usage usage() noexcept {
           .retained = mapped - allocated};
 }
 
-void write_counters(Text& text) noexcept {
+void write_counters(FdWriter& text) noexcept {
   LockGuard guard(heap.lock);
   text << ",\"calls\":" << heap.calls;
 }
@@ -155,7 +155,7 @@ void after_fork_in_parent() noexcept { held_for_fork.release(); }
 // The thread has a new id in the child; locks that it holds must name that.
 void after_fork_in_child() noexcept {
   uint32_t before = rename_thread();
-  for (Lock* lock : {&heap.lock, &heap.regions.lock(), &heap.large.lock()}) lock->rename_holder(before);
+  for (Lock* lock : {&heap.lock, &heap.regions.lock(), &heap.large.lock()}) lock->adopt_after_fork(before);
   held_for_fork.release();
 }
 

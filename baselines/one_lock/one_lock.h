@@ -20,7 +20,7 @@ bool comes_zeroed(const void* block) noexcept;
 void* resize(void* block, size_t size) noexcept;
 
 Usage usage() noexcept;
-void write_counters(Text& text) noexcept;
+void write_counters(FdWriter& text) noexcept;
 bool is_valid() noexcept;  // every block is free once, in the list of its size, or the program's
 
 Lock& the_lock() noexcept;  // for tests

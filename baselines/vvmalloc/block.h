@@ -53,12 +53,12 @@ class Tag {
 
 inline constexpr size_t kTags = 2 * sizeof(Tag);
 inline constexpr size_t kEdge = kTags;                       // a prologue or an epilogue: two tags, no payload
-inline constexpr size_t kLeast = kTags + 2 * sizeof(void*);  // a free block's payload has its links
-inline constexpr size_t kMost = size_t{1} << 46;             // of a request
+inline constexpr size_t kMin = kTags + 2 * sizeof(void*);  // a free block's payload has its links
+inline constexpr size_t kMax = size_t{1} << 46;             // of a request
 
 // The block that a request needs.
 constexpr size_t block_size(size_t request) {
-  return request + kTags < kLeast ? kLeast : align_up(request + kTags, kGranule);
+  return request + kTags < kMin ? kMin : align_up(request + kTags, kGranule);
 }
 
 // What lies at a block's start.  The links are of a free block only, and in the hands of whose list it is in.
@@ -95,7 +95,7 @@ class Block {
   Tag left_footer() noexcept { return *reinterpret_cast<Tag*>(start() - sizeof(Tag)); }
   Block* left() noexcept { return at(start() - left_footer().size()); }
 };
-static_assert(sizeof(Block) == kLeast - sizeof(Tag));
+static_assert(sizeof(Block) == kMin - sizeof(Tag));
 
 // Memory between a prologue and an epilogue.  Starts 8 bytes off a multiple of 16, as blocks do.
 struct Arena {

@@ -9,7 +9,7 @@
 namespace hm::vvmalloc {
 
 inline constexpr size_t kUnit = kArena / 4;
-inline constexpr size_t kQueues = step_of(4 * kMost / kUnit) + 1;
+inline constexpr size_t kQueues = step_of(4 * kMax / kUnit) + 1;
 
 // The first queue all of whose arenas have these bytes.
 constexpr size_t queue_for(size_t bytes) {

@@ -13,12 +13,12 @@ bool is_ours(const void* address) noexcept { return AddressMap::kind(address_of(
 
 const Block* checked(const void* payload, const char* function) noexcept {
   const Block* block = Block::of(payload);
-  if (!is_ours(block) || address_of(payload) % kGranule != 0) misuse(function, payload, "not a block of vvmalloc");
+  if (!is_ours(block) || address_of(payload) % kGranule != 0) die_on_misuse(function, payload, "not a block of vvmalloc");
   State state = block->header.state();
-  if (state == State::kFree) misuse(function, payload, "is free: freed twice, or never handed out");
-  if ((state != State::kUsed && state != State::kWhole) || block->size() < kLeast || !is_ours(&block->footer()) ||
+  if (state == State::kFree) die_on_misuse(function, payload, "is free: freed twice, or never handed out");
+  if ((state != State::kUsed && state != State::kWhole) || block->size() < kMin || !is_ours(&block->footer()) ||
       block->footer() != block->header)
-    misuse(function, payload, "no block starts here, or its end has been overwritten");
+    die_on_misuse(function, payload, "no block starts here, or its end has been overwritten");
   return block;
 }
 
@@ -32,7 +32,7 @@ bool comes_zeroed(const void*) noexcept { return false; }
 // Allocate, copy, free: the lab's realloc.
 void* resize(void*, size_t) noexcept { return nullptr; }
 
-void write_counters(Text& text) noexcept {
+void write_counters(FdWriter& text) noexcept {
   Counters now = counters();
   text << ",\"heap_wait_ns\":" << now.heap_wait_ns << ",\"queue_wait_ns\":" << now.queue_wait_ns
        << ",\"heap_lock_ns\":" << now.heap_lock_ns << ",\"extensions\":" << now.extensions

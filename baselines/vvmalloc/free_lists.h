@@ -11,10 +11,10 @@ namespace hm::vvmalloc {
 inline constexpr size_t kLists = 64;
 
 constexpr size_t list_of(size_t size) {
-  size_t step = step_of(size / (kLeast / 4));
+  size_t step = step_of(size / (kMin / 4));
   return step < kLists ? step : kLists - 1;
 }
-static_assert(list_of(kLeast) == 0 && list_of(112) == 7 && list_of(kMost) == kLists - 1);
+static_assert(list_of(kMin) == 0 && list_of(112) == 7 && list_of(kMax) == kLists - 1);
 
 class FreeLists {
  public:

@@ -33,12 +33,12 @@ bool extend(size_t size) noexcept {
   return true;
 }
 
-// The block that find() finds, if need be after an extension for one of least_free bytes.
+// The block that find() finds, if need be after an extension for one of min_free bytes.
 template <class Find>
-void* allocate_by(Find find, size_t least_free) noexcept {
+void* allocate_by(Find find, size_t min_free) noexcept {
   Holding held(the_lock);
   Block* block = find();
-  if (block == nullptr && extend(least_free)) block = find();
+  if (block == nullptr && extend(min_free)) block = find();
   if (block == nullptr) return nullptr;
   allocated += block->size();
   return block->payload();
@@ -47,13 +47,13 @@ void* allocate_by(Find find, size_t least_free) noexcept {
 }  // namespace
 
 void* allocate(size_t request) noexcept {
-  if (request > kMost) return nullptr;
+  if (request > kMax) return nullptr;
   size_t size = block_size(request);
   return allocate_by([size] { return the_list.allocate(size); }, size);
 }
 
 void* allocate_aligned(size_t alignment, size_t request) noexcept {
-  if (request > kMost || alignment > kMost) return nullptr;
+  if (request > kMax || alignment > kMax) return nullptr;
   size_t size = block_size(request);
   return allocate_by([=] { return the_list.allocate_aligned(alignment, size); },
                      SegregatedList::aligned_size(alignment, size));
@@ -97,7 +97,7 @@ void after_fork_in_parent() noexcept {
 
 // The thread has a new id in the child; a lock that it holds must name that.
 void after_fork_in_child() noexcept {
-  the_lock.base().rename_holder(rename_thread());
+  the_lock.base().adopt_after_fork(rename_thread());
   after_fork_in_parent();
 }
 

@@ -70,7 +70,7 @@ bool Heap::is_valid(size_t* free_blocks) noexcept {
       State state = block->header.state();
       bool edge = state == State::kPrologue || state == State::kEpilogue;
       bool fits = block->size() <= static_cast<size_t>(segment->top - at);
-      if (!fits || (edge ? block->size() != kEdge : block->size() < kLeast)) return false;
+      if (!fits || (edge ? block->size() != kEdge : block->size() < kMin)) return false;
       if (block->footer() != block->header) return false;
       if (state == State::kFree && before == State::kFree) return false;
       if (state == State::kEpilogue && depth-- == 0) return false;

@@ -36,7 +36,7 @@ enum class QueueStep : uint8_t { kTailRead, kBeforeLink, kLinked, kHeadRead, kBe
 
 struct QueueSetting {
   static constexpr uint32_t kFirstNodes = 64;       // in the queue itself; a power of two
-  static constexpr uint32_t kMostNodes = UINT32_MAX - kFirstNodes;
+  static constexpr uint32_t kMaxNodes = UINT32_MAX - kFirstNodes;
   static constexpr bool kCounts = true;             // false: to see what they are for
   static void at(QueueStep) noexcept {}
 };
@@ -178,7 +178,7 @@ class MsQueueOf {
   uint32_t first_use() noexcept {
     uint32_t used = used_.load(std::memory_order_relaxed);
     do {
-      if (used == Setting::kMostNodes) return kNull;
+      if (used == Setting::kMaxNodes) return kNull;
       size_t k = place_of(used + 1).chunk;
       if (chunk(k) == nullptr && !map_chunk(k)) return kNull;
     } while (!used_.compare_exchange_strong(used, used + 1, std::memory_order_relaxed));

@@ -12,7 +12,7 @@ Block* SegregatedList::take(Block* free, size_t lead, size_t size) noexcept {
     lists_.insert(free);
   }
   Block* block = Block::at(free->start() + lead);
-  size_t rest = whole - size < kLeast ? 0 : whole - size;
+  size_t rest = whole - size < kMin ? 0 : whole - size;
   block->set(State::kUsed, whole - rest, id_);
   if (rest > 0) {
     block->right()->set(State::kFree, rest, id_);

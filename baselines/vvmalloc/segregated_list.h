@@ -12,7 +12,7 @@ namespace hm::vvmalloc {
 inline size_t lead_of(Block* free, size_t alignment) noexcept {
   uintptr_t payload = address_of(free->payload());
   size_t lead = align_up(payload, alignment) - payload;
-  return lead > 0 && lead < kLeast ? lead + alignment : lead;
+  return lead > 0 && lead < kMin ? lead + alignment : lead;
 }
 
 class SegregatedList {

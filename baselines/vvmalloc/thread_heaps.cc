@@ -15,18 +15,18 @@ void* payload_of(Block* block) noexcept { return block == nullptr ? nullptr : bl
 constinit ThreadLists thread_lists(shared);
 
 void* allocate(size_t size) noexcept {
-  if (size > kMost) return nullptr;
+  if (size > kMax) return nullptr;
   return payload_of(MyList()->allocate(block_size(size)));
 }
 
 void* allocate_aligned(size_t alignment, size_t size) noexcept {
-  if (size > kMost || alignment > kMost) return nullptr;
+  if (size > kMax || alignment > kMax) return nullptr;
   return payload_of(MyList()->allocate_aligned(alignment, block_size(size)));
 }
 
 void deallocate(void* payload, const char* function) noexcept {
   Block* block = checked(payload, function);
-  if (!MyList()->free(block)) misuse(function, payload, "double free");
+  if (!MyList()->free(block)) die_on_misuse(function, payload, "double free");
 }
 
 Counters counters() noexcept {

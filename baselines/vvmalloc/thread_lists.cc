@@ -93,7 +93,7 @@ void ThreadLists::after_fork(bool in_child) noexcept {
   if (in_child) {
     uint32_t before = rename_thread();
     for (Lock* lock : {&late_lock_, &lock_, shared_.central.lock()})
-      if (lock != nullptr) lock->rename_holder(before);
+      if (lock != nullptr) lock->adopt_after_fork(before);
     mark_lost();
   }
   if (fork_has_heap_) shared_.heap.lock().unlock();

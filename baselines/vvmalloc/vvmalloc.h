@@ -32,7 +32,7 @@ struct Counters {
 Counters counters() noexcept;
 
 Usage usage() noexcept;
-void write_counters(Text& text) noexcept;
+void write_counters(FdWriter& text) noexcept;
 bool is_valid() noexcept;
 
 void start() noexcept;

@@ -18,8 +18,8 @@ namespace {
 
 using namespace bench;
 
-constexpr std::size_t kMostSlots = 1 << 20;
-std::array<std::atomic<std::uint64_t*>, kMostSlots> table;
+constexpr std::size_t kMaxSlots = 1 << 20;
+std::array<std::atomic<std::uint64_t*>, kMaxSlots> table;
 
 struct alignas(128) Progress {  // written by one thread, read by the sampler
   std::atomic<std::int64_t> live_bytes{0};
@@ -82,7 +82,7 @@ std::int64_t steps_done(const std::vector<Progress>& progress) {
 }
 
 // Touches the table and the code that the run needs, so that their pages are not counted.
-long settle(const Setting& setting) {
+long repair_after_fork(const Setting& setting) {
   for (std::uint32_t i = 0; i < setting.slots; ++i) table[i].store(nullptr);
   shared::release(make_block(setting.smallest), setting.smallest);
   resident_kb();
@@ -95,13 +95,13 @@ int main(int count, char** values) {
   Arguments arguments(count, values);
   unsigned threads = arguments.threads(4);
   std::uint32_t total = arguments.count("steps", 6'000'000, 1000);
-  std::uint32_t slots = arguments.count("slots", 20'000, 1, kMostSlots);
+  std::uint32_t slots = arguments.count("slots", 20'000, 1, kMaxSlots);
   std::uint32_t smallest = arguments.count("min", 16, 16);
   std::uint32_t largest = arguments.count("max", 1000, smallest, 1u << 20);
   arguments.finish();
   Setting setting{slots, smallest, largest - smallest + 1, total / threads};
   std::vector<Progress> progress(threads);
-  Sampler sampler{settle(setting), {}};
+  Sampler sampler{repair_after_fork(setting), {}};
   sampler.ratios.reserve(10000);
 
   std::thread watcher([&] {

@@ -32,7 +32,7 @@ struct Setting {
   double every;  // 0: the whole run is one stretch
 };
 
-constexpr std::size_t kLeastRows = 4;  // a quarter of them is one
+constexpr std::size_t kMinRows = 4;  // a quarter of them is one
 
 std::atomic<unsigned> running;
 
@@ -83,7 +83,7 @@ class alignas(128) Chain {
       if (setting_.every > 0 && lived >= static_cast<double>(rows.size() + 1) * setting_.every)
         rows.push_back({lived, sampler_.take_stretch(), static_cast<double>(resident_kb())});
     }
-    if (stamp.end - stamp.start < setting_.seconds || (setting_.every > 0 && rows.size() < kLeastRows)) {
+    if (stamp.end - stamp.start < setting_.seconds || (setting_.every > 0 && rows.size() < kMinRows)) {
       start_detached([this] { live(); });
     } else {
       running.fetch_sub(1);

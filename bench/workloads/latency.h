@@ -47,11 +47,11 @@ struct Stretch {
 class alignas(128) LatencySampler {
  public:
   explicit LatencySampler(std::uint64_t seed) : random_(seed) {
-    void* memory = mmap(nullptr, 2 * kMost * sizeof(std::uint32_t), PROT_READ | PROT_WRITE,
+    void* memory = mmap(nullptr, 2 * kMax * sizeof(std::uint32_t), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) std::abort();
     allocations_.samples = static_cast<std::uint32_t*>(memory);
-    frees_.samples = allocations_.samples + kMost;
+    frees_.samples = allocations_.samples + kMax;
   }
 
   // call: one allocation, the pointer of which it returns.
@@ -84,7 +84,7 @@ class alignas(128) LatencySampler {
   }
 
  private:
-  static constexpr std::uint32_t kMost = 65536;  // samples of a kind
+  static constexpr std::uint32_t kMax = 65536;  // samples of a kind
   static constexpr std::uint32_t kMeanDistance = 16;
 
   struct Kind {
@@ -92,16 +92,16 @@ class alignas(128) LatencySampler {
     std::uint32_t seen = 0;
   };
 
-  // Past kMost every sample of the run has the same chance to stay (reservoir sampling): the start counts no more than
+  // Past kMax every sample of the run has the same chance to stay (reservoir sampling): the start counts no more than
   // the rest.
   void add(Kind& kind, std::int64_t nanoseconds) {
-    std::uint32_t place = kind.seen < kMost ? kind.seen : random_.below(kind.seen + 1);
+    std::uint32_t place = kind.seen < kMax ? kind.seen : random_.below(kind.seen + 1);
     ++kind.seen;
-    if (place < kMost) kind.samples[place] = static_cast<std::uint32_t>(std::min<std::int64_t>(nanoseconds, INT32_MAX));
+    if (place < kMax) kind.samples[place] = static_cast<std::uint32_t>(std::min<std::int64_t>(nanoseconds, INT32_MAX));
     until_next_ = 1 + random_.below(2 * kMeanDistance - 1);
   }
 
-  static std::uint32_t kept(const Kind& kind) { return std::min(kind.seen, kMost); }
+  static std::uint32_t kept(const Kind& kind) { return std::min(kind.seen, kMax); }
   static double p999(Kind& kind) {
     if (kept(kind) == 0) return 0;
     std::uint32_t* at = kind.samples + kept(kind) * std::uint64_t{999} / 1000;

@@ -28,13 +28,13 @@ namespace {
 
 using namespace bench;
 
-constexpr unsigned kMostWorkers = 1024;
+constexpr unsigned kMaxWorkers = 1024;
 
 // In memory that forked workers share, so that they meet at the start line and bring their times home.
 struct Board {
   std::atomic<unsigned> arrived{0};
-  std::array<Stamp, kMostWorkers> stamps{};
-  std::array<pid_t, kMostWorkers> processes{};
+  std::array<Stamp, kMaxWorkers> stamps{};
+  std::array<pid_t, kMaxWorkers> processes{};
 };
 
 Board& map_board() {
@@ -102,7 +102,7 @@ int main(int count, char** values) {
   Arguments arguments(count, values);
   bool threaded = arguments.choice("mode", {"threads", "processes"}) == "threads";
   std::size_t size = arguments.count("size", 512);
-  unsigned workers = arguments.count("threads", 2, 1, kMostWorkers);
+  unsigned workers = arguments.count("threads", 2, 1, kMaxWorkers);
   std::uint32_t pairs = arguments.count("pairs", 10'000'000);
   arguments.finish();
 

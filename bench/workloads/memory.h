@@ -13,7 +13,7 @@
 #include <cstdlib>
 
 #if defined(HM_BENCH_EXPLICIT) || defined(HM_BENCH_ALL_SHARED)
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 #elif defined(HM_BENCH_PAPER) || defined(HM_BENCH_PAPER_ALL_SHARED)
 #include <baselines/hmalloc_paper.h>
 #endif

@@ -13,7 +13,7 @@
 #ifndef HMALLOC_HMALLOC_HPP
 #define HMALLOC_HMALLOC_HPP
 
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 
 #include <cstddef>
 #include <memory_resource>

@@ -13,7 +13,7 @@ using LpId = std::uint32_t;    // logical processes are numbered from 0
 using Priority = unsigned;     // of events at the same time: 0 comes first
 
 inline constexpr unsigned kPriorityBits = 6, kSourceBits = 26, kSequenceBits = 32;
-inline constexpr LpId kMostLps = LpId{1} << kSourceBits;
+inline constexpr LpId kMaxLps = LpId{1} << kSourceBits;
 inline constexpr Priority kLastPriority = (1u << kPriorityBits) - 1;
 
 struct Event {

@@ -12,7 +12,7 @@
 
 namespace pdes {
 
-inline constexpr std::size_t kMostPayload = 32768 - sizeof(Event);
+inline constexpr std::size_t kMaxPayload = 32768 - sizeof(Event);
 
 class EventMemory {
  public:
@@ -22,7 +22,7 @@ class EventMemory {
   EventMemory(const EventMemory&) = delete;
   EventMemory& operator=(const EventMemory&) = delete;
 
-  // Between the two the calling thread alone uses it, and does so with hmalloc's caches in the hand.
+  // Between the two the calling thread alone uses it, and does so through handles to hmalloc's caches.
   void take_caches() noexcept;
   void drop_caches() noexcept;
 
@@ -78,7 +78,7 @@ class EventMemory {
   static constexpr std::uint64_t kFewPending = 16384;  // a megabyte of lines: about half of a second-level cache
   static std::size_t list_of(std::size_t size) noexcept { return (size + kGranule - 1) / kGranule; }
 
-  // hmalloc's own caches where this thread has them in the hand.
+  // Handles to hmalloc's own caches, where this thread has them.
   void* from_hmalloc(std::size_t size, bool lines) noexcept {
     std::size_t list = list_of(size);
     if (hm_cache* cache = list < kLists ? caches_[lines][list] : nullptr) [[likely]] return hm_cache_alloc(cache);

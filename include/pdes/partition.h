@@ -79,12 +79,12 @@ class alignas(128) Partition {
   // From now on what goes to other partitions is put into the outboxes of that parity, which are empty.
   void send_into(unsigned parity) noexcept {
     if (outbox != nullptr) outbox = outboxes[parity].data();
-    least_sent = kNever;
+    min_sent = kNever;
   }
   // Takes the events that another partition has for this one.
   void receive(std::vector<Key>& keys);
   // Smallest time of anything pending or in an outbox.
-  Time least() const { return std::min(pending.lower_bound(), least_sent); }
+  Time least() const { return std::min(pending.lower_bound(), min_sent); }
   // Looks at numbers that change slowly.
   void look_around() noexcept { memory.adapt(pending.size()); }
   // Frees whatever is still pending or on its way.
@@ -102,7 +102,7 @@ class alignas(128) Partition {
   EventMemory memory;
   std::vector<std::vector<Key>> outboxes[2];  // by parity and partition
   std::vector<Key>* outbox = nullptr;         // of the current parity
-  Time least_sent = kNever;                   // since the last meeting
+  Time min_sent = kNever;                   // since the last meeting
   std::vector<bool> reaches;                  // partitions that this one may send to; empty: all
   Counts counts;
   std::vector<std::uint64_t> executed_by_type;
@@ -133,7 +133,7 @@ class alignas(128) Partition {
       if (to != number) {
         if (!reaches.empty() && !reaches[to]) [[unlikely]] refuse_route(from, key);
         ++counts.crossed;
-        least_sent = std::min(least_sent, key.time);
+        min_sent = std::min(min_sent, key.time);
         outbox[to].push_back(key);
         return;
       }

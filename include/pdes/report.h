@@ -38,18 +38,18 @@ class Tally {
   void add(double value) noexcept {
     ++count_;
     sum_ += value;
-    if (value < least_) least_ = value;
-    if (value > most_) most_ = value;
+    if (value < min_) min_ = value;
+    if (value > max_) max_ = value;
   }
   std::uint64_t count() const noexcept { return count_; }
   double sum() const noexcept { return sum_; }
-  double least() const noexcept { return least_; }
-  double most() const noexcept { return most_; }
+  double least() const noexcept { return min_; }
+  double most() const noexcept { return max_; }
 
  private:
   std::uint64_t count_ = 0;
   double sum_ = 0;
-  double least_ = std::numeric_limits<double>::infinity(), most_ = -std::numeric_limits<double>::infinity();
+  double min_ = std::numeric_limits<double>::infinity(), max_ = -std::numeric_limits<double>::infinity();
 };
 
 class Report {

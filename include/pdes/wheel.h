@@ -52,7 +52,7 @@ class Wheel {
       if (!late_.empty() && late_.least() < *first) [[unlikely]] first = &late_.least();
       return first->time < bound ? first : nullptr;
     }
-    return least_slow(bound);
+    return min_slow(bound);
   }
   // Takes what least() gave.  An array that has been read to its end may end where the heap's memory begins.
   void take(const Key* least) noexcept {
@@ -133,7 +133,7 @@ class Wheel {
   void release(Chunk* chunk) noexcept;
   template <class F> void empty(std::size_t number, F&& take);
 
-  const Key* least_slow(Time bound);
+  const Key* min_slow(Time bound);
   std::size_t first_used(std::size_t from, std::size_t to) const noexcept;  // to: none
   bool find_next(std::uint64_t& tick, std::size_t& number) const noexcept;
   void advance(std::uint64_t tick);                                         // next_ = tick

@@ -52,7 +52,7 @@ static void become_program(int result, const char* preload, char** program, cons
 
 /* The resident set over time.  When there is no more room every second sample goes, and the pause doubles: a run of
  * any length leaves the same number of samples, and is less disturbed the longer it takes. */
-enum { kMostSamples = 200 };
+enum { kMaxSamples = 200 };
 struct Sample {
   long long at_ns;
   long kib;
@@ -61,7 +61,7 @@ struct Watch {
   int statm;
   long long start, pause, next;
   int count;
-  struct Sample samples[kMostSamples];
+  struct Sample samples[kMaxSamples];
 };
 static struct Watch watch;
 
@@ -83,9 +83,9 @@ static long resident_kib(void) {
 }
 
 static void take_sample(long long now) {
-  if (watch.count == kMostSamples) {
-    for (int i = 0; 2 * i < kMostSamples; ++i) watch.samples[i] = watch.samples[2 * i + 1];
-    watch.count = kMostSamples / 2;
+  if (watch.count == kMaxSamples) {
+    for (int i = 0; 2 * i < kMaxSamples; ++i) watch.samples[i] = watch.samples[2 * i + 1];
+    watch.count = kMaxSamples / 2;
     watch.pause *= 2;
   }
   long kib = resident_kib();

@@ -34,7 +34,7 @@ double Delays::percentile(double p) const {
     if (passed == 0 || static_cast<double>(passed) < rank) continue;
     const auto bucket = static_cast<int>(i);
     const double middle = 1 + (bucket % DelayRecorder::kBucketsPerOctave + 0.5) / DelayRecorder::kBucketsPerOctave;
-    const int exponent = DelayRecorder::kLeastExponent + bucket / DelayRecorder::kBucketsPerOctave;
+    const int exponent = DelayRecorder::kMinExponent + bucket / DelayRecorder::kBucketsPerOctave;
     return std::clamp(std::ldexp(middle, exponent), smallest, largest);
   }
   return largest;

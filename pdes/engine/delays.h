@@ -17,7 +17,7 @@ class DelayRecorder {
  public:
   // Buckets go by the exponent and the first five bits of the mantissa, from 2^-32 up to 2^32; the first and the last
   // also take what is beyond.
-  static constexpr int kBucketsPerOctave = 32, kOctaves = 64, kLeastExponent = -32;
+  static constexpr int kBucketsPerOctave = 32, kOctaves = 64, kMinExponent = -32;
   static constexpr int kBuckets = kOctaves * kBucketsPerOctave;
 
   void add(double delay) noexcept {  // at least 0, finite
@@ -31,7 +31,7 @@ class DelayRecorder {
 
  private:
   static std::size_t bucket_of(double delay) noexcept {
-    constexpr auto kFirst = std::int64_t{1023 + kLeastExponent} * kBucketsPerOctave;
+    constexpr auto kFirst = std::int64_t{1023 + kMinExponent} * kBucketsPerOctave;
     const auto place = static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(std::fabs(delay)) >> 47) - kFirst;
     return static_cast<std::size_t>(std::clamp<std::int64_t>(place, 0, kBuckets - 1));
   }

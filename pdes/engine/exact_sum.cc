@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kDigitBits = 32;
 constexpr std::int64_t kDigitMask = (std::int64_t{1} << kDigitBits) - 1;
-constexpr int kLeastExponent = -1074;  // of the unit of digit 0, the smallest double
+constexpr int kMinExponent = -1074;  // of the unit of digit 0, the smallest double
 
 // An add changes a digit by less than 2^32: a digit stays below 2^61, the sum of two sums below 2^62.
 constexpr std::uint32_t kAddsPerCarry = 1u << 28;
@@ -27,7 +27,7 @@ double nearest(const ExactSum::Digits& digits) noexcept {
   for (int i = 0; i < top - 2; ++i) below |= digit(i) != 0;
   // The conversion rounds 64 bits to 53; the last of them stands for all below.  What is denormal has no more than 53.
   const auto rounded = static_cast<double>(static_cast<std::uint64_t>(high >> excess) | below);
-  return std::ldexp(rounded, kLeastExponent + kDigitBits * (top - 2) + excess);
+  return std::ldexp(rounded, kMinExponent + kDigitBits * (top - 2) + excess);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kSlice = 32;         // events between two looks at the clocks
 constexpr std::uint64_t kLookEvery = 128;  // rounds between two check points
-constexpr double kMostPatience = 1024;     // lookaheads
+constexpr double kMaxPatience = 1024;     // lookaheads
 
 class Follower {
  public:
@@ -130,7 +130,7 @@ class Follower {
   // others never waits.
   void wait(const Source* slowest) {
     const bool ended = clock_.own() >= team_.world.end;
-    if (ended && shared_.least_clock() >= team_.world.end) return shared_.call(met_);
+    if (ended && shared_.min_clock() >= team_.world.end) return shared_.call(met_);
     const Time wanted = clock_.own();
     const auto news = [&] { return shared_.is_called(met_) || (!ended && slowest->clock->read() >= wanted); };
     if (news()) return;
@@ -145,7 +145,7 @@ class Follower {
 
   // Progress is told by the first thread, even if it has nothing else to do.
   void look() {
-    team_.check_point(thread_, shared_.least_clock(), 0);
+    team_.check_point(thread_, shared_.min_clock(), 0);
     if (thread_ != 0) shared_.beds[0].wake();
   }
 
@@ -181,7 +181,7 @@ class Follower {
   // Meetings are dear where others are busy, and save much where nobody is.
   void jump(Time least) {
     const bool worth = least - clock_.own() > team_.world.lookahead;
-    patience_ = worth ? std::max(patience_ / 2, 1.0) : std::min(patience_ * 2, kMostPatience);
+    patience_ = worth ? std::max(patience_ / 2, 1.0) : std::min(patience_ * 2, kMaxPatience);
     floor_ = least;
     raise(least);
     busy_ = clock_.own();
@@ -207,7 +207,7 @@ class Follower {
 
 }  // namespace
 
-Time Neighbourhood::least_clock() const noexcept {
+Time Neighbourhood::min_clock() const noexcept {
   Time least = kNever;
   for (const Clock& clock : clocks) least = std::min(least, clock.read());
   return least;

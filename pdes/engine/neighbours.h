@@ -68,7 +68,7 @@ class Neighbourhood {
   }
   bool is_called(std::uint32_t number) const noexcept { return called_.load() != number; }
   // No event before it is still to come, on any thread.
-  Time least_clock() const noexcept;
+  Time min_clock() const noexcept;
 
   std::vector<Clock> clocks;
   std::vector<Bed> beds;

@@ -17,7 +17,7 @@ void check(const Options& options) {
   if (!(options.end >= 0) || !std::isfinite(options.end)) throw Error("the end must be a time of 0 or more");
   if (!(options.lookahead >= 0) || !std::isfinite(options.lookahead)) throw Error("the lookahead must be 0 or more");
   if (options.threads == 0) throw Error("a run needs at least one thread");
-  if (options.threads > kMostThreads) throw Error("at most " + std::to_string(kMostThreads) + " threads");
+  if (options.threads > kMaxThreads) throw Error("at most " + std::to_string(kMaxThreads) + " threads");
   if (options.lookahead > 0 && !(options.end + options.lookahead > options.end))
     throw Error("the lookahead vanishes beside the end: times near the end cannot tell them apart");
 }
@@ -77,8 +77,8 @@ LpId Simulation::add_class(LpClass added, std::vector<EventType> types, const ch
   World& world = inside_->world;
   if (inside_->event_list != nullptr && inside_->event_list != list)
     throw Error(added.name + " has another list of event types than the LPs before it");
-  if (added.count > kMostLps - world.population)
-    throw Error("at most " + std::to_string(kMostLps) + " LPs");
+  if (added.count > kMaxLps - world.population)
+    throw Error("at most " + std::to_string(kMaxLps) + " LPs");
   inside_->event_list = list;
   world.types = std::move(types);
   added.first = world.population;
@@ -94,7 +94,7 @@ World prepared(World world, const Options& options, Ranks* ranks) {
   auto rank_count = ranks == nullptr ? 1u : static_cast<unsigned>(ranks->count());
   unsigned partitions = options.threads * rank_count;
   if (world.population == 0) throw Error("there are no LPs");
-  if (partitions > kMostThreads) throw Error("at most " + std::to_string(kMostThreads) + " threads on all ranks");
+  if (partitions > kMaxThreads) throw Error("at most " + std::to_string(kMaxThreads) + " threads on all ranks");
   if (partitions > 1 && !(options.lookahead > 0))
     throw Error("more than one thread or rank needs a lookahead above 0");
   if (options.sync == Sync::neighbours && rank_count > 1)

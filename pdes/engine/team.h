@@ -19,7 +19,7 @@
 
 namespace pdes {
 
-inline constexpr unsigned kMostThreads = 4096;  // on all ranks together
+inline constexpr unsigned kMaxThreads = 4096;  // on all ranks together
 
 // Why a run ends before its end; or-ed at every meeting.
 enum EndFlag : std::uint32_t { kStopped = 1, kFailed = 2 };

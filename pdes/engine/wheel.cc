@@ -11,7 +11,7 @@ namespace pdes {
 namespace {
 
 constexpr double kWanted = 512;               // keys in a bucket
-constexpr double kLeast = 128, kMost = 2048;  // beyond these another width is worth moving all keys
+constexpr double kMin = 128, kMax = 2048;  // beyond these another width is worth moving all keys
 constexpr std::size_t kHuge = 16384;          // keys in a bucket, of many ties: their copy is not kept
 constexpr std::size_t kSpare = 16;            // chunks kept, beside a quarter of those in use
 
@@ -122,7 +122,7 @@ void Wheel::advance(std::uint64_t tick) {
   }
 }
 
-const Key* Wheel::least_slow(Time bound) {
+const Key* Wheel::min_slow(Time bound) {
   std::uint64_t tick;
   std::size_t number;
   while (open_ == open_end_ && late_.empty()) {
@@ -212,7 +212,7 @@ void Wheel::watch(std::size_t opened) {
   double mean = static_cast<double>(opened_keys_) / static_cast<double>(opened_buckets_);
   bool too_late = (late_count_ - late_then_) * 3 > opened_keys_;
   Time wanted = width_;
-  if (mean < kLeast || mean > kMost) wanted = std::min(widest_, power_of_two_below(1.4 * width_ * kWanted / mean));
+  if (mean < kMin || mean > kMax) wanted = std::min(widest_, power_of_two_below(1.4 * width_ * kWanted / mean));
   if (too_late && wanted >= width_) wanted = width_ / 4;
   opened_buckets_ = opened_keys_ = 0;
   late_then_ = late_count_;

@@ -9,8 +9,8 @@ int main(int argc, char** argv) {
   defaults.lookahead = 0.5;
   pdes::App app("airport", "planes that queue for runways");
   app.defaults(defaults)
-      .option("width", p.torus.width, "columns of airports", 1, Torus::kMost)
-      .option("height", p.torus.height, "rows of airports", 1, Torus::kMost)
+      .option("width", p.torus.width, "columns of airports", 1, Torus::kMax)
+      .option("height", p.torus.height, "rows of airports", 1, Torus::kMax)
       .option("planes", p.planes, "planes of each airport")
       .option("ground", p.ground, "mean time on the ground", 0)
       .option("landing", p.landing, "mean time that a landing takes the runway", 0)

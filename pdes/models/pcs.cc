@@ -9,8 +9,8 @@ int main(int argc, char** argv) {
   defaults.lookahead = 1;
   pdes::App app("pcs", "portable telephones that move from cell to cell");
   app.defaults(defaults)
-      .option("width", p.torus.width, "columns of cells", 1, Torus::kMost)
-      .option("height", p.torus.height, "rows of cells", 1, Torus::kMost)
+      .option("width", p.torus.width, "columns of cells", 1, Torus::kMax)
+      .option("height", p.torus.height, "rows of cells", 1, Torus::kMax)
       .option("portables", p.portables, "portables of each cell, at the start")
       .option("channels", p.channels, "channels of each cell")
       .option("reserve", p.reserve, "further ones, for calls that come in from another cell")

@@ -7,7 +7,7 @@
 #include "pdes/pdes.h"
 
 struct Torus {
-  static constexpr std::uint32_t kMost = 8192;  // of each; together they fit an LpId
+  static constexpr std::uint32_t kMax = 8192;  // of each; together they fit an LpId
   std::uint32_t width, height;
 
   pdes::LpId size() const noexcept { return width * height; }

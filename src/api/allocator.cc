@@ -13,17 +13,17 @@ namespace {
 
 [[noreturn]] HM_COLD void not_a_block(const char* function, const void* block) noexcept {
   bool aligned = address_of(block) % kGranule == 0;
-  misuse(function, block, aligned ? "not a block of hmalloc" : "misaligned pointer");
+  die_on_misuse(function, block, aligned ? "not a block of hmalloc" : "misaligned pointer");
 }
 
 [[noreturn]] HM_COLD void interior(const char* function, const void* block) noexcept {
   bool aligned = address_of(block) % kGranule == 0;
-  misuse(function, block, aligned ? "points into a block, not to its start" : "misaligned pointer");
+  die_on_misuse(function, block, aligned ? "points into a block, not to its start" : "misaligned pointer");
 }
 
 [[noreturn]] HM_COLD void not_live(const char* function, const void* block) noexcept {
   bool aligned = address_of(block) % kGranule == 0;
-  misuse(function, block, aligned ? "double free, or never a block" : "misaligned pointer");
+  die_on_misuse(function, block, aligned ? "double free, or never a block" : "misaligned pointer");
 }
 
 // Each ends the program unless a live block of its kind starts at the address.
@@ -34,12 +34,12 @@ Superblock& live_small(Slice& slice, const void* block, const char* function) no
   if (place.index() >= sb.blocks) not_a_block(function, block);
   if (!place.exact()) interior(function, block);
   BlockState& state = sb.states[place.index()];
-  if (state.is_free() || (kChecked && state.is_cached())) misuse(function, block, "double free, or never a block");
+  if (state.is_free() || (kChecked && state.is_cached())) die_on_misuse(function, block, "double free, or never a block");
   return sb;
 }
 
 Slice& live_run(Slice& slice, const void* block, const char* function) noexcept {
-  if (slice.kind() == SliceKind::kUnused) misuse(function, block, "double free, or never a block");
+  if (slice.kind() == SliceKind::kUnused) die_on_misuse(function, block, "double free, or never a block");
   if (slice.kind() != SliceKind::kLarge || slice.base() != block) interior(function, block);
   return slice;
 }
@@ -78,7 +78,7 @@ LiveBlock lookup(const void* block, const char* function) noexcept {
     }
     case ChunkKind::kLocal: {
       size_t size = local_size(block);
-      if (size == 0) misuse(function, block, "not a live local block");
+      if (size == 0) die_on_misuse(function, block, "not a live local block");
       return {LiveBlock::kLocal, size};
     }
     case ChunkKind::kGone: not_live(function, block);
@@ -103,7 +103,7 @@ void note_disturbed_unit() noexcept {
 }
 
 void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
-  void* block = heap.caches[raw(c)].pop();
+  void* block = heap.caches[index_of(c)].pop();
   if (block == nullptr) {
     block = heap.refill(c);
     tick(heap);
@@ -122,7 +122,7 @@ FreshBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
   FreshBlock got = have_heap() && alignment <= kSlice ? my_thread_heap().large.take(size) : FreshBlock{};
   if (got.block == nullptr) got = allocate_large(size, alignment);
   if (got.block == nullptr && size < kMaxRequest / 2) {
-    collect();
+    reclaim_all();
     got = allocate_large(size, alignment);
   }
   return got;
@@ -131,7 +131,7 @@ FreshBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
 void* allocate_small(ClassIndex c) noexcept {
   void* block = allocate_class(c);
   if (block == nullptr) {
-    collect();
+    reclaim_all();
     block = allocate_class(c);
   }
   return block != nullptr ? block : out_of_memory();
@@ -168,7 +168,7 @@ HM_COLD void report_frees(Superblock& sb, BlockState& state) noexcept {
   frees_to_report = kReportedFrees;
   give_back(sb, state);
   footprint.count_cross_thread_frees(kReportedFrees);
-  if (++reports % (kOperationsPerTick / kReportedFrees) == 0) look_after_process();
+  if (++reports % (kOperationsPerTick / kReportedFrees) == 0) upkeep_without_heap();
 }
 
 HM_NOINLINE void free_without_heap(Superblock& sb, BlockState& state) noexcept {
@@ -181,7 +181,7 @@ HM_NOINLINE void free_into_full_cache(void* block, Superblock& sb, BlockState& s
 }
 
 // The cache is full, or the thread has no heap.  Both go on from here without a frame.
-void free_full(void* block, Superblock& sb, BlockState& state) noexcept {
+void free_on_full_cache(void* block, Superblock& sb, BlockState& state) noexcept {
   have_heap() ? free_into_full_cache(block, sb, state) : free_without_heap(sb, state);
 }
 
@@ -203,7 +203,7 @@ void free_extent(Extent& extent, void* block, const char* function) noexcept {
 void free_in_slices(Slice& slice, void* block, const char* function) noexcept {
   if (!is_small(slice)) return free_run(live_run(slice, block, function));
   live_small(slice, block, function);
-  misuse(function, block, "double free");  // it was not live a moment ago
+  die_on_misuse(function, block, "double free");  // it was not live a moment ago
 }
 
 }  // namespace
@@ -271,7 +271,7 @@ void check_size(const void* block, size_t size, size_t alignment, const char* fu
   size_t c = aligned_class(size, alignment);
   bool own_class = live.kind == LiveBlock::kSmall && c < kClasses && live.capacity == kClassSize[c];
   bool fits = size <= live.capacity && (size > live.capacity / 2 || own_class || alignment > kGranule);
-  if (!fits && live.kind != LiveBlock::kLocal) misuse(function, block, "freed with a size it was not allocated with");
+  if (!fits && live.kind != LiveBlock::kLocal) die_on_misuse(function, block, "freed with a size it was not allocated with");
 }
 
 }  // namespace hm

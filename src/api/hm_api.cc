@@ -1,9 +1,10 @@
 // The explicit API of <hmalloc/hmalloc.h>.
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "base/codegen.h"
 #include "base/report.h"
 #include "api/allocator.h"
 #include "upkeep/background.h"
@@ -20,9 +21,9 @@ void hm_free(void* block) noexcept { deallocate(block, "hm_free"); }
 
 // The size names the cache: neither map nor descriptor nor state is read, unless the cache is full.
 void hm_free_sized(void* block, size_t size) noexcept {
-  size_t index = opaque((size - 1) / kGranule);
-  if (kChecked || HM_UNLIKELY(index >= no_heap.cache_offset.size() || block == nullptr) ||
-      HM_UNLIKELY(!my_heap()->cache(no_heap.cache_offset[index]).push_once(block))) {
+  size_t index = hide_from_optimizer((size - 1) / kGranule);
+  if (kChecked || HM_UNLIKELY(index >= empty_heap.cache_offset.size() || block == nullptr) ||
+      HM_UNLIKELY(!my_heap()->cache(empty_heap.cache_offset[index]).push_once(block))) {
     if (kChecked && size > 0) check_size(block, size, kGranule, "hm_free_sized");
     deallocate(block, "hm_free_sized");
   }
@@ -41,7 +42,7 @@ void* hm_aligned_alloc(size_t alignment, size_t size) noexcept {
 }
 
 void* hm_shared_alloc(size_t size) noexcept {
-  size_t index = opaque((size - 1) / kLine);  // size 0 wraps, and leaves
+  size_t index = hide_from_optimizer((size - 1) / kLine);  // size 0 wraps, and leaves
   if (HM_UNLIKELY(index >= kSharedCacheOffset.size())) return allocate(size == 0 ? kLine : size);
   void* block = my_heap()->cache(kSharedCacheOffset[index]).pop();
   if (HM_UNLIKELY(block == nullptr)) return allocate_slow(shared_size(size));
@@ -53,7 +54,7 @@ void hm_shared_free(void* block) noexcept { deallocate(block, "hm_shared_free");
 
 // As hm_free_sized.
 void hm_shared_free_sized(void* block, size_t size) noexcept {
-  size_t index = opaque((size - 1) / kLine);
+  size_t index = hide_from_optimizer((size - 1) / kLine);
   if (kChecked || HM_UNLIKELY(index >= kSharedCacheOffset.size() || block == nullptr) ||
       HM_UNLIKELY(!my_heap()->cache(kSharedCacheOffset[index]).push_once(block))) {
     if (kChecked && size > 0) check_size(block, size, kLine, "hm_shared_free_sized");
@@ -74,7 +75,7 @@ hm_cache* cache_at(size_t offset) noexcept {
 
 hm_cache* hm_cache_of(size_t size) noexcept {
   size_t index = size == 0 ? 0 : (size - 1) / kGranule;
-  return index < no_heap.cache_offset.size() ? cache_at(no_heap.cache_offset[index]) : nullptr;
+  return index < empty_heap.cache_offset.size() ? cache_at(empty_heap.cache_offset[index]) : nullptr;
 }
 
 hm_cache* hm_shared_cache_of(size_t size) noexcept {
@@ -84,7 +85,7 @@ hm_cache* hm_shared_cache_of(size_t size) noexcept {
 
 void* hm_cache_refill_(hm_cache* cache) noexcept {
   size_t c = (address_of(cache) - address_of(my_heap())) / kCacheStride;
-  if (c >= kClasses) misuse("hm_cache_alloc", cache, "not a cache of this thread");
+  if (c >= kClasses) die_on_misuse("hm_cache_alloc", cache, "not a cache of this thread");
   return allocate_slow(kClassSize[c]);
 }
 
@@ -122,7 +123,7 @@ size_t hm_local_usable_size(const void* block) noexcept { return usable_size(blo
 
 int hm_background_start() noexcept { return background.start(); }
 
-int hm_collect() noexcept { return collect() ? 1 : 0; }
+int hm_collect() noexcept { return reclaim_all() ? 1 : 0; }
 
 void hm_stats_get(struct hm_stats* out) noexcept { gather(*out); }
-void hm_stats_print(int fd, int json) noexcept { print_stats(Text(fd), json != 0); }
+void hm_stats_print(int fd, int json) noexcept { print_stats(FdWriter(fd), json != 0); }

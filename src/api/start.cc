@@ -51,7 +51,7 @@ bool lies_in_program(uintptr_t address) noexcept {
 
 void say_whether_active() noexcept {
   bool active = is_active();
-  Text line(STDERR_FILENO);
+  FdWriter line(STDERR_FILENO);
   line << "hmalloc " << HM_VERSION_STRING << ": " << (active ? "active" : "loaded") << " in process "
        << uint64_t{id_of_process()} << " (" << program_invocation_short_name << ")";
   if (active) line << "\n";

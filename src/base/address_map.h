@@ -9,6 +9,7 @@
 #pragma once
 #include <array>
 
+#include "base/codegen.h"
 #include "base/sizes.h"
 
 namespace hm {
@@ -44,7 +45,7 @@ class AddressMap {
 
   // Any pointer, canonical or not.
   static ChunkKind kind(uintptr_t address) noexcept {
-    uintptr_t unit = opaque(address / kChunk);
+    uintptr_t unit = hide_from_optimizer(address / kChunk);
     if (HM_UNLIKELY(unit >= kUnits)) return ChunkKind::kForeign;
     // ThreadSanitizer does not see that the system orders one thread's unmapping before another's mapping.
     return ChunkKind{kThreadSanitizer ? __atomic_load_n(&units_[unit], __ATOMIC_ACQUIRE) : units_[unit]};

@@ -40,7 +40,7 @@ bool holds_a_lock() noexcept { return held != 0; }
 void when_it_holds_none(Action* then) noexcept { when_none_is_held = then; }
 
 // Relaxed, here and in the next two: in a child just forked no other thread has a lock.
-void Lock::rename_holder(uint32_t before) noexcept {
+void Lock::adopt_after_fork(uint32_t before) noexcept {
   if (before != 0 && (word_.load(std::memory_order_relaxed) & ~kWaiters) == before)
     word_.store(my_thread_id(), std::memory_order_relaxed);
 }
@@ -50,7 +50,7 @@ bool Lock::is_held_by_another(uint32_t before) const noexcept {
   return seen != 0 && (seen & ~kWaiters) != before;
 }
 
-void Lock::free_from_others(uint32_t before) noexcept {
+void Lock::reset_after_fork(uint32_t before) noexcept {
   if (is_held_by_another(before)) word_.store(0, std::memory_order_relaxed);
 }
 

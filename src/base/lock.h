@@ -20,10 +20,10 @@ class Lock {
   bool try_lock() noexcept;  // false: somebody holds it
   void unlock() noexcept;
   // In the child of a fork, for its only thread, whose locks name `before`.
-  void rename_holder(uint32_t before) noexcept;
+  void adopt_after_fork(uint32_t before) noexcept;
   // Whoever else holds it is not in the child.
   bool is_held_by_another(uint32_t before) const noexcept;
-  void free_from_others(uint32_t before) noexcept;
+  void reset_after_fork(uint32_t before) noexcept;
 
  private:
   void wait(uint32_t me) noexcept;
@@ -76,10 +76,10 @@ class [[nodiscard]] TryLockGuard {
 // repair(), and the lock is free.  A lock that the surviving thread holds stays held, and what it guards stays as it is:
 // the interrupted code goes on with it.
 template <class Repair>
-void settle(Lock& lock, uint32_t before, Repair repair) noexcept {
-  if (!lock.is_held_by_another(before)) return lock.rename_holder(before);
+void repair_after_fork(Lock& lock, uint32_t before, Repair repair) noexcept {
+  if (!lock.is_held_by_another(before)) return lock.adopt_after_fork(before);
   repair();
-  lock.free_from_others(before);
+  lock.reset_after_fork(before);
 }
 
 }  // namespace hm

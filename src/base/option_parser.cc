@@ -46,19 +46,19 @@ void set(const OptionTable& table, const char* name, size_t length, const char* 
   if (length == strlen("STATS_FILE") && strncmp(name, "STATS_FILE", length) == 0) {
     if (table.stats_file == nullptr) return;
     // A copy: programs write over their environment.
-    if (strlen(value) < kPathMost) memcpy(table.stats_file, value, strlen(value) + 1);
-    else Text(STDERR_FILENO) << kLibraryName << ": " << table.prefix << "STATS_FILE is too long; ignored\n";
+    if (strlen(value) < kMaxPath) memcpy(table.stats_file, value, strlen(value) + 1);
+    else FdWriter(STDERR_FILENO) << kLibraryName << ": " << table.prefix << "STATS_FILE is too long; ignored\n";
     return;
   }
   for (const OptionRow* row = table.rows; row != table.rows + table.count; ++row) {
     if (strlen(row->name) != length || strncmp(name, row->name, length) != 0) continue;
     size_t parsed = 0;
     if (parse(row->kind, value, parsed)) *row->value = parsed;
-    else Text(STDERR_FILENO) << kLibraryName << ": " << table.prefix << row->name << "=" << value
+    else FdWriter(STDERR_FILENO) << kLibraryName << ": " << table.prefix << row->name << "=" << value
                              << " is not understood; ignored\n";
     return;
   }
-  Text text(STDERR_FILENO);
+  FdWriter text(STDERR_FILENO);
   text << kLibraryName << ": unknown option " << table.prefix;
   for (size_t i = 0; i < length; ++i) text.put(name[i]);
   text << "; ignored\n";
@@ -105,7 +105,7 @@ void read_options(const OptionTable& table) noexcept {
 }
 
 void print_options(const OptionTable& table, int fd) noexcept {
-  Text text(fd);
+  FdWriter text(fd);
   text << kLibraryName << ": options";
   for (const OptionRow* row = table.rows; row != table.rows + table.count; ++row)
     text << " " << row->name << "=" << uint64_t{*row->value};

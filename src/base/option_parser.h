@@ -18,13 +18,13 @@ struct OptionRow {
   size_t* value;
 };
 
-inline constexpr size_t kPathMost = 256;
+inline constexpr size_t kMaxPath = 256;
 
 struct OptionTable {
   const char* prefix;  // "HMALLOC_"
   const OptionRow* rows;
   size_t count;
-  char* stats_file;    // of <prefix>STATS_FILE; kPathMost bytes, or null: somebody else reads it
+  char* stats_file;    // of <prefix>STATS_FILE; kMaxPath bytes, or null: somebody else reads it
   const char* others = nullptr;  // names that begin so are another library's
 };
 

@@ -113,7 +113,7 @@ std::atomic<size_t> guards{0};  // relaxed: a number; a race allows one more tha
 }
 
 bool guard(void* base, size_t bytes) noexcept {
-  if (guards.load(std::memory_order_relaxed) >= kMostGuards) return false;
+  if (guards.load(std::memory_order_relaxed) >= kMaxGuards) return false;
   bool made = succeeds(SYS_mprotect, base, bytes, PROT_NONE);
   if (made) guards.fetch_add(1, std::memory_order_relaxed);
   return made;

@@ -5,7 +5,7 @@
 
 namespace hm::os {
 
-inline constexpr size_t kMostGuards = 16384;
+inline constexpr size_t kMaxGuards = 16384;
 
 size_t page_size() noexcept;  // read at run time: 4, 16 or 64 KB
 
@@ -20,7 +20,7 @@ bool resize(void* base, size_t old_bytes, size_t new_bytes) noexcept;
 // Moves a mapping's pages onto another mapping of new_bytes, without copying them.
 bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept;
 // Whole pages that nobody can touch from now on, to keep overflows from what lies behind them.  False: they stay as they
-// are.  Each may cost the process two of its mappings (vm.max_map_count), so there are at most kMostGuards at a time:
+// are.  Each may cost the process two of its mappings (vm.max_map_count), so there are at most kMaxGuards at a time:
 // `unguarded` says that so many have been unmapped.
 bool guard(void* base, size_t bytes) noexcept;
 void unguarded(size_t guards) noexcept;

@@ -10,20 +10,20 @@
 
 namespace hm {
 
-Text& Text::put(char c) noexcept {
+FdWriter& FdWriter::put(char c) noexcept {
   if (used_ == buffer_.size()) flush();
   buffer_[used_++] = c;
   return *this;
 }
 
-Text& Text::operator<<(const char* text) noexcept {
+FdWriter& FdWriter::operator<<(const char* text) noexcept {
   for (; *text != '\0'; ++text) put(*text);
   return *this;
 }
 
-Text& Text::operator<<(uint64_t number) noexcept { return padded(number, 0); }
+FdWriter& FdWriter::operator<<(uint64_t number) noexcept { return padded(number, 0); }
 
-Text& Text::padded(uint64_t number, size_t width) noexcept {
+FdWriter& FdWriter::padded(uint64_t number, size_t width) noexcept {
   char digits[20];
   size_t n = 0;
   do digits[n++] = static_cast<char>('0' + number % 10);
@@ -33,7 +33,7 @@ Text& Text::padded(uint64_t number, size_t width) noexcept {
   return *this;
 }
 
-Text& Text::operator<<(const void* pointer) noexcept {
+FdWriter& FdWriter::operator<<(const void* pointer) noexcept {
   *this << "0x";
   int shift = 60;
   while (shift > 0 && (address_of(pointer) >> shift) == 0) shift -= 4;
@@ -42,7 +42,7 @@ Text& Text::operator<<(const void* pointer) noexcept {
 }
 
 // Not by libc's write, which is a cancellation point.
-void Text::flush() noexcept {
+void FdWriter::flush() noexcept {
   for (size_t done = 0; done < used_;) {
     long n = system_call(SYS_write, fd_, system_call_argument(&buffer_[done]), static_cast<long>(used_ - done));
     if (n == -EINTR) continue;
@@ -52,8 +52,8 @@ void Text::flush() noexcept {
   used_ = 0;
 }
 
-void misuse(const char* function, const void* pointer, const char* reason) noexcept {
-  { Text(STDERR_FILENO) << kLibraryName << ": " << function << "(" << pointer << "): " << reason << "\n"; }
+void die_on_misuse(const char* function, const void* pointer, const char* reason) noexcept {
+  { FdWriter(STDERR_FILENO) << kLibraryName << ": " << function << "(" << pointer << "): " << reason << "\n"; }
   abort();
 }
 

@@ -15,19 +15,19 @@ inline constexpr const char* kLibraryName = "hmalloc";
 
 // Collects text and writes it out when its buffer is full and at its end: what fits is one write(2), so that lines of
 // several processes do not mix.
-class Text {
+class FdWriter {
  public:
-  explicit Text(int fd) noexcept : Text(fd, line_) {}
-  Text(int fd, std::span<char> buffer) noexcept : fd_(fd), buffer_(buffer) {}
-  ~Text() { flush(); }
-  Text(const Text&) = delete;
-  Text& operator=(const Text&) = delete;
+  explicit FdWriter(int fd) noexcept : FdWriter(fd, line_) {}
+  FdWriter(int fd, std::span<char> buffer) noexcept : fd_(fd), buffer_(buffer) {}
+  ~FdWriter() { flush(); }
+  FdWriter(const FdWriter&) = delete;
+  FdWriter& operator=(const FdWriter&) = delete;
 
-  Text& operator<<(const char* text) noexcept;
-  Text& operator<<(uint64_t number) noexcept;
-  Text& operator<<(const void* pointer) noexcept;
-  Text& put(char c) noexcept;
-  Text& padded(uint64_t number, size_t width) noexcept;  // right-aligned
+  FdWriter& operator<<(const char* text) noexcept;
+  FdWriter& operator<<(uint64_t number) noexcept;
+  FdWriter& operator<<(const void* pointer) noexcept;
+  FdWriter& put(char c) noexcept;
+  FdWriter& padded(uint64_t number, size_t width) noexcept;  // right-aligned
   void flush() noexcept;
 
  private:
@@ -38,6 +38,6 @@ class Text {
 };
 
 // "hmalloc: free(0x7f..): double free", then abort.
-[[noreturn]] HM_COLD void misuse(const char* function, const void* pointer, const char* reason) noexcept;
+[[noreturn]] HM_COLD void die_on_misuse(const char* function, const void* pointer, const char* reason) noexcept;
 
 }  // namespace hm

@@ -17,7 +17,7 @@ inline constexpr size_t kSmallMax = 32 * kKiB;
 inline constexpr size_t kLargeMax = 1 * kMiB;  // above: huge
 inline constexpr size_t kOneSliceMax = 4 * kKiB;  // classes up to here live in superblocks of one slice, others of four
 
-constexpr size_t raw(ClassIndex c) { return static_cast<size_t>(c); }
+constexpr size_t index_of(ClassIndex c) { return static_cast<size_t>(c); }
 
 namespace detail {
 consteval std::array<uint32_t, kClasses> class_sizes() {
@@ -56,7 +56,7 @@ inline constexpr std::array<uint16_t, kSmallMax / kGranule> kCacheOffset = detai
 constexpr ClassIndex class_of(size_t size) {  // size in 1..kSmallMax
   return static_cast<ClassIndex>(kCacheOffset[(size - 1) / kGranule] / kCacheStride);
 }
-constexpr size_t size_of(ClassIndex c) { return kClassSize[raw(c)]; }
+constexpr size_t size_of(ClassIndex c) { return kClassSize[index_of(c)]; }
 constexpr size_t slices_of(ClassIndex c) { return size_of(c) <= kOneSliceMax ? 1 : 4; }
 constexpr size_t blocks_of(ClassIndex c) { return slices_of(c) * kSlice / size_of(c); }
 
@@ -64,7 +64,7 @@ constexpr size_t blocks_of(ClassIndex c) { return slices_of(c) * kSlice / size_o
 // multiple of 32 KB, are all aligned.  kClasses if there is none.
 constexpr size_t aligned_class(size_t size, size_t alignment) {
   if (size > kSmallMax) return kClasses;
-  for (size_t c = raw(class_of(size == 0 ? 1 : size)); c < kClasses; ++c)
+  for (size_t c = index_of(class_of(size == 0 ? 1 : size)); c < kClasses; ++c)
     if (kClassSize[c] % alignment == 0) return c;
   return kClasses;
 }

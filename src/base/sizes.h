@@ -18,22 +18,6 @@
 #endif
 namespace hm {
 
-// A hint to the register allocator: the value is about to be returned.
-template <class T>
-[[gnu::always_inline]] inline T in_return_register(T value) {
-#if defined(__x86_64__)
-  asm("" : "+a"(value));
-#endif
-  return value;
-}
-
-// The value, with its derivation hidden from the optimiser: keeps `shift, compare` from becoming two of each.
-template <class T>
-[[gnu::always_inline]] inline T opaque(T value) {
-  asm("" : "+r"(value));
-  return value;
-}
-
 inline constexpr size_t kKiB = 1024;
 inline constexpr size_t kMiB = 1024 * kKiB;
 inline constexpr size_t kLine = 64;        // a cache line

@@ -6,6 +6,7 @@
 #pragma once
 #include <atomic>
 
+#include "base/codegen.h"
 #include "base/size_classes.h"
 #include "base/slots.h"
 
@@ -16,11 +17,11 @@ struct Shelf;
 class BlockCache {
  public:
   constexpr BlockCache() = default;
-  constexpr explicit BlockCache(void** floor) noexcept : top_(floor), limit_(floor), floor_(floor) {}
+  constexpr explicit BlockCache(void** bottom) noexcept : top_(bottom), limit_(bottom), bottom_(bottom) {}
 
   void* pop() noexcept {  // null: empty
     void** top = this->top();
-    void* block = in_return_register(*top);
+    void* block = pin_to_return_register(*top);
     if (HM_LIKELY(block != nullptr)) set_top(top - 1);
     return block;
   }
@@ -37,31 +38,31 @@ class BlockCache {
     void** top = this->top();
     return HM_LIKELY(*top != block) && push(top, block);
   }
-  void* newest() const noexcept { return *top(); }
+  void* top_block() const noexcept { return *top(); }
   void** top() const noexcept { return top_.load(std::memory_order_relaxed); }  // statistics read it: relaxed
   void set_top(void** top) noexcept { top_.store(top, std::memory_order_relaxed); }
   // Moves its entries there.
-  void move_to(void** floor) noexcept {
-    size_t used = this->used();
-    move_slots(floor, floor_, used + 1);
-    limit_ = floor + (limit_ - floor_);
-    floor_ = floor;
-    set_top(floor + used);
+  void move_to(void** bottom) noexcept {
+    size_t used = this->size();
+    move_slots(bottom, bottom_, used + 1);
+    limit_ = bottom + (limit_ - bottom_);
+    bottom_ = bottom;
+    set_top(bottom + used);
   }
-  void set_limit(size_t entries) noexcept { limit_ = floor_ + entries; }
-  void** floor() const noexcept { return floor_; }
-  size_t used() const noexcept { return static_cast<size_t>(top() - floor_); }
+  void set_limit(size_t entries) noexcept { limit_ = bottom_ + entries; }
+  void** bottom() const noexcept { return bottom_; }
+  size_t size() const noexcept { return static_cast<size_t>(top() - bottom_); }
 
   // When the cache is full: the heap of which blocks go straight to FREE.  Null after a refill, for the next overflow
   // is looked at then.
-  const Shelf* giver() const noexcept { return giver_; }
-  void set_giver(const Shelf* heap) noexcept { giver_ = heap; }
+  const Shelf* direct_free_owner() const noexcept { return direct_free_owner_; }
+  void set_direct_free_owner(const Shelf* heap) noexcept { direct_free_owner_ = heap; }
 
  private:
   std::atomic<void**> top_{nullptr};
   void** limit_ = nullptr;  // push fails from here on
-  void** floor_ = nullptr;  // the slot that holds null
-  const Shelf* giver_ = nullptr;
+  void** bottom_ = nullptr;  // the slot that holds null
+  const Shelf* direct_free_owner_ = nullptr;
 };
 static_assert(sizeof(BlockCache) == kCacheStride);
 

@@ -1,6 +1,6 @@
 // The state of every block: one byte outside the block.
 //
-//   FREE    in nobody's hands.  Only the thread that owns the superblock may change it (harvest).
+//   FREE    in nobody's hands.  Only the thread that owns the superblock may change it (sweep).
 //   TAKEN   in somebody's hands: in the program's, or in a block cache.  Only that holder may change it (give_back).
 //   CACHED  in a block cache; told from TAKEN by the checked library alone.
 //
@@ -23,7 +23,7 @@ class BlockState {
   // Any thread that holds a block of the superblock; relaxed, for all that it learns is a hint.
   bool looks_free() const noexcept { return __atomic_load_n(&value_, __ATOMIC_RELAXED) == kFree; }
   // The holder, its last access to block and superblock.  Release: all that it did to the block comes before, for the
-  // thread whose harvest sees FREE.
+  // thread whose sweep sees FREE.
   void give_back() noexcept { __atomic_store_n(&value_, uint8_t{kFree}, __ATOMIC_RELEASE); }
   // The holder, moving the block between the program and its own cache (checked library); and the owner, taking a free
   // one.  Relaxed: the next to read it is the holder, or a sweep that does not care.

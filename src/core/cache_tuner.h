@@ -17,18 +17,18 @@ namespace hm {
 
 class CacheTuner {
  public:
-  static constexpr size_t kMostEntries = 1023;
+  static constexpr size_t kMaxEntries = 1023;
   static constexpr size_t kFirstEntries = 127;
   static constexpr size_t kFirstBytes = 32 * kKiB;   // half of that for blocks above 512 bytes
-  static constexpr size_t kMostBytes = 512 * kKiB;   // of one cache
+  static constexpr size_t kMaxBytes = 512 * kKiB;   // of one cache
   static constexpr uint16_t kProducer = 8192;        // blocks allocated without an overflow: others free them
 
   // Of class c: where a cache starts, and where growth ends.
   static constexpr size_t first_capacity(size_t c) {
     size_t bytes = kClassSize[c] <= 512 ? kFirstBytes : kFirstBytes / 2;
-    return std::min(most_capacity(c), std::clamp<size_t>(bytes / kClassSize[c], 2, kFirstEntries));
+    return std::min(max_capacity(c), std::clamp<size_t>(bytes / kClassSize[c], 2, kFirstEntries));
   }
-  static constexpr size_t most_capacity(size_t c) { return std::clamp<size_t>(kMostBytes / kClassSize[c], 2, kMostEntries); }
+  static constexpr size_t max_capacity(size_t c) { return std::clamp<size_t>(kMaxBytes / kClassSize[c], 2, kMaxEntries); }
 
   size_t capacity() const noexcept { return capacity_; }  // 0: the class is not in use
   void set_capacity(size_t entries) noexcept { capacity_ = static_cast<uint16_t>(entries); }
@@ -47,22 +47,22 @@ class CacheTuner {
     if (!too_small && !tight) return capacity_;
     batches_ = cycles_ = 0;
     size_t wanted = std::max<size_t>(too_small ? batch + batch / 8 : 0, tight ? capacity_ + capacity_ / 4 + 1 : 0);
-    return std::max<size_t>(capacity_, std::min(wanted, most_capacity(raw(c))));
+    return std::max<size_t>(capacity_, std::min(wanted, max_capacity(index_of(c))));
   }
   // A look, now and then.  True: the class is idle, or its blocks are being freed for good, for the process shrinks and
   // nothing was allocated of it: others' blocks pass through the cache, and each that waits here pins its superblock.
-  bool on_look(size_t used, const void* newest, bool shrinks) noexcept {
-    bool same = used == used_ && newest == newest_;
+  bool on_tick(size_t used, const void* newest, bool shrinks) noexcept {
+    bool same = used == used_ && newest == top_block_;
     bool idle = (same || (shrinks && overflowed_)) && !was_refilled_;
     was_refilled_ = overflowed_ = false;
     used_ = static_cast<uint16_t>(used);
-    newest_ = newest;
-    least_used_ = std::min(least_used_, used_);
+    top_block_ = newest;
+    min_used_ = std::min(min_used_, used_);
     return idle;
   }
   void on_round() noexcept { cycles_ = batches_ = 0; }  // so rarely they cost nothing
   // Of what lay in the cache at every look since the last call half was not needed: so many, or 0.
-  size_t take_surplus() noexcept { return std::exchange(least_used_, uint16_t{UINT16_MAX}) / 2u; }
+  size_t take_surplus() noexcept { return std::exchange(min_used_, uint16_t{UINT16_MAX}) / 2u; }
 
  private:
   static constexpr size_t kLongBatch = 256;     // blocks: grows at once
@@ -70,9 +70,9 @@ class CacheTuner {
   // Batches in a row.  Large blocks are few in a superblock, so each costs more to find again.
   static constexpr uint8_t batches_to_grow(ClassIndex c) { return size_of(c) <= kKiB ? 6 : 1; }
 
-  const void* newest_ = nullptr;       // at the last look
+  const void* top_block_ = nullptr;       // at the last look
   uint16_t used_ = 0;                  // entries, at the last look
-  uint16_t least_used_ = UINT16_MAX;   // of these, in this round
+  uint16_t min_used_ = UINT16_MAX;   // of these, in this round
   uint16_t capacity_ = 0;
   uint16_t refilled_ = 0;              // blocks since the last overflow
   uint8_t batches_ = 0;                // overflows in a row that spoke of batches

@@ -8,22 +8,22 @@ struct SmallHeap;
 
 // What stands in for the heap of a thread that has none: caches that are empty and full at once.  Never written.  The
 // table of classes lies beside it, so that the fast path needs one base address for both.
-struct NoHeap {
+struct EmptyHeap {
   std::array<BlockCache, kClasses> caches;
   std::array<uint16_t, kSmallMax / kGranule> cache_offset;  // by (size - 1) / 16
 };
-extern constinit NoHeap no_heap;
+extern constinit EmptyHeap empty_heap;
 
-// Where the thread's heap is, from no_heap on: zero means none.  A pointer would have to be initialised, and malloc can
+// Where the thread's heap is, from empty_heap on: zero means none.  A pointer would have to be initialised, and malloc can
 // be called before the first thread's variables are (by an IFUNC resolver, while the program is being relocated).
 extern constinit thread_local ptrdiff_t heap_offset;
 
 inline SmallHeap* my_heap() noexcept {
-  return reinterpret_cast<SmallHeap*>(reinterpret_cast<char*>(&no_heap) + heap_offset);
+  return reinterpret_cast<SmallHeap*>(reinterpret_cast<char*>(&empty_heap) + heap_offset);
 }
 inline bool have_heap() noexcept { return heap_offset != 0; }
 inline void set_my_heap(SmallHeap* heap) noexcept {  // null: none
-  heap_offset = heap == nullptr ? 0 : reinterpret_cast<char*>(heap) - reinterpret_cast<char*>(&no_heap);
+  heap_offset = heap == nullptr ? 0 : reinterpret_cast<char*>(heap) - reinterpret_cast<char*>(&empty_heap);
 }
 
 }  // namespace hm

@@ -5,6 +5,7 @@
 //             where a batch has filled that and the block is the heap's own, the block becomes FREE.
 // No lock, no atomic read-modify-write, whoever owns the block.
 #pragma once
+#include "base/codegen.h"
 #include "core/small_heap.h"
 
 namespace hm {
@@ -12,12 +13,12 @@ namespace hm {
 // What leaves the fast paths may be of any kind: these three stand above the core (api/allocator.cc).
 HM_NOINLINE void* allocate_slow(size_t size) noexcept;
 HM_NOINLINE void free_slow(void* block, const char* function) noexcept;
-HM_NOINLINE void free_full(void* block, Superblock& sb, BlockState& state) noexcept;
+HM_NOINLINE void free_on_full_cache(void* block, Superblock& sb, BlockState& state) noexcept;
 
 inline void* allocate(size_t size) noexcept {
-  size_t index = opaque((size - 1) / kGranule);  // size 0 wraps, and leaves
-  if (HM_UNLIKELY(index >= no_heap.cache_offset.size())) return allocate_slow(size);
-  void* block = my_heap()->cache(no_heap.cache_offset[index]).pop();
+  size_t index = hide_from_optimizer((size - 1) / kGranule);  // size 0 wraps, and leaves
+  if (HM_UNLIKELY(index >= empty_heap.cache_offset.size())) return allocate_slow(size);
+  void* block = my_heap()->cache(empty_heap.cache_offset[index]).pop();
   if (HM_UNLIKELY(block == nullptr)) return allocate_slow(size);
   if constexpr (kChecked) find_block(block).state.mark_taken();
   return block;
@@ -37,7 +38,7 @@ inline void* allocate(size_t size) noexcept {
   void** top = cache.top();
   if (HM_UNLIKELY(*top == block)) return free_slow(block, function);
   if (HM_LIKELY(cache.push(top, block))) return;
-  if (HM_UNLIKELY(!SmallHeap::give_back_own(sb, state, cache))) free_full(block, sb, state);
+  if (HM_UNLIKELY(!SmallHeap::give_back_own(sb, state, cache))) free_on_full_cache(block, sb, state);
 }
 
 }  // namespace hm

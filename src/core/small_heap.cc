@@ -11,18 +11,18 @@
 namespace hm {
 namespace {
 
-constexpr size_t kOwnLooks = 4;
+constexpr size_t kOwnProbes = 4;
 constexpr uint32_t kTicksToJudge = 4;  // looks at a cache before it is called too large
 
 // Where the entries of each class's cache lie behind the heap: near ones together, so that a thread that uses a little of
 // many classes touches few pages; and wide ones for caches that have grown.
 struct Slots {
   // The slot below the first entry, and a refill takes whole groups, so it may overshoot the limit by one.
-  static constexpr size_t with(size_t entries) { return 1 + entries + kHarvestGroup; }
+  static constexpr size_t with(size_t entries) { return 1 + entries + kSweepGroup; }
   consteval Slots() {
     for (size_t c = 0; c < kClasses; ++c) near[c + 1] = near[c] + with(CacheTuner::first_capacity(c));
     wide[0] = near[kClasses];
-    for (size_t c = 0; c < kClasses; ++c) wide[c + 1] = wide[c] + with(CacheTuner::most_capacity(c));
+    for (size_t c = 0; c < kClasses; ++c) wide[c + 1] = wide[c] + with(CacheTuner::max_capacity(c));
   }
   size_t near[kClasses + 1] = {};
   size_t wide[kClasses + 1] = {};
@@ -38,7 +38,7 @@ consteval std::array<BlockCache, kClasses> empty_caches(std::index_sequence<I...
 
 }  // namespace
 
-alignas(kLine) constinit NoHeap no_heap = {empty_caches(std::make_index_sequence<kClasses>{}), kCacheOffset};
+alignas(kLine) constinit EmptyHeap empty_heap = {empty_caches(std::make_index_sequence<kClasses>{}), kCacheOffset};
 constinit thread_local ptrdiff_t heap_offset = 0;
 
 const size_t SmallHeap::kSlotBytes = kSlots.wide[kClasses] * sizeof(void*);
@@ -71,42 +71,42 @@ size_t SmallHeap::cached_blocks(size_t c) const noexcept {
 
 size_t SmallHeap::first_capacity(ClassIndex c) noexcept {
   size_t share = std::max<size_t>(options.cache_bytes / kClasses / size_of(c), 1);
-  return std::min({CacheTuner::first_capacity(raw(c)), options.cache_blocks, share});
+  return std::min({CacheTuner::first_capacity(index_of(c)), options.cache_blocks, share});
 }
 
 void SmallHeap::set_capacity(ClassIndex c, size_t entries) noexcept {
-  CacheTuner& tuner = classes[raw(c)].tuner;
-  BlockCache& cache = caches[raw(c)];
+  CacheTuner& tuner = classes[index_of(c)].tuner;
+  BlockCache& cache = caches[index_of(c)];
   auto counted = [&](size_t capacity) { return std::max<size_t>(capacity, first_capacity(c)) * size_of(c); };
   capacity_bytes += counted(entries) - counted(tuner.capacity());
   tuner.set_capacity(entries);
-  bool near = cache.floor() == near_slots(raw(c));
-  if (near && entries > CacheTuner::first_capacity(raw(c))) cache.move_to(wide_slots(raw(c)));
+  bool near = cache.bottom() == near_slots(index_of(c));
+  if (near && entries > CacheTuner::first_capacity(index_of(c))) cache.move_to(wide_slots(index_of(c)));
   cache.set_limit(entries);
 }
 
 // The cache of a class that was not in use: it is empty.
 void SmallHeap::activate(ClassIndex c) noexcept {
-  caches[raw(c)].move_to(near_slots(raw(c)));
+  caches[index_of(c)].move_to(near_slots(index_of(c)));
   set_capacity(c, first_capacity(c));
 }
 
 // At the first overflow after refills.
 void SmallHeap::grow_if_too_small(ClassIndex c) noexcept {
-  ClassState& state = classes[raw(c)];
-  caches[raw(c)].set_giver(&shelf);
-  state.looked = false;
+  ClassState& state = classes[index_of(c)];
+  caches[index_of(c)].set_direct_free_owner(&shelf);
+  state.full_searched = false;
   size_t now = state.tuner.capacity(), wanted = state.tuner.on_overflow_after_refills(c);
   wanted = std::min(wanted, options.cache_blocks);
   if (wanted > now && capacity_bytes + (wanted - now) * size_of(c) <= options.cache_bytes) set_capacity(c, wanted);
 }
 
 void* SmallHeap::refill(ClassIndex c) noexcept {
-  ClassState& state = classes[raw(c)];
-  BlockCache& cache = caches[raw(c)];
+  ClassState& state = classes[index_of(c)];
+  BlockCache& cache = caches[index_of(c)];
   bool first = state.tuner.capacity() == 0;
   if (first) activate(c);
-  size_t want = std::min(kHarvestGroup, state.tuner.capacity() / 2 + 1);
+  size_t want = std::min(kSweepGroup, state.tuner.capacity() / 2 + 1);
   for (;;) {
     if (state.current == nullptr) {
       state.current = next_superblock(c);
@@ -114,9 +114,9 @@ void* SmallHeap::refill(ClassIndex c) noexcept {
       state.current->cursor = 0;
       state.current->set_owner(&shelf);
     }
-    size_t got = state.current->harvest(cache.top() + 1, want);
+    size_t got = state.current->sweep(cache.top() + 1, want);
     if (state.current->cursor >= state.current->blocks) {
-      retire(c, *state.current);
+      shelve(c, *state.current);
       state.current = nullptr;
     } else if (first) {  // who takes one handful may need no more: others shall use the rest
       superblock_pool.push_front(*state.current);
@@ -127,7 +127,7 @@ void* SmallHeap::refill(ClassIndex c) noexcept {
       refills.add(1);
       state.tuner.on_refill(got);
       cache.set_top(cache.top() + got);
-      cache.set_giver(nullptr);
+      cache.set_direct_free_owner(nullptr);
       return cache.pop();
     }
   }
@@ -137,50 +137,50 @@ void* SmallHeap::refill(ClassIndex c) noexcept {
 // threads the oldest of several is taken: lines that have left the other core's first cache meanwhile come back faster.
 // Until there are as many, ones that are nearly free will do, and new ones else.
 Superblock* SmallHeap::next_superblock(ClassIndex c) noexcept {
-  ClassState& state = classes[raw(c)];
-  bool early = state.tuner.feeds_other_threads() && retired(c).count() < kStreamDistance;
-  if (!early && !state.looked) {
-    if (Superblock* sb = pop_with_room(retired(c), kOwnLooks, least_room(c), &shelf)) {
-      if (retired_count > 0) --retired_count;
+  ClassState& state = classes[index_of(c)];
+  bool early = state.tuner.feeds_other_threads() && full(c).count() < kProducerReuseDistance;
+  if (!early && !state.full_searched) {
+    if (Superblock* sb = pop_usable(full(c), kOwnProbes, min_free_blocks(c), &shelf)) {
+      if (full_count > 0) --full_count;
       return sb;
     }
-    state.looked = true;
+    state.full_searched = true;
   }
-  size_t least = early ? blocks_of(c) - blocks_of(c) / 8 : least_room(c);
-  if (Superblock* sb = superblock_pool.claim_near(c, &shelf, state.looks, least)) {
-    state.looks = SuperblockPool::kLooks;
+  size_t least = early ? blocks_of(c) - blocks_of(c) / 8 : min_free_blocks(c);
+  if (Superblock* sb = superblock_pool.acquire_near(c, &shelf, state.probes, least)) {
+    state.probes = SuperblockPool::kMaxProbes;
     return sb;
   }
-  if (state.looks > 1) state.looks /= 2;  // nobody frees these: the rest of them will be full too
+  if (state.probes > 1) state.probes /= 2;  // nobody frees these: the rest of them will be full too
   return superblock_pool.fresh(c, &shelf);
 }
 
-void SmallHeap::retire(ClassIndex c, Superblock& sb) noexcept {
-  retired(c).push(sb);
-  bool is_stream = classes[raw(c)].tuner.feeds_other_threads();
-  if (++retired_count <= kMostRetired || (is_stream && retired(c).count() <= kStreamDistance)) return;
-  if (Superblock* oldest = retired(c).pop()) superblock_pool.push(*oldest);
-  --retired_count;
+void SmallHeap::shelve(ClassIndex c, Superblock& sb) noexcept {
+  full(c).push(sb);
+  bool for_others = classes[index_of(c)].tuner.feeds_other_threads();
+  if (++full_count <= kMaxFull || (for_others && full(c).count() <= kProducerReuseDistance)) return;
+  if (Superblock* oldest = full(c).pop()) superblock_pool.push(*oldest);
+  --full_count;
 }
 
 // Of foreign blocks the older half goes back in one burst, so that a line of states travels between two threads once for
 // many blocks.
 void SmallHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcept {
   ClassIndex c = sb.class_index();
-  classes[raw(c)].tuner.on_overflow();
-  if (caches[raw(c)].giver() == nullptr) grow_if_too_small(c);
-  if (sb.owner() != &shelf) flush(c, caches[raw(c)].used() / 2 + 1);
+  classes[index_of(c)].tuner.on_overflow();
+  if (caches[index_of(c)].direct_free_owner() == nullptr) grow_if_too_small(c);
+  if (sb.owner() != &shelf) flush(c, caches[index_of(c)].size() / 2 + 1);
   if constexpr (kChecked) state.mark_cached();
-  if (caches[raw(c)].push(block)) return;
+  if (caches[index_of(c)].push(block)) return;
   if (sb.owner() != &shelf) cross_thread_frees.add(1);
   give_back(sb, state);
 }
 
 // The oldest `blocks` of a cache become FREE.
 void SmallHeap::flush(ClassIndex c, size_t blocks) noexcept {
-  BlockCache& cache = caches[raw(c)];
-  void** oldest = cache.floor() + 1;
-  size_t used = cache.used();
+  BlockCache& cache = caches[index_of(c)];
+  void** oldest = cache.bottom() + 1;
+  size_t used = cache.size();
   blocks = std::min(blocks, used);
   if (blocks == 0) return;
   uint64_t foreign = 0;
@@ -198,18 +198,18 @@ void SmallHeap::flush(ClassIndex c, size_t blocks) noexcept {
 bool SmallHeap::on_tick() noexcept {
   operations_to_tick = kOperationsPerTick;
   ++ticks_in_round;
-  retired_count = 0;
+  full_count = 0;
   bool less = slice_pool.used() + kSlicesToShrink <= slices_at_tick, shrinking = false;
   slices_at_tick = slice_pool.used();
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
     if (state.tuner.capacity() == 0) continue;  // not in use: nothing is there
-    if (state.tuner.on_look(caches[c].used(), caches[c].newest(), less)) {
+    if (state.tuner.on_tick(caches[c].size(), caches[c].top_block(), less)) {
       release_idle(ClassIndex(c));
       shrinking = less;
     }
-    state.looked = false;
-    retired_count += static_cast<uint32_t>(retired(ClassIndex(c)).count());
+    state.full_searched = false;
+    full_count += static_cast<uint32_t>(full(ClassIndex(c)).count());
   }
   return shrinking;
 }
@@ -218,13 +218,13 @@ void SmallHeap::on_round() noexcept {
   for (size_t c = 0; c < kClasses; ++c) {
     classes[c].tuner.on_round();
     if (ticks_in_round >= kTicksToJudge) give_up_surplus(ClassIndex(c));
-    release_free(retired(ClassIndex(c)), SIZE_MAX);
+    release_free(full(ClassIndex(c)), SIZE_MAX);
   }
   if (ticks_in_round >= kTicksToJudge) ticks_in_round = 0;
 }
 
 void SmallHeap::give_up_surplus(ClassIndex c) noexcept {
-  CacheTuner& tuner = classes[raw(c)].tuner;
+  CacheTuner& tuner = classes[index_of(c)].tuner;
   size_t surplus = tuner.take_surplus(), first = first_capacity(c);
   if (tuner.capacity() <= first || surplus == 0) return;
   surplus = std::min(surplus, tuner.capacity() - first);
@@ -234,12 +234,12 @@ void SmallHeap::give_up_surplus(ClassIndex c) noexcept {
 
 // With a capacity of zero every free goes straight to FREE, until the next refill: an idle cache pins no superblock.
 void SmallHeap::release_idle(ClassIndex c) noexcept {
-  ClassState& state = classes[raw(c)];
+  ClassState& state = classes[index_of(c)];
   flush(c, SIZE_MAX);
   set_capacity(c, 0);
-  if (state.current != nullptr) retired(c).push(*state.current);
+  if (state.current != nullptr) full(c).push(*state.current);
   state.current = nullptr;
-  while (Superblock* sb = retired(c).pop()) sb->wholly_free() ? release(*sb) : superblock_pool.push(*sb);
+  while (Superblock* sb = full(c).pop()) sb->is_empty() ? release(*sb) : superblock_pool.push(*sb);
 }
 
 void SmallHeap::release_all() noexcept {
@@ -249,18 +249,18 @@ void SmallHeap::release_all() noexcept {
 bool SmallHeap::is_valid() noexcept {
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
-    void** floor = caches[c].floor();
-    size_t used = caches[c].used();
-    if (*floor != nullptr || used >= Slots::with(CacheTuner::most_capacity(c))) return false;
+    void** floor = caches[c].bottom();
+    size_t used = caches[c].size();
+    if (*floor != nullptr || used >= Slots::with(CacheTuner::max_capacity(c))) return false;
     for (size_t i = 1; i <= used; ++i) {  // H2
       if (AddressMap::kind(address_of(floor[i])) != ChunkKind::kSlices) return false;
       BlockRef ref = find_block(floor[i]);
-      if (raw(ref.sb.class_index()) != c || ref.state.is_free()) return false;
+      if (index_of(ref.sb.class_index()) != c || ref.state.is_free()) return false;
       if (!BlockPlace(ref.sb, address_of(floor[i])).exact()) return false;
     }
     if (state.current != nullptr && !state.current->is_valid()) return false;
     bool sound = true;
-    retired(ClassIndex(c)).for_each([&](Superblock& sb) { sound = sound && sb.is_valid() && raw(sb.class_index()) == c; });
+    full(ClassIndex(c)).for_each([&](Superblock& sb) { sound = sound && sb.is_valid() && index_of(sb.class_index()) == c; });
     if (!sound) return false;
   }
   return true;

@@ -2,7 +2,7 @@
 // ends, another inherits it whole.
 //
 // Invariants
-//  H1  Written by the thread that uses the heap, except `retired` (its own locks).
+//  H1  Written by the thread that uses the heap, except `shelf` (its own locks).
 //  H2  cache c holds blocks of class c only, each at most once, each TAKEN (CACHED in the checked library).
 //  H3  current[c] is held by the heap (S1); its cursor says how far it has been swept.
 #pragma once
@@ -26,23 +26,23 @@ inline constexpr uint32_t kOperationsPerTick = 512;
 inline constexpr size_t kSlicesToShrink = 8;     // fewer in use than a tick ago
 
 struct alignas(kCacheStride) SmallHeap {
-  static constexpr size_t kMostRetired = 3;      // superblocks that a heap keeps to itself, but for streams:
-  static constexpr size_t kStreamDistance = 12;  // superblocks between a block's free and its reuse in a class of one
+  static constexpr size_t kMaxFull = 3;      // superblocks that a heap keeps to itself, but for producers:
+  static constexpr size_t kProducerReuseDistance = 12;  // superblocks between a block's free and its reuse in a class of one
 
-  // ---- fast path; first, where NoHeap has them too
+  // ---- fast path; first, where EmptyHeap has them too
   std::array<BlockCache, kClasses> caches;
 
   // ---- slow path
   struct ClassState {
     Superblock* current = nullptr;
     [[no_unique_address]] CacheTuner tuner;
-    uint8_t looks = SuperblockPool::kLooks;  // into the pool before a fresh superblock is opened
-    bool looked = false;        // through the retired ones, in vain, since the last overflow or tick
+    uint8_t probes = SuperblockPool::kMaxProbes;  // into the pool before a fresh superblock is opened
+    bool full_searched = false;        // through the full ones, in vain, since the last overflow or tick
   };
   std::array<ClassState, kClasses> classes;
   Shelf shelf;  // exhausted superblocks
   size_t capacity_bytes = 0;       // of all caches, an idle one's as it will be when it is used again
-  uint32_t retired_count = 0;      // in all retired queues, about: other threads may take from them
+  uint32_t full_count = 0;      // in all full queues, about: other threads may take from them
   uint32_t operations_to_tick = 0; // slow operations until the clock is read
   uint32_t ticks_in_round = 0;
   size_t slices_at_tick = 0;       // in use by the whole process
@@ -54,7 +54,7 @@ struct alignas(kCacheStride) SmallHeap {
   static SmallHeap* of(Shelf* shelf) noexcept {
     return reinterpret_cast<SmallHeap*>(reinterpret_cast<char*>(shelf) - offsetof(SmallHeap, shelf));
   }
-  SuperblockQueue& retired(ClassIndex c) noexcept { return shelf.queues[raw(c)]; }
+  SuperblockQueue& full(ClassIndex c) noexcept { return shelf.queues[index_of(c)]; }
   BlockCache& cache(size_t offset) noexcept {
     return *reinterpret_cast<BlockCache*>(reinterpret_cast<char*>(this) + offset);
   }
@@ -63,8 +63,8 @@ struct alignas(kCacheStride) SmallHeap {
   void* refill(ClassIndex c) noexcept;
   // The cache of the block's class is full.  An own block goes straight to FREE: its state byte is warm here.
   static bool give_back_own(Superblock& sb, BlockState& state, BlockCache& cache) noexcept {
-    Shelf* owner = sb.owner();  // with a giver this can only be the thread's own
-    if (HM_UNLIKELY(owner != cache.giver() || !sb.has_witness_but(state))) return false;
+    Shelf* owner = sb.owner();  // with a direct-free owner this can only be the thread's own
+    if (HM_UNLIKELY(owner != cache.direct_free_owner() || !sb.has_witness_but(state))) return false;
     SmallHeap* heap = of(owner);
     if (HM_UNLIKELY(--heap->operations_to_tick == 0)) {
       heap->operations_to_tick = 1;  // the slow path lets it tick
@@ -74,7 +74,7 @@ struct alignas(kCacheStride) SmallHeap {
     return true;
   }
   void overflow(void* block, Superblock& sb, BlockState& state) noexcept;  // the other cases
-  // After every slow operation: whether it is time to look after the heap (upkeep.h).
+  // After every slow operation: whether it is time to look after the heap (upkeep/reclaim.h).
   // One that moved much memory counts for several.
   bool tick_is_due(uint32_t operations = 1) noexcept {
     if (HM_UNLIKELY(operations_to_tick <= operations)) return true;
@@ -85,14 +85,14 @@ struct alignas(kCacheStride) SmallHeap {
   // blocks are being freed for good.
   bool on_tick() noexcept;
   void on_round() noexcept;  // a quarter of the decay time is over: what the caches do not need goes back
-  void release_all() noexcept;  // caches, current and retired superblocks to chunks and pool
+  void release_all() noexcept;  // caches, current and full superblocks to chunks and pool
   bool is_valid() noexcept;  // the user of the heap
   size_t cached_blocks(size_t c) const noexcept;  // of a class, just now; any thread
   static size_t first_capacity(ClassIndex c) noexcept;  // as the options allow
 
  private:
   Superblock* next_superblock(ClassIndex c) noexcept;
-  void retire(ClassIndex c, Superblock& sb) noexcept;
+  void shelve(ClassIndex c, Superblock& sb) noexcept;
   void flush(ClassIndex c, size_t blocks) noexcept;
   void** near_slots(size_t c) const noexcept;
   void** wide_slots(size_t c) const noexcept;

@@ -23,7 +23,7 @@ void Superblock::format(ClassIndex c) noexcept {
   size_t slices = slices_of(c);
   block_size = static_cast<uint32_t>(size_of(c));
   blocks = static_cast<uint32_t>(blocks_of(c));
-  cache_offset = static_cast<uint16_t>(raw(c) * kCacheStride);
+  cache_offset = static_cast<uint16_t>(index_of(c) * kCacheStride);
   inverse = static_cast<uint32_t>(((uint64_t{1} << 32) + block_size - 1) / block_size);
   start = base();
   states = place_states(*this, c);
@@ -63,9 +63,9 @@ void Superblock::clear() noexcept {
 
 size_t Superblock::free_blocks(size_t enough) const noexcept {
   size_t free = 0, i = 0;
-  for (size_t groups = blocks / kHarvestGroup; groups > 0 && free < enough; --groups) {
+  for (size_t groups = blocks / kSweepGroup; groups > 0 && free < enough; --groups) {
     uint64_t sums = 0;  // in each byte that of one block in eight
-    for (size_t end = i + kHarvestGroup; i < end; i += StateGroup::kBlocks) sums += StateGroup(states + i).free_mask();
+    for (size_t end = i + kSweepGroup; i < end; i += StateGroup::kBlocks) sums += StateGroup(states + i).free_mask();
     free += StateGroup::count(sums);
   }
   for (; i < blocks && free < enough; i += StateGroup::kBlocks) {
@@ -75,7 +75,7 @@ size_t Superblock::free_blocks(size_t enough) const noexcept {
   return free;
 }
 
-bool Superblock::wholly_free() const noexcept {
+bool Superblock::is_empty() const noexcept {
   for (size_t i = 0; i < blocks; i += StateGroup::kBlocks)
     if (!StateGroup(states + i).all_free()) return false;
   return true;
@@ -115,7 +115,7 @@ bool Superblock::all_free_but(const BlockState& state) noexcept {
 bool Superblock::is_valid() const noexcept {
   if (kind() != SliceKind::kBlocks || inverse == 0 || start != base()) return false;
   ClassIndex c = class_index();
-  if (block_size != size_of(c) || blocks != blocks_of(c) || cursor > align_up(blocks, kHarvestGroup)) return false;
+  if (block_size != size_of(c) || blocks != blocks_of(c) || cursor > align_up(blocks, kSweepGroup)) return false;
   for (size_t i = blocks; i < align_up(blocks, StateGroup::kBlocks); ++i)
     if (!states[i].is_free()) return false;  // S3
   return states == place_states(*this, c);
@@ -123,8 +123,8 @@ bool Superblock::is_valid() const noexcept {
 
 // Blocks smaller than a line: neighbours may come to be written by two threads.  So each lies eight behind the one before.
 bool Superblock::take_whole_group(void** to) noexcept {
-  constexpr size_t kWords = kHarvestGroup / StateGroup::kBlocks;
-  if (cursor + kHarvestGroup > blocks) return false;
+  constexpr size_t kWords = kSweepGroup / StateGroup::kBlocks;
+  if (cursor + kSweepGroup > blocks) return false;
   uint64_t mask = StateGroup::kOnes;
   for (size_t word = 0; word < kWords; ++word) mask &= StateGroup(states + cursor + word * StateGroup::kBlocks).free_mask();
   if (mask != StateGroup::kOnes) return false;
@@ -139,7 +139,7 @@ bool Superblock::take_whole_group(void** to) noexcept {
 }
 
 size_t Superblock::take_group(void** to) noexcept {
-  size_t taken = 0, size = block_size, end = std::min<size_t>(cursor + kHarvestGroup, blocks);
+  size_t taken = 0, size = block_size, end = std::min<size_t>(cursor + kSweepGroup, blocks);
   for (size_t at = align_up(end, StateGroup::kBlocks); at > cursor;) {
     at -= StateGroup::kBlocks;
     StateGroup group(states + at);
@@ -161,10 +161,10 @@ size_t Superblock::take_group(void** to) noexcept {
   return taken;
 }
 
-size_t Superblock::harvest(void** to, size_t want) noexcept {
+size_t Superblock::sweep(void** to, size_t want) noexcept {
   size_t taken = 0;
-  for (; cursor < blocks && taken < want; cursor += kHarvestGroup)
-    taken += block_size < kLine && take_whole_group(to + taken) ? kHarvestGroup : take_group(to + taken);
+  for (; cursor < blocks && taken < want; cursor += kSweepGroup)
+    taken += block_size < kLine && take_whole_group(to + taken) ? kSweepGroup : take_group(to + taken);
   return taken;
 }
 

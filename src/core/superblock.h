@@ -10,6 +10,7 @@
 //  S5  What a free by any thread reads here (the first line) changes only while no block is in anybody's hands,
 //      except owner and witness.
 #pragma once
+#include "base/codegen.h"
 #include "base/size_classes.h"
 #include "core/block_state.h"
 #include "pages/region.h"
@@ -19,7 +20,7 @@ namespace hm {
 class SuperblockQueue;
 struct Shelf;  // of a heap (superblock_pool.h): what names the heap as an owner
 
-inline constexpr size_t kHarvestGroup = 64;      // states of one line are taken together
+inline constexpr size_t kSweepGroup = 64;      // states of one line are taken together
 
 // Never FREE: the witness of superblocks that nobody waits for to become empty.
 inline constinit BlockState no_last_block{BlockState::kTaken};
@@ -60,7 +61,7 @@ struct alignas(2 * kLine) Superblock : Slice {
   void prefetch(ClassIndex c) const noexcept;  // what a holder will read first; c: its class, for that is not read yet
   // Counts free blocks, up to `enough` of them or a few more.  The holder.
   size_t free_blocks(size_t enough = SIZE_MAX) const noexcept;
-  bool wholly_free() const noexcept;   // the holder (S4)
+  bool is_empty() const noexcept;   // the holder (S4)
   // The holder of a block, whose state this is: whether another block is known not to be FREE, and, after a search, whether
   // all others are.  Relaxed: hints, for blocks come and go.
   bool has_witness_but(const BlockState& state) const noexcept {
@@ -76,11 +77,11 @@ struct alignas(2 * kLine) Superblock : Slice {
   // want + 63 of them.  Returns how many.  Of a group the lowest address comes last, so that a stack pops it first; then
   // the others by address, or eight blocks apart if they are smaller than a line and all of the group is free.
   // The holder.
-  size_t harvest(void** to, size_t want) noexcept;
+  size_t sweep(void** to, size_t want) noexcept;
 
  private:
   void format_tail(const Superblock& first) noexcept;
-  bool take_whole_group(void** to) noexcept;  // of the group at the cursor; false: it is not wholly free
+  bool take_whole_group(void** to) noexcept;  // of the group at the cursor; false: it is not empty
   size_t take_group(void** to) noexcept;
 };
 static_assert(sizeof(Superblock) == sizeof(Slice));
@@ -92,7 +93,7 @@ class BlockPlace {
   BlockPlace(const Superblock& sb, uintptr_t address) noexcept
       : product_((address - address_of(sb.start)) * sb.inverse), inverse_(sb.inverse) {}
   bool exact() const noexcept { return static_cast<uint32_t>(product_) < inverse_; }  // the address is its start
-  size_t index() const noexcept { return opaque(product_) >> 32; }
+  size_t index() const noexcept { return hide_from_optimizer(product_) >> 32; }
 
  private:
   uint64_t product_;

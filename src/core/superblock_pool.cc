@@ -9,7 +9,7 @@ namespace hm {
 constinit SuperblockPool superblock_pool;
 
 namespace {
-constexpr size_t kHandful = 4;  // superblocks taken out of a queue at a time
+constexpr size_t kBatch = 4;  // superblocks taken out of a queue at a time
 constexpr size_t kNever = SIZE_MAX;  // more free blocks than a superblock can have
 }  // namespace
 
@@ -30,7 +30,7 @@ void give_back_perhaps_last(Superblock& sb, BlockState& state) noexcept {
       LockGuard guard(home->lock());
       if (first.home() != home) continue;  // it moved before we had the lock
       state.give_back();
-      empty = superblock_pool.owns(*home) && first.wholly_free();
+      empty = superblock_pool.owns(*home) && first.is_empty();
       if (empty) home->unlink(first);
     }
     if (empty) release(first);
@@ -41,43 +41,43 @@ void give_back_perhaps_last(Superblock& sb, BlockState& state) noexcept {
 
 namespace {
 
-// Wholly free superblocks go to their chunks, those with at least `least` free blocks to the front, the others to the end.
+// Empty superblocks go to their chunks, those with at least `least` free blocks to the front, the others to the end.
 // Returns how many of the first two there were.
-size_t sift(SuperblockQueue& queue, size_t looks, size_t least) noexcept {
+size_t partition_by_occupancy(SuperblockQueue& queue, size_t probes, size_t least) noexcept {
   size_t found = 0;
-  for (size_t left = std::min(queue.count(), looks); left > 0;) {
-    size_t hand = std::min(left, kHandful);
-    left -= hand;
-    Superblock* full = nullptr;
-    for (Superblock* sb = queue.pop_some(hand); sb != nullptr;) {
+  for (size_t left = std::min(queue.count(), probes); left > 0;) {
+    size_t batch = std::min(left, kBatch);
+    left -= batch;
+    Superblock* rest = nullptr;
+    for (Superblock* sb = queue.pop_some(batch); sb != nullptr;) {
       Superblock* next = sb->next;
-      if (sb->wholly_free()) {
+      if (sb->is_empty()) {
         release(*sb);
         ++found;
       } else if (least <= sb->blocks && sb->free_blocks(least) >= least) {
         queue.push_front(*sb);
         ++found;
       } else {
-        sb->next = std::exchange(full, sb);
+        sb->next = std::exchange(rest, sb);
       }
       sb = next;
     }
-    queue.push_all(full);
+    queue.push_all(rest);
   }
   return found;
 }
 
 }  // namespace
 
-size_t release_free(SuperblockQueue& queue, size_t looks) noexcept { return sift(queue, looks, kNever); }
+size_t release_free(SuperblockQueue& queue, size_t probes) noexcept { return partition_by_occupancy(queue, probes, kNever); }
 
-Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, const Shelf* mine) noexcept {
+Superblock* pop_usable(SuperblockQueue& queue, size_t probes, size_t least, const Shelf* mine) noexcept {
   Superblock* best = nullptr;
-  size_t hand = 1;  // the oldest by itself: usually it will do, and the others keep their order
-  for (size_t left = std::min(queue.count(), looks); left > 0 && (best == nullptr || best->owner() != mine);) {
-    Superblock* sb = queue.pop_some(hand);
-    left -= hand;
-    hand = std::min(left, kHandful);
+  size_t batch = 1;  // the oldest by itself: usually it will do, and the others keep their order
+  for (size_t left = std::min(queue.count(), probes); left > 0 && (best == nullptr || best->owner() != mine);) {
+    Superblock* sb = queue.pop_some(batch);
+    left -= batch;
+    batch = std::min(left, kBatch);
     Superblock* others = nullptr;
     while (sb != nullptr) {
       Superblock* next = sb->next;
@@ -91,30 +91,30 @@ Superblock* pop_with_room(SuperblockQueue& queue, size_t looks, size_t least, co
   return best;
 }
 
-Superblock* SuperblockPool::claimed(Superblock* sb) noexcept {
+Superblock* SuperblockPool::acquired(Superblock* sb) noexcept {
   if (sb == nullptr) return nullptr;
   slice_pool.count_reuse();
   sb->watch(false);
   return sb;
 }
 
-Superblock* SuperblockPool::claim_from_others(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept {
-  size_t own = shard_of(mine), turn = turn_.fetch_add(1, std::memory_order_relaxed);
+Superblock* SuperblockPool::acquire_from_others(ClassIndex c, const Shelf* mine, size_t probes, size_t least) noexcept {
+  size_t own = shard_of(mine), turn = next_turn_.fetch_add(1, std::memory_order_relaxed);
   Superblock* sb = nullptr;
-  for (size_t left = looks < kLooks ? 1 : kShards - 1; left > 0 && sb == nullptr; --left, ++turn)
-    sb = pop_with_room(queue((own + 1 + turn % (kShards - 1)) % kShards, c), looks, least, mine);
+  for (size_t left = probes < kMaxProbes ? 1 : kShards - 1; left > 0 && sb == nullptr; --left, ++turn)
+    sb = pop_usable(queue((own + 1 + turn % (kShards - 1)) % kShards, c), probes, least, mine);
   return sb;
 }
 
-Superblock* SuperblockPool::claim(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept {
-  Superblock* sb = pop_with_room(queue(shard_of(mine), c), looks, least, mine);
-  return claimed(sb != nullptr ? sb : claim_from_others(c, mine, looks, least));
+Superblock* SuperblockPool::acquire(ClassIndex c, const Shelf* mine, size_t probes, size_t least) noexcept {
+  Superblock* sb = pop_usable(queue(shard_of(mine), c), probes, least, mine);
+  return acquired(sb != nullptr ? sb : acquire_from_others(c, mine, probes, least));
 }
 
-Superblock* SuperblockPool::claim_near(ClassIndex c, const Shelf* mine, size_t looks, size_t least) noexcept {
-  Superblock* sb = pop_with_room(queue(shard_of(mine), c), looks, least, mine);
-  if (sb == nullptr && !slice_pool.has_resident(slices_of(c))) sb = claim_from_others(c, mine, looks, least);
-  return claimed(sb);
+Superblock* SuperblockPool::acquire_near(ClassIndex c, const Shelf* mine, size_t probes, size_t least) noexcept {
+  Superblock* sb = pop_usable(queue(shard_of(mine), c), probes, least, mine);
+  if (sb == nullptr && !slice_pool.has_resident(slices_of(c))) sb = acquire_from_others(c, mine, probes, least);
+  return acquired(sb);
 }
 
 void SuperblockPool::add(Shelf& shelf) noexcept {
@@ -128,14 +128,14 @@ void SuperblockPool::add(Shelf& shelf) noexcept {
 namespace {
 
 void repair_queue(SuperblockQueue& queue, uint32_t before) noexcept {
-  settle(queue.lock(), before, [&] { queue.repair(); });
+  repair_after_fork(queue.lock(), before, [&] { queue.repair(); });
 }
 
 }  // namespace
 
 // The list of shelves is whole at every instruction: nothing ever leaves it.
 void SuperblockPool::repair(uint32_t before) noexcept {
-  settle(shelves_lock_, before, [] {});
+  repair_after_fork(shelves_lock_, before, [] {});
   for (auto& shard : queues_)
     for (SuperblockQueue& queue : shard) repair_queue(queue, before);
   for (Shelf* shelf = shelves_; shelf != nullptr; shelf = shelf->next)
@@ -160,35 +160,35 @@ size_t SuperblockPool::release_shelved() noexcept {
   return released;
 }
 
-size_t SuperblockPool::release_free(size_t looks) noexcept {
+size_t SuperblockPool::release_free(size_t probes) noexcept {
   size_t released = 0;
   for (auto& shard : queues_)
-    for (SuperblockQueue& queue : shard) released += hm::release_free(queue, looks);
+    for (SuperblockQueue& queue : shard) released += hm::release_free(queue, probes);
   return released;
 }
 
 // Every superblock once.
-bool SuperblockPool::search(size_t wanted) noexcept {
+bool SuperblockPool::scan(size_t wanted) noexcept {
   size_t found = release_shelved();
   for (auto& shard : queues_)
     for (size_t c = 0; c < kClasses; ++c)
-      found += sift(shard[c], SIZE_MAX, c == wanted ? least_room(ClassIndex(c)) : kNever);
+      found += partition_by_occupancy(shard[c], SIZE_MAX, c == wanted ? min_free_blocks(ClassIndex(c)) : kNever);
   return found * 16 >= slice_pool.chunks() * kSlicesInChunk;
 }
 
 // One thread searches, and a search that found little is not repeated before the footprint has grown by an eighth; one
 // that found much has paid for itself.
-void SuperblockPool::search_if_due(size_t wanted) noexcept {
-  size_t chunks = slice_pool.chunks(), due_at = search_at_chunks_.load(std::memory_order_relaxed);
+void SuperblockPool::scan_if_due(size_t wanted) noexcept {
+  size_t chunks = slice_pool.chunks(), due_at = scan_at_chunks_.load(std::memory_order_relaxed);
   if (chunks < due_at) return;
-  if (!search_at_chunks_.compare_exchange_strong(due_at, chunks + chunks / 8 + 1, std::memory_order_relaxed)) return;
-  if (search(wanted)) search_at_chunks_.store(due_at, std::memory_order_relaxed);
+  if (!scan_at_chunks_.compare_exchange_strong(due_at, chunks + chunks / 8 + 1, std::memory_order_relaxed)) return;
+  if (scan(wanted)) scan_at_chunks_.store(due_at, std::memory_order_relaxed);
 }
 
 SlicePool::Run SuperblockPool::fresh_run(size_t slices) noexcept {
   SlicePool::Run run = slice_pool.allocate(slices, false);
   if (run.first != nullptr) return run;
-  search_if_due(kClasses);
+  scan_if_due(kClasses);
   return map_run(slices);
 }
 
@@ -197,10 +197,10 @@ SlicePool::Run SuperblockPool::map_run(size_t slices) noexcept {
   return run.first != nullptr || release_free(SIZE_MAX) == 0 ? run : slice_pool.allocate(slices, false);
 }
 
-void SuperblockPool::make_way(size_t bytes) noexcept {
+void SuperblockPool::reclaim_before_growth(size_t bytes) noexcept {
   size_t wanted = slice_pool.chunks() * kChunk + footprint.huge() + bytes;
-  if (wanted > make_way_at_.load(std::memory_order_relaxed)) {
-    make_way_at_.store(wanted + wanted / 8, std::memory_order_relaxed);
+  if (wanted > reclaim_at_.load(std::memory_order_relaxed)) {
+    reclaim_at_.store(wanted + wanted / 8, std::memory_order_relaxed);
     release_free(SIZE_MAX);
   }
   slice_pool.purge(SlicePool::Purge::kAll, bytes);
@@ -210,11 +210,11 @@ Superblock* SuperblockPool::fresh(ClassIndex c, const Shelf* mine) noexcept {
   size_t slices = slices_of(c);
   SlicePool::Run run = slice_pool.allocate(slices, false);
   if (run.first == nullptr) {
-    search_if_due(raw(c));
-    if (Superblock* sb = claim(c, mine)) return sb;
+    scan_if_due(index_of(c));
+    if (Superblock* sb = acquire(c, mine)) return sb;
     run = map_run(slices);
   }
-  if (run.first == nullptr) return claim(c, mine);
+  if (run.first == nullptr) return acquire(c, mine);
   Superblock& sb = Superblock::of(*run.first);
   sb.format(c);
   return &sb;

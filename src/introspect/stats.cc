@@ -33,7 +33,7 @@ void count_slices(Census& census) noexcept {
       return;
     }
     Superblock& sb = Superblock::of(first);
-    ClassGauges& gauges = census.classes[raw(sb.class_index())];
+    ClassGauges& gauges = census.classes[index_of(sb.class_index())];
     size_t held = sb.blocks - sb.free_blocks();
     ++gauges.superblocks;
     gauges.held_blocks += held;
@@ -80,10 +80,10 @@ void count_heaps(Census& census) noexcept {
 
 // docs/design.md, "Footprint": what may be held beyond the program's own peak.
 uint64_t bound_beyond(uint64_t peak, uint64_t huge_peak, uint64_t heaps) noexcept {
-  uint64_t superblocks = (ThreadHeap::kMostRetired + ThreadHeap::kStreamDistance) * slices_of(ClassIndex{kClasses - 1});
+  uint64_t superblocks = (ThreadHeap::kMaxFull + ThreadHeap::kProducerReuseDistance) * slices_of(ClassIndex{kClasses - 1});
   for (size_t c = 0; c < kClasses; ++c) superblocks += slices_of(ClassIndex(c));
-  uint64_t of_heap = options.cache_bytes + LargeCache::kMostBytes + superblocks * kSlice;
-  return (peak + huge_peak) / 4 + heaps * of_heap + 2 * kChunk + kKeepMost;
+  uint64_t of_heap = options.cache_bytes + LargeCache::kMaxBytes + superblocks * kSlice;
+  return (peak + huge_peak) / 4 + heaps * of_heap + 2 * kChunk + kMaxKept;
 }
 
 Census take_census() noexcept {
@@ -111,8 +111,8 @@ Census take_census() noexcept {
   total.retained = total.mapped > total.active + total.metadata ? total.mapped - total.active - total.metadata : 0;
   total.purged = footprint.purged();
   total.os_calls = os::calls();
-  total.peak_active = std::max(total.active, slices.most_used_slices * kSlice + huge.most_active);
-  total.bound = bound_beyond(total.peak_active, huge.most_active, total.heaps);
+  total.peak_active = std::max(total.active, slices.max_used_slices * kSlice + huge.max_active);
+  total.bound = bound_beyond(total.peak_active, huge.max_active, total.heaps);
   return census;
 }
 
@@ -138,7 +138,7 @@ constexpr Row kRows[] = {
     {"os_calls", &hm_stats::os_calls, "mmap, munmap, mremap, madvise, mprotect"},
 };
 
-void print_text(Text& text, const Census& census) noexcept {
+void print_text(FdWriter& text, const Census& census) noexcept {
   text << "hmalloc " << HM_VERSION_STRING << " statistics of process " << uint64_t{id_of_process()} << " ("
        << program_invocation_short_name << "), bytes, except counts\n";
   for (const Row& row : kRows) text.padded(census.total.*row.field, 16) << "  " << row.name << ": " << row.meaning << "\n";
@@ -163,7 +163,7 @@ void print_text(Text& text, const Census& census) noexcept {
 }
 
 // Any bytes may be in a file's name; what is no plain ASCII is written as if it were Latin-1.
-void print_json_string(Text& text, const char* bytes) noexcept {
+void print_json_string(FdWriter& text, const char* bytes) noexcept {
   text << "\"";
   for (; *bytes != '\0'; ++bytes) {
     auto byte = static_cast<unsigned char>(*bytes);
@@ -173,7 +173,7 @@ void print_json_string(Text& text, const char* bytes) noexcept {
   text << "\"";
 }
 
-void print_json(Text& text, const Census& census) noexcept {
+void print_json(FdWriter& text, const Census& census) noexcept {
   text << "{\"version\":\"" << HM_VERSION_STRING << "\",\"pid\":" << uint64_t{id_of_process()} << ",\"program\":";
   print_json_string(text, program_invocation_short_name);
   for (const Row& row : kRows) text << ",\"" << row.name << "\":" << census.total.*row.field;
@@ -203,7 +203,7 @@ void print_json(Text& text, const Census& census) noexcept {
 
 void gather(hm_stats& out) noexcept { out = take_census().total; }
 
-void print_stats(Text&& out, bool json) noexcept {
+void print_stats(FdWriter&& out, bool json) noexcept {
   Census census = take_census();
   json ? print_json(out, census) : print_text(out, census);
 }

@@ -8,6 +8,6 @@ namespace hm {
 
 void gather(hm_stats& out) noexcept;
 // One write(2), as far as it fits into the buffer.
-void print_stats(Text&& out, bool json) noexcept;
+void print_stats(FdWriter&& out, bool json) noexcept;
 
 }  // namespace hm

@@ -43,7 +43,7 @@ class FileName {
     if (number >= 10) add_number(number / 10);
     add(static_cast<char>('0' + number % 10));
   }
-  char name_[2 * kPathMost] = {};
+  char name_[2 * kMaxPath] = {};
   size_t used_ = 0;
 };
 
@@ -52,7 +52,7 @@ int open_file() noexcept {
   long fd = -1;
   if (name.get() != nullptr)
     fd = system_call(SYS_openat, AT_FDCWD, system_call_argument(name.get()), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) Text(STDERR_FILENO) << "hmalloc: cannot write HMALLOC_STATS_FILE=" << options.stats_file << "\n";
+  if (fd < 0) FdWriter(STDERR_FILENO) << "hmalloc: cannot write HMALLOC_STATS_FILE=" << options.stats_file << "\n";
   return static_cast<int>(fd);
 }
 
@@ -92,7 +92,7 @@ void watch_for_termination() noexcept {
 void print_stats_at_exit() noexcept {
   if (options.show_stats == 0) return;
   if (holds_a_lock()) {  // exit() in a signal handler
-    Text(STDERR_FILENO) << "hmalloc: no statistics: the process was ended in the middle of an allocation\n";
+    FdWriter(STDERR_FILENO) << "hmalloc: no statistics: the process was ended in the middle of an allocation\n";
     return;
   }
   LockGuard guard(printing);
@@ -100,12 +100,12 @@ void print_stats_at_exit() noexcept {
   printed = true;
   int fd = options.stats_file[0] == '\0' ? STDERR_FILENO : open_file();
   if (fd < 0) return;
-  print_stats(Text(fd, record), options.show_stats == 2);
+  print_stats(FdWriter(fd, record), options.show_stats == 2);
   if (fd != STDERR_FILENO) system_call(SYS_close, fd);
 }
 
 void stats_after_fork_in_child() noexcept {
-  printing.free_from_others(0);
+  printing.reset_after_fork(0);
   watched_process = id_of_process();
   printed = false;
 }

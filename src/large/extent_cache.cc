@@ -8,14 +8,14 @@
 
 namespace hm {
 
-void KeptExtents::remove(Extent& extent) noexcept {
+void ExtentCache::remove(Extent& extent) noexcept {
   extent.set_state(ExtentState::kHeld);
   kept_.remove(extent);
   bytes_ -= extent.bytes();
 }
 
 // Takes so much of it out of the list; the rest stays.  Without a descriptor for the rest it is taken whole.
-Extent* KeptExtents::cut(Extent& extent, size_t bytes) noexcept {
+Extent* ExtentCache::cut(Extent& extent, size_t bytes) noexcept {
   Extent* before = extent.previous;
   remove(extent);
   size_t more = extent.bytes() - bytes;
@@ -31,7 +31,7 @@ Extent* KeptExtents::cut(Extent& extent, size_t bytes) noexcept {
   return &extent;
 }
 
-Extent* KeptExtents::take(size_t bytes, bool or_longest) noexcept {
+Extent* ExtentCache::take(size_t bytes, bool or_longest) noexcept {
   Extent* best = kept_.first();
   for (Extent* each = best; each != nullptr; each = each->next)
     if (best->bytes() < bytes ? each->bytes() > best->bytes() : bytes <= each->bytes() && each->bytes() < best->bytes()) best = each;
@@ -39,7 +39,7 @@ Extent* KeptExtents::take(size_t bytes, bool or_longest) noexcept {
   return cut(*best, std::min(bytes, best->bytes()));
 }
 
-Extent* KeptExtents::take_oldest() noexcept {
+Extent* ExtentCache::take_oldest() noexcept {
   Extent* oldest = kept_.first();
   for (Extent* each = oldest; each != nullptr; each = each->next)
     if (each->since_ms < oldest->since_ms) oldest = each;
@@ -47,7 +47,7 @@ Extent* KeptExtents::take_oldest() noexcept {
   return oldest;
 }
 
-ExtentList KeptExtents::take_until(uint64_t before_ms) noexcept {
+ExtentList ExtentCache::take_until(uint64_t before_ms) noexcept {
   ExtentList due;
   for (Extent *each = kept_.first(), *next; each != nullptr; each = next) {
     next = each->next;
@@ -58,7 +58,7 @@ ExtentList KeptExtents::take_until(uint64_t before_ms) noexcept {
   return due;
 }
 
-bool KeptExtents::grow(Extent& extent, size_t bytes) noexcept {
+bool ExtentCache::grow(Extent& extent, size_t bytes) noexcept {
   Extent* next = kept_.first();
   while (next != nullptr && !extent.is_followed_by(next)) next = next->next;
   if (next == nullptr || bytes <= extent.bytes() || extent.bytes() + next->bytes() < bytes) return false;
@@ -67,7 +67,7 @@ bool KeptExtents::grow(Extent& extent, size_t bytes) noexcept {
 }
 
 // The one that follows, which is in no list.  Dirty before it is longer, or a child might find the new part called zero.
-void KeptExtents::absorb(Extent& extent, Extent& next) noexcept {
+void ExtentCache::absorb(Extent& extent, Extent& next) noexcept {
   size_t bytes = extent.bytes(), more = next.bytes();
   extent.dirty = bytes + next.dirty;
   extent_table.leave(next);
@@ -76,7 +76,7 @@ void KeptExtents::absorb(Extent& extent, Extent& next) noexcept {
 }
 
 // As old as its older half, lest what is used all the time keep what is not.
-void KeptExtents::join_with_next(Extent& extent) noexcept {
+void ExtentCache::join_with_next(Extent& extent) noexcept {
   Extent* next = extent.next;
   if (!extent.is_followed_by(next)) return;
   kept_.remove(*next);
@@ -84,18 +84,18 @@ void KeptExtents::join_with_next(Extent& extent) noexcept {
   absorb(extent, *next);
 }
 
-void KeptExtents::insert(Extent* before, Extent& extent) noexcept {
+void ExtentCache::insert(Extent* before, Extent& extent) noexcept {
   kept_.insert(before, extent);
   bytes_ += extent.bytes();
   extent.set_state(ExtentState::kKept);
 }
 
-void KeptExtents::keep(Extent& extent) noexcept {
+void ExtentCache::keep(Extent& extent) noexcept {
   extent.since_ms = os::now_ms();
   put_back(extent);
 }
 
-void KeptExtents::put_back(Extent& extent) noexcept {
+void ExtentCache::put_back(Extent& extent) noexcept {
   Extent* before = nullptr;
   for (Extent* each = kept_.first(); each != nullptr && each->start() < extent.start(); each = each->next) before = each;
   insert(before, extent);
@@ -103,36 +103,36 @@ void KeptExtents::put_back(Extent& extent) noexcept {
   if (before != nullptr) join_with_next(*before);
 }
 
-void KeptExtents::note_slack(Extent& extent, size_t slack) noexcept {
+void ExtentCache::note_slack(Extent& extent, size_t slack) noexcept {
   extent.slack = slack;
   extent.since_ms = os::now_ms();
   put_slack_back(extent);
 }
 
-void KeptExtents::put_slack_back(Extent& extent) noexcept {
+void ExtentCache::put_slack_back(Extent& extent) noexcept {
   slack_.push(extent);
   bytes_ += extent.slack;
 }
 
-void KeptExtents::forget_slack(Extent& extent) noexcept {
+void ExtentCache::forget_slack(Extent& extent) noexcept {
   if (extent.slack == 0) return;
   slack_.remove(extent);
   bytes_ -= std::exchange(extent.slack, 0);
 }
 
-Extent* KeptExtents::slack_until(uint64_t before_ms) const noexcept {
+Extent* ExtentCache::slack_until(uint64_t before_ms) const noexcept {
   Extent* due = slack_.first();
   while (due != nullptr && due->since_ms > before_ms) due = due->next;
   return due;
 }
 
-void KeptExtents::forget_all() noexcept {
+void ExtentCache::forget_all() noexcept {
   kept_.forget();
   slack_.forget();
   bytes_ = 0;
 }
 
-bool KeptExtents::is_valid() const noexcept {
+bool ExtentCache::is_valid() const noexcept {
   size_t bytes = 0;
   Extent* before = nullptr;  // a list whose links agree has an end
   for (Extent* each = kept_.first(); each != nullptr; before = each, each = each->next) {

@@ -5,7 +5,7 @@
 
 namespace hm {
 
-class KeptExtents {
+class ExtentCache {
  public:
   // The smallest that is long enough, without what is not wanted of it; or_longest: if there is none, the longest.
   Extent* take(size_t bytes, bool or_longest) noexcept;

@@ -11,9 +11,9 @@
 
 namespace hm {
 
-inline constexpr size_t kKeepMost = 64 * kMiB;  // of huge blocks, or what makes all of them 3/2 of their peak
+inline constexpr size_t kMaxKept = 64 * kMiB;  // of huge blocks, or what makes all of them 3/2 of their peak
 
-class Regret {
+class ExtentRetention {
  public:
   size_t allowance() const noexcept { return allowance_; }
   // At each request and each free, before anything else.
@@ -24,9 +24,9 @@ class Regret {
     }
     observed_ms_ = now_ms;
   }
-  void gave_back(size_t bytes) noexcept { returned_[returns_++ % returned_.size()] = bytes; }
+  void on_unmap(size_t bytes) noexcept { returned_[returns_++ % returned_.size()] = bytes; }
   // Would some of what went back have done?
-  void mapped(size_t bytes, size_t most) noexcept {
+  void on_map(size_t bytes, size_t most) noexcept {
     auto found = std::find_if(returned_.begin(), returned_.end(), [=](size_t had) { return had >= bytes; });
     if (found == returned_.end()) return;
     *found -= bytes;
@@ -34,7 +34,7 @@ class Regret {
     allowance_ = std::min(allowance_ + streak_ * bytes, most);
   }
   // After every round of decay: what went back before it is forgotten.
-  void kept_in_vain(size_t bytes) noexcept {
+  void on_expire(size_t bytes) noexcept {
     allowance_ -= std::min(allowance_, bytes);
     forget();
   }

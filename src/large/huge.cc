@@ -18,21 +18,21 @@ Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
   uint64_t now = os::now_ms();
   {
     LockGuard guard(store.lock);
-    store.regret.observe(now, options.decay_ms);
-    extent = store.kept.take(bytes, stretch);
+    store.retention.observe(now, options.decay_ms);
+    extent = store.cache.take(bytes, stretch);
     if (!stretch) return extent;
-    if (extent == nullptr || extent->bytes() < bytes) store.regret.mapped(bytes, store.most_active + kKeepMost);
+    if (extent == nullptr || extent->bytes() < bytes) store.retention.on_map(bytes, store.max_active + kMaxKept);
   }
   if (extent == nullptr || extent->bytes() >= bytes || resize_extent(*extent, bytes)) return extent;
   LockGuard guard(store.lock);
-  store.kept.keep(*extent);
+  store.cache.keep(*extent);
   return nullptr;
 }
 
 // ---- blocks
 
 // One has begun here, or took this much before, and is in this thread's hands.
-void settle(Extent& extent, size_t before) noexcept {
+void repair_after_fork(Extent& extent, size_t before) noexcept {
   bool fits;
   ExtentList dropped;
   {
@@ -52,11 +52,11 @@ void settle(Extent& extent, size_t before) noexcept {
 size_t purge_slack(uint64_t before_ms) noexcept {
   for (size_t bytes = 0;;) {
     LockGuard guard(store.lock);
-    Extent* due = store.kept.slack_until(before_ms);
+    Extent* due = store.cache.slack_until(before_ms);
     if (due == nullptr) return bytes;
     bytes += due->slack;
-    store.regret.kept_in_vain(due->slack);
-    store.kept.forget_slack(*due);
+    store.retention.on_expire(due->slack);
+    store.cache.forget_slack(*due);
     due->purge_behind();
     store.publish();
   }
@@ -72,7 +72,7 @@ FreshBlock allocate_huge(size_t size, size_t alignment, bool map) noexcept {
   extent->size = size;
   extent_table.enter(*extent);
   FreshBlock result{extent->start(), std::min(extent->dirty, size)};
-  settle(*extent, 0);
+  repair_after_fork(*extent, 0);
   return result;
 }
 
@@ -91,17 +91,17 @@ bool free_huge(Extent& extent) noexcept {
   {
     LockGuard guard(store.lock);
     if (!extent.is_live()) return false;
-    store.regret.observe(now, options.decay_ms);
+    store.retention.observe(now, options.decay_ms);
     extent.set_state(ExtentState::kHeld);
-    store.kept.forget_slack(extent);
+    store.cache.forget_slack(extent);
     extent.dirty = std::max(extent.dirty, extent.taken());
     --store.blocks;
     store.active -= extent.taken();
     dropped = store.make_room(extent.bytes());
     if (store.may_keep(extent.bytes())) {
-      store.kept.keep(extent);
+      store.cache.keep(extent);
     } else {
-      store.regret.gave_back(extent.bytes());
+      store.retention.on_unmap(extent.bytes());
       dropped.push(extent);
     }
     store.publish();
@@ -116,14 +116,14 @@ void* resize_huge(Extent& extent, size_t size) noexcept {
   bool done;
   {
     LockGuard guard(store.lock);
-    store.kept.forget_slack(extent);  // or others would purge what is going to be the block's
+    store.cache.forget_slack(extent);  // or others would purge what is going to be the block's
     extent.dirty = std::max(extent.dirty, before);
-    done = bytes == extent.bytes() || store.kept.grow(extent, bytes);
+    done = bytes == extent.bytes() || store.cache.grow(extent, bytes);
     if (!done) extent.set_state(ExtentState::kHeld);
   }
   if (!done) done = resize_extent(extent, bytes);
   if (done) extent.size = size;
-  settle(extent, before);
+  repair_after_fork(extent, before);
   return done ? extent.start() : nullptr;
 }
 
@@ -133,27 +133,27 @@ size_t purge_huge_blocks(bool all) noexcept {
   ExtentList due;
   {
     LockGuard guard(store.lock);
-    size_t kept = store.kept.bytes();
-    due = store.kept.take_until(before_ms);
-    store.regret.kept_in_vain(kept - store.kept.bytes());
+    size_t kept = store.cache.bytes();
+    due = store.cache.take_until(before_ms);
+    store.retention.on_expire(kept - store.cache.bytes());
     store.publish();
   }
   return bytes + unmap_all(due);
 }
 
-// Regret is a matter of speed: whatever is in it is as good as anything.
+// ExtentRetention is a matter of speed: whatever is in it is as good as anything.
 void huge_repair() noexcept {
   extent_table.repair();
-  store.kept.forget_all();
+  store.cache.forget_all();
   store.blocks = store.mapped = store.active = 0;
   extent_table.for_each([](Extent& extent) {
     extent.dirty = std::min(extent.dirty, extent.bytes());
     store.mapped += extent.bytes();
-    if (extent.state() == ExtentState::kKept) store.kept.put_back(extent);
+    if (extent.state() == ExtentState::kKept) store.cache.put_back(extent);
     if (!extent.is_live()) return;
     ++store.blocks;
     store.activate(extent.taken());
-    if (extent.slack > 0) store.kept.put_slack_back(extent);
+    if (extent.slack > 0) store.cache.put_slack_back(extent);
   });
   store.publish();
 }
@@ -162,12 +162,12 @@ Lock& huge_lock() noexcept { return store.lock; }
 
 bool huge_is_valid() noexcept {
   LockGuard guard(store.lock);
-  return store.kept.is_valid() && store.active <= store.most_active && store.active + store.kept.bytes() <= store.mapped;
+  return store.cache.is_valid() && store.active <= store.max_active && store.active + store.cache.bytes() <= store.mapped;
 }
 
 HugeGauges huge_gauges() noexcept {
   LockGuard guard(store.lock);
-  return {store.blocks, store.mapped, store.kept.bytes(), store.active, store.most_active, extent_table.bytes()};
+  return {store.blocks, store.mapped, store.cache.bytes(), store.active, store.max_active, extent_table.bytes()};
 }
 
 }  // namespace hm

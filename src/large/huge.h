@@ -2,7 +2,7 @@
 //
 // A freed extent is kept for a while if the program has lately asked the system for what it had just given back.  The next
 // block gets what it needs of one; if all are too short, the longest is stretched, by moving its pages.  All that is kept is
-// at most kKeepMost or what makes all huge memory 3/2 of its peak, and what the system refuses to take.
+// at most kMaxKept or what makes all huge memory 3/2 of its peak, and what the system refuses to take.
 #pragma once
 #include "base/lock.h"
 #include "base/sizes.h"
@@ -35,7 +35,7 @@ bool huge_is_valid() noexcept;  // while no other thread is in here
 
 struct HugeGauges {  // bytes
   size_t blocks;  // their number
-  size_t mapped, kept, active, most_active;
+  size_t mapped, kept, active, max_active;
   size_t descriptors;  // and the table that finds them
 };
 HugeGauges huge_gauges() noexcept;

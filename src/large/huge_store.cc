@@ -82,7 +82,7 @@ size_t unmap_extent(Extent& extent) noexcept {
   } else {
     huge_store.set_bytes(extent, bytes);
     extent_table.enter(extent);
-    huge_store.kept.keep(extent);
+    huge_store.cache.keep(extent);
   }
   huge_store.publish();
   return gone ? bytes : 0;

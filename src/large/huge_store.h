@@ -12,24 +12,24 @@ namespace hm {
 
 struct HugeStore {
   Lock lock;
-  KeptExtents kept;
-  Regret regret;
-  size_t blocks = 0, mapped = 0, active = 0, most_active = 0;
+  ExtentCache cache;
+  ExtentRetention retention;
+  size_t blocks = 0, mapped = 0, active = 0, max_active = 0;
   std::atomic<uint64_t> mappings{0};  // so far, to name each; relaxed: no two get the same
 
-  size_t room() const noexcept { return std::max(kKeepMost, most_active + most_active / 2 - active); }
-  bool may_keep(size_t more) const noexcept { return kept.bytes() + more <= std::min(regret.allowance(), room()); }
+  size_t room() const noexcept { return std::max(kMaxKept, max_active + max_active / 2 - active); }
+  bool may_keep(size_t more) const noexcept { return cache.bytes() + more <= std::min(retention.allowance(), room()); }
   void activate(size_t added) noexcept {
     active += added;
-    most_active = std::max(most_active, active);
+    max_active = std::max(max_active, active);
   }
   // Takes out the oldest until there is room for that much, if there can be; the caller unmaps them.
   ExtentList make_room(size_t more) noexcept {
     ExtentList dropped;
-    while (more <= regret.allowance() && !may_keep(more)) {
-      Extent* oldest = kept.take_oldest();
+    while (more <= retention.allowance() && !may_keep(more)) {
+      Extent* oldest = cache.take_oldest();
       if (oldest == nullptr) break;
-      regret.gave_back(oldest->bytes());
+      retention.on_unmap(oldest->bytes());
       dropped.push(*oldest);
     }
     return dropped;
@@ -39,15 +39,15 @@ struct HugeStore {
     mapped += bytes - extent.bytes();
     extent.set_bytes(bytes);
   }
-  // False: it is too much to be kept.
+  // False: it is too much to be cache.
   bool note_slack(Extent& extent) noexcept {
     if (extent.dirty <= extent.taken()) return true;
     size_t slack = extent.dirty - extent.taken();
     if (!may_keep(slack)) return false;
-    kept.note_slack(extent, slack);
+    cache.note_slack(extent, slack);
     return true;
   }
-  void publish() noexcept { footprint.set_huge(active + kept.bytes()); }
+  void publish() noexcept { footprint.set_huge(active + cache.bytes()); }
 };
 extern HugeStore huge_store;
 

@@ -27,7 +27,7 @@ FreshBlock allocate_large(size_t size, size_t alignment) noexcept {
   if (size <= kLargeMax && alignment <= kSlice) return allocate_run(size == 0 ? 1 : size);
   FreshBlock kept = allocate_huge(size, alignment, false);
   if (kept.block != nullptr) return kept;
-  superblock_pool.make_way(size);  // phases of small and of huge blocks need the memory of one of them
+  superblock_pool.reclaim_before_growth(size);  // phases of small and of huge blocks need the memory of one of them
   return allocate_huge(size, alignment, true);
 }
 
@@ -69,7 +69,7 @@ FreshBlock LargeCache::take(size_t size) noexcept {
 
 // To whoever looks at it, its first slice is unused; the others stay as they are, for the next use.
 bool LargeCache::keep(Slice& run) noexcept {
-  if (!wanted_ || count_ == runs_.size() || bytes() + run.block_size > kMostBytes) return false;
+  if (!wanted_ || count_ == runs_.size() || bytes() + run.block_size > kMaxBytes) return false;
   run.set_kind(SliceKind::kUnused);
   runs_[count_++] = &run;
   bytes_.store(bytes() + run.block_size, std::memory_order_relaxed);

@@ -18,7 +18,7 @@ bool resize_large(Slice& first, size_t size) noexcept;  // in place
 // take a lock each time.  Of a heap; bytes() is for any thread.
 class LargeCache {
  public:
-  static constexpr size_t kMostBytes = 16 * kSlice;
+  static constexpr size_t kMaxBytes = 16 * kSlice;
   FreshBlock take(size_t size) noexcept;  // null: none is of this length
   bool keep(Slice& run) noexcept;    // false: there is no room for it
   void tick() noexcept;                   // where no run was asked for since the last one, none is kept

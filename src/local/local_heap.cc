@@ -24,14 +24,14 @@ consteval hm_local_cache_ all_tops(void** top, std::index_sequence<I...>) {
 
 }  // namespace
 
-constinit NoLocalCache no_local_cache = {
-    all_tops(&no_local_cache.stack[HM_LOCAL_SLOTS_ - 1], std::make_index_sequence<HM_LOCAL_CACHED_ + 1>{}), {}};
+constinit EmptyLocalCache empty_local_cache = {
+    all_tops(&empty_local_cache.stack[HM_LOCAL_SLOTS_ - 1], std::make_index_sequence<HM_LOCAL_CACHED_ + 1>{}), {}};
 
 namespace {
 
 constexpr uint64_t kAllUnits = ~uint64_t{0} >> (64 - kUnitsInChunk) & ~uint64_t{0} << kFirstUnit;
 constexpr size_t kSurplusUnits = 4;  // beyond what is retained, before any go back
-constexpr size_t kLeastHole = 256;  // shorter free stretches wait until their unit is empty
+constexpr size_t kMinHole = 256;  // shorter free stretches wait until their unit is empty
 
 uintptr_t unit_start(const LocalChunk& chunk, size_t unit) { return address_of(&chunk) + unit * kUnit; }
 size_t unit_of(uintptr_t address) { return address % kChunk / kUnit; }
@@ -85,9 +85,9 @@ bool LocalHeap::use_empty_unit() noexcept {
     uint64_t resident = chunk->empty & (chunk->dirty | chunk->dirty_before);
     if (resident != 0) {
       --surplus_units_;
-      retention_.reused(os::recent_ms());
+      retention_.on_reuse(os::recent_ms());
     } else if (retention_.has_given_back()) {
-      retention_.asked(kUnit, os::now_ms(), options.decay_ms);
+      retention_.on_demand(kUnit, os::now_ms(), options.decay_ms);
     }
     uint64_t from = resident != 0 ? resident : chunk->empty;
     auto unit = static_cast<size_t>(std::countr_zero(from));
@@ -154,13 +154,13 @@ bool LocalHeap::is_sparse(LocalChunk& chunk, size_t unit) noexcept {
   if (counts.freed < counts.allocated / 2 || counts.freed == 0 || &counts == hm_local_tls_.unit) return false;
   counts.allocated -= counts.freed;
   counts.freed = 0;
-  if (place().cache == &no_local_cache.tops) map_cache();
+  if (place().cache == &empty_local_cache.tops) map_cache();
   return true;
 }
 
 bool LocalHeap::use_hole_in(LocalChunk& chunk, size_t unit, uintptr_t from, size_t least) noexcept {
   size_t granule = (from - address_of(&chunk)) / kGranule, end = (unit + 1) * kUnitGranules;
-  size_t wanted = std::max(least, kLeastHole) / kGranule;
+  size_t wanted = std::max(least, kMinHole) / kGranule;
   while (granule < end) {
     size_t hole = granule;
     while (granule < end && free_granules(chunk, granule) == 8) granule += 8;
@@ -198,7 +198,7 @@ void LocalHeap::count_free(LocalChunk& chunk, size_t granule) noexcept {
 // Cached blocks become holes, and units that held nothing else become empty.
 void LocalHeap::flush_cache() noexcept {
   hm_local_cache_& cache = *place().cache;
-  if (&cache == &no_local_cache.tops) return;
+  if (&cache == &empty_local_cache.tops) return;
   for (void**& top : cache.top)
     for (; *top != nullptr; --top) count_free(LocalChunk::of(address_of(*top)), address_of(*top) % kChunk / kGranule);
 }
@@ -256,7 +256,7 @@ void LocalHeap::give_back_surplus() noexcept {
   size_t surplus = surplus_units_ * kUnit;
   if (surplus <= options.retain_bytes + retention_.allowance(now, options.decay_ms)) return;
   purge_all_units(true);
-  retention_.gave_back(surplus - surplus_units_ * kUnit, now, options.decay_ms);
+  retention_.on_purge(surplus - surplus_units_ * kUnit, now, options.decay_ms);
 }
 
 void LocalHeap::park() noexcept {
@@ -288,12 +288,12 @@ bool free_local(void* block, const char* function) noexcept {
   uintptr_t address = address_of(block);
   LocalChunk& chunk = LocalChunk::of(address);
   size_t granule = address % kChunk / kGranule, unit = unit_of(address);
-  if (address % kGranule != 0) misuse(function, block, "misaligned pointer");
+  if (address % kGranule != 0) die_on_misuse(function, block, "misaligned pointer");
   if (local_size(block) == 0) {
     for (size_t g = granule; g-- > std::max(unit * kUnitGranules, granule - std::min(granule, size_t{112}));)
       if (uint8_t n = size_at(chunk, g); n < kInCache && g + n > granule)
-        misuse(function, block, "points into a block, not to its start");
-    misuse(function, block, "double free, or never a block");
+        die_on_misuse(function, block, "points into a block, not to its start");
+    die_on_misuse(function, block, "double free, or never a block");
   }
   // Relaxed: whoever holds a block of the chunk was handed it after the chunk had its owner.
   LocalHeap& owner = *chunk.owner.load(std::memory_order_relaxed);

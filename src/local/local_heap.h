@@ -10,7 +10,7 @@
 //      of the unit is set.
 //  L4  The current unit is in no `empty` mask.
 #pragma once
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 
 #include <atomic>
 
@@ -53,12 +53,12 @@ static_assert(sizeof(LocalChunk) == kFirstUnit * kUnit);
 
 // What a thread without local memory has: no unit, no chunk that a free could fall into, and caches that are empty and
 // full at once.
-struct NoLocalCache {
+struct EmptyLocalCache {
   hm_local_cache_ tops;
   alignas(HM_LOCAL_SLOTS_ * sizeof(void*)) void* stack[HM_LOCAL_SLOTS_];
 };
-extern constinit NoLocalCache no_local_cache;
-inline constexpr hm_local_place_ kNoPlace{0, 0, 0, 1, nullptr, &no_local_cache.tops};
+extern constinit EmptyLocalCache empty_local_cache;
+inline constexpr hm_local_place_ kNoPlace{0, 0, 0, 1, nullptr, &empty_local_cache.tops};
 
 class LocalHeap {
  public:

@@ -14,6 +14,6 @@ inline Usage usage() noexcept {
   gather(stats);
   return {stats.mapped, stats.resident, stats.active, stats.allocated, stats.cached, stats.retained};
 }
-inline void print_usage() noexcept { print_stats(Text(2), false); }
+inline void print_usage() noexcept { print_stats(FdWriter(2), false); }
 
 }  // namespace hm

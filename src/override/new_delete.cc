@@ -42,7 +42,7 @@ std::new_handler handler() {
 
 [[noreturn]] void no_memory(size_t size) {
   if (auto* raise = from_libstdcxx(_ZSt17__throw_bad_allocv, "_ZSt17__throw_bad_allocv")) raise();
-  Text(2) << kLibraryName << ": operator new(" << uint64_t{size} << "): out of memory, and nobody to catch it\n";
+  FdWriter(2) << kLibraryName << ": operator new(" << uint64_t{size} << "): out of memory, and nobody to catch it\n";
   abort();
 }
 

@@ -11,7 +11,7 @@
 
 namespace hm {
 
-class HugePages {
+class HugePagePolicy {
  public:
   static constexpr uint64_t kSlow = 1'000'000;  // ns of a first touch; small pages for all of it take a third
   static constexpr size_t kFirstPause = 4, kLongestPause = 64;  // chunks with small pages after a slow one

@@ -18,14 +18,14 @@ class Retention {
     return now_ms - used_ms_ <= decay_ms ? allowance_ : 0;
   }
   // So much went back because it was above the allowance.
-  void gave_back(size_t bytes, uint64_t now_ms, uint64_t decay_ms) noexcept {
+  void on_purge(size_t bytes, uint64_t now_ms, uint64_t decay_ms) noexcept {
     if (now_ms - returned_ms_ > decay_ms) returned_ = 0;
     returned_ms_ = now_ms;
     returned_ += bytes;
   }
   bool has_given_back() const noexcept { return returned_ > 0; }
   // So much is needed that is not resident.
-  void asked(size_t bytes, uint64_t now_ms, uint64_t decay_ms) noexcept {
+  void on_demand(size_t bytes, uint64_t now_ms, uint64_t decay_ms) noexcept {
     if (now_ms - returned_ms_ > decay_ms) returned_ = 0;
     bytes = std::min(bytes, returned_);
     if (bytes == 0) return;
@@ -34,11 +34,11 @@ class Retention {
     used_ms_ = now_ms;
   }
   // What was kept has been used again.
-  void reused(uint64_t now_ms) noexcept {
+  void on_reuse(uint64_t now_ms) noexcept {
     if (allowance_ > 0) used_ms_ = now_ms;
   }
   // So much was kept for the decay time, and nobody asked.
-  void kept_in_vain(size_t bytes) noexcept { allowance_ -= std::min(allowance_, bytes); }
+  void on_expire(size_t bytes) noexcept { allowance_ -= std::min(allowance_, bytes); }
 
  private:
   size_t allowance_ = 0;

@@ -60,7 +60,7 @@ SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
   }
   // Threads that run out together open one chunk and not one each, until one more does not weigh.
   size_t openers = std::min(chunks() / kChunksPerOpener + 1, std::size(openers_));
-  Opener& opener = openers_[turn_.fetch_add(1, std::memory_order_relaxed) % openers];
+  Opener& opener = openers_[next_turn_.fetch_add(1, std::memory_order_relaxed) % openers];
   LockGuard turn(opener.lock);
   for (;;) {
     Chunk* chunk;
@@ -87,14 +87,14 @@ SlicePool::Run SlicePool::take(Chunk& chunk, size_t slice, size_t n) noexcept {
   Recount recount(*this, chunk);
   uint64_t fresh = mask & ~(chunk.dirty | chunk.dirty_before);
   if (fresh != 0) ask_for(fresh);
-  else if (surplus_slices() * kSlice > options.retain_bytes) retention_.reused(os::recent_ms());
+  else if (surplus_slices() * kSlice > options.retain_bytes) retention_.on_reuse(os::recent_ms());
   chunk.used |= mask;
   chunk.free &= ~mask;
   chunk.dirty &= ~mask;
   chunk.dirty_before &= ~mask;
   chunk.refused &= ~mask;
   used_.store(used() + n, std::memory_order_relaxed);
-  most_used_ = std::max(most_used_, used());
+  max_used_ = std::max(max_used_, used());
   if (chunk.free == 0) unlink_free(chunk);
   return {&Slice::of(address_of(slice_at(chunk, slice))), zeroed};
 }
@@ -137,18 +137,18 @@ Region* SlicePool::map_region() noexcept {
   for (size_t at : {size_t{0}, kSecondGuard}) region->guards += os::guard(base + at, kGuard);
   ++regions_;
   link_first(mapped_, *region, &Region::next_mapped, &Region::previous_mapped);
-  link_first(roomy_, *region, &Region::next, &Region::previous);
+  link_first(with_closed_chunks_, *region, &Region::next, &Region::previous);
   return region;
 }
 
 bool SlicePool::wants_huge_pages() noexcept {
   bool growing = reuses_.exchange(0, std::memory_order_relaxed) < kFewReuses;
   size_t after = growing ? options.huge_pages_after / kGrowingSooner : options.huge_pages_after;
-  if ((chunks() + 1) * kChunk + footprint.huge() <= after || huge_pages_.pausing()) return false;
+  if ((chunks() + 1) * kChunk + footprint.huge() <= after || huge_page_policy_.pausing()) return false;
   // What has gone back says nothing about how the program uses memory: the last verdict stands.
-  if (sample_ == nullptr || sample_->used != all_slices(*sample_)) return dense_;
-  size_t bytes = bytes_in(sample_->used), first = static_cast<size_t>(std::countr_zero(sample_->used));
-  return dense_ = HugePages::is_dense(os::resident(slice_at(*sample_, first), bytes), bytes);
+  if (density_sample_ == nullptr || density_sample_->used != all_slices(*density_sample_)) return dense_;
+  size_t bytes = bytes_in(density_sample_->used), first = static_cast<size_t>(std::countr_zero(density_sample_->used));
+  return dense_ = HugePagePolicy::is_dense(os::resident(slice_at(*density_sample_, first), bytes), bytes);
 }
 
 // For the chunks of a region from one on: one call for all of them, for it keeps the other threads from their page faults.
@@ -166,7 +166,7 @@ void SlicePool::set_huge(Region& region, size_t from, bool huge) noexcept {
 
 // A closed chunk that nobody else will open.
 Chunk* SlicePool::prepare_chunk() noexcept {
-  Region* region = roomy_ != nullptr ? roomy_ : map_region();
+  Region* region = with_closed_chunks_ != nullptr ? with_closed_chunks_ : map_region();
   if (region == nullptr) return nullptr;
   auto index = static_cast<size_t>(std::countr_zero(region->closed));
   Chunk& chunk = Chunk::of_region(region->start())[index];
@@ -175,14 +175,14 @@ Chunk* SlicePool::prepare_chunk() noexcept {
     if (huge != chunk.huge) set_huge(*region, index, huge);
   }
   region->closed &= static_cast<uint8_t>(region->closed - 1);
-  if (region->closed == 0) unlink(roomy_, *region, &Region::next, &Region::previous);
+  if (region->closed == 0) unlink(with_closed_chunks_, *region, &Region::next, &Region::previous);
   return &chunk;
 }
 
 void SlicePool::open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept {
   LockGuard guard(lock_);
-  if (huge) huge_pages_.took(cleared_ns);
-  else sample_ = &chunk;
+  if (huge) huge_page_policy_.took(cleared_ns);
+  else density_sample_ = &chunk;
   chunk.free = 0;
   Recount recount(*this, chunk);
   chunk.free = all_slices(chunk);
@@ -200,7 +200,7 @@ void SlicePool::unlink_free(Chunk& chunk) noexcept { unlink(free_, chunk, &Chunk
 
 SlicePool::Gauges SlicePool::gauges() noexcept {
   LockGuard guard(lock_);
-  Gauges g{chunks(), 0, 0, most_used_, regions_ * kRegion - chunks() * kChunk};
+  Gauges g{chunks(), 0, 0, max_used_, regions_ * kRegion - chunks() * kChunk};
   for (Chunk* chunk = all_; chunk != nullptr; chunk = chunk->next) {
     g.free_slices += static_cast<size_t>(std::popcount(chunk->free));
     g.dirty_slices += static_cast<size_t>(std::popcount(chunk->dirty | chunk->dirty_before));

@@ -55,7 +55,7 @@ class SlicePool {
   size_t purge(Purge what, size_t most = SIZE_MAX) noexcept;
 
   struct Gauges {
-    size_t chunks, free_slices, dirty_slices, most_used_slices;
+    size_t chunks, free_slices, dirty_slices, max_used_slices;
     size_t space;  // bytes mapped and in no open chunk
   };
   Gauges gauges() noexcept;
@@ -73,7 +73,7 @@ class SlicePool {
 
  private:
   static constexpr size_t kChunksPerOpener = 16;
-  static constexpr size_t kLeastPatience = 4, kMostPatience = 16 * kSlicesInChunk;  // slices
+  static constexpr size_t kMinPatience = 4, kMaxPatience = 16 * kSlicesInChunk;  // slices
   struct Place {
     Chunk* chunk;
     uint64_t starts, warm;
@@ -152,23 +152,23 @@ class SlicePool {
   Lock purge_lock_;     // before lock_, as the openers'
   Opener openers_[4];
   Claimed claimed_;
-  std::atomic<size_t> turn_{0};   // of those who open; relaxed: it does not matter who comes when
+  std::atomic<size_t> next_turn_{0};   // of those who open; relaxed: it does not matter who comes when
   std::atomic<size_t> chunks_{0};
   std::atomic<size_t> reuses_{0};  // since a chunk was opened
   size_t regions_ = 0;
   std::atomic<size_t> used_{0};      // slices; relaxed: as surplus_
-  size_t most_used_ = 0;
+  size_t max_used_ = 0;
   std::atomic<size_t> surplus_{0};   // slices; relaxed: written under the lock, read without it as a hint
   Retention retention_;
   Region* mapped_ = nullptr;         // all regions
-  Region* roomy_ = nullptr;          // those with closed chunks
+  Region* with_closed_chunks_ = nullptr;          // those with closed chunks
   Chunk* all_ = nullptr;             // open chunks
   Chunk* free_ = nullptr;            // those with free slices
   Chunk* first_surplus_ = nullptr;   // those with a surplus, in the order in which it is to go
   Chunk* last_surplus_ = nullptr;
-  Chunk* sample_ = nullptr;          // with small pages: the one that was opened last
+  Chunk* density_sample_ = nullptr;          // with small pages: the one that was opened last
   bool dense_ = false;               // whether the last sample was
-  HugePages huge_pages_;
+  HugePagePolicy huge_page_policy_;
 };
 
 extern SlicePool slice_pool;

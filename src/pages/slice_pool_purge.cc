@@ -45,18 +45,18 @@ void purge_states(const Chunk& chunk, uint64_t free_slices) noexcept {
 // Its memory is gone already.
 void SlicePool::close(Chunk& chunk) noexcept {
   AddressMap::set(slice_at(chunk, 0), ChunkKind::kGone);
-  if (sample_ == &chunk) sample_ = nullptr;
+  if (density_sample_ == &chunk) density_sample_ = nullptr;
   unlink_free(chunk);
   unlink(all_, chunk, &Chunk::next, &Chunk::previous);
   chunks_.store(chunks() - 1, std::memory_order_relaxed);
   Region& region = Region::of(chunk);
-  if (region.closed == 0) link_first(roomy_, region, &Region::next, &Region::previous);
+  if (region.closed == 0) link_first(with_closed_chunks_, region, &Region::next, &Region::previous);
   region.closed |= static_cast<uint8_t>(1u << chunk.index());
   if (region.closed == kAllChunks) unmap(region);
 }
 
 void SlicePool::unmap(Region& region) noexcept {
-  unlink(roomy_, region, &Region::next, &Region::previous);
+  unlink(with_closed_chunks_, region, &Region::next, &Region::previous);
   unlink(mapped_, region, &Region::next_mapped, &Region::previous_mapped);
   size_t guards = region.guards;
   if (os::unmap(reinterpret_cast<void*>(region.start()), kRegion)) {
@@ -64,7 +64,7 @@ void SlicePool::unmap(Region& region) noexcept {
     --regions_;
   } else {  // the system would not take it: it serves again
     link_first(mapped_, region, &Region::next_mapped, &Region::previous_mapped);
-    link_first(roomy_, region, &Region::next, &Region::previous);
+    link_first(with_closed_chunks_, region, &Region::next, &Region::previous);
   }
 }
 
@@ -166,7 +166,7 @@ size_t SlicePool::purge(Purge what, size_t most) noexcept {
     purged = purge_chunks(what, most);
     footprint.count_purged(purged);
     LockGuard guard(lock_);
-    if (what == Purge::kDue) retention_.kept_in_vain(purged);
+    if (what == Purge::kDue) retention_.on_expire(purged);
   }
   give_back_surplus(false);  // what others freed meanwhile: they found the lock taken
   return purged;
@@ -237,14 +237,14 @@ size_t SlicePool::surplus_bytes() noexcept {
 }
 
 // Slices that may wait before any go back.  Threads that free in a row soon free what lies between the slices that are
-// free, and then a whole chunk goes back at once; so one that is wholly free goes first.
+// free, and then a whole chunk goes back at once; so one that is empty goes first.
 size_t SlicePool::patience(bool whole) const noexcept {
-  size_t slices = std::clamp(used() / 8, kLeastPatience, kMostPatience);
+  size_t slices = std::clamp(used() / 8, kMinPatience, kMaxPatience);
   return whole ? slices / 2 : slices;
 }
 
 void SlicePool::ask_for(uint64_t slices) noexcept {
-  if (retention_.has_given_back()) retention_.asked(bytes_in(slices), os::now_ms(), options.decay_ms);
+  if (retention_.has_given_back()) retention_.on_demand(bytes_in(slices), os::now_ms(), options.decay_ms);
 }
 
 // Who finds another thread at it leaves it the work; hence who is at it looks again when done.
@@ -258,7 +258,7 @@ void SlicePool::give_back_surplus(bool whole) noexcept {
     }
     footprint.count_purged(bytes);
     LockGuard guard(lock_);
-    retention_.gave_back(bytes, os::now_ms(), options.decay_ms);
+    retention_.on_purge(bytes, os::now_ms(), options.decay_ms);
   }
 }
 

@@ -17,12 +17,12 @@ bool SlicePool::is_in_hands(const Chunk& chunk) const noexcept {
 void SlicePool::repair(uint32_t before) noexcept {
   bool broken = false, purge_broken = false;
   for (Opener& opener : openers_)
-    settle(opener.lock, before, [&] {
+    repair_after_fork(opener.lock, before, [&] {
       opener.chunk = nullptr;
       broken = true;
     });
-  settle(purge_lock_, before, [&] { purge_broken = broken = true; });
-  settle(lock_, before, [&] { broken = true; });
+  repair_after_fork(purge_lock_, before, [&] { purge_broken = broken = true; });
+  repair_after_fork(lock_, before, [&] { broken = true; });
   if (!broken) return;
   bool whole = lock_.lock();
   if (whole && purge_broken) undo_purge();
@@ -40,9 +40,9 @@ void SlicePool::undo_purge() noexcept {
 }
 
 void SlicePool::rebuild() noexcept {
-  Chunk* sample = sample_;
-  roomy_ = nullptr;
-  all_ = free_ = sample_ = first_surplus_ = last_surplus_ = nullptr;
+  Chunk* sample = density_sample_;
+  with_closed_chunks_ = nullptr;
+  all_ = free_ = density_sample_ = first_surplus_ = last_surplus_ = nullptr;
   regions_ = 0;
   used_.store(0, std::memory_order_relaxed);
   surplus_.store(0, std::memory_order_relaxed);
@@ -54,7 +54,7 @@ void SlicePool::rebuild() noexcept {
     rebuild(*region);
   }
   for (Chunk* chunk = all_; chunk != nullptr; chunk = chunk->next)
-    if (chunk == sample) sample_ = sample;
+    if (chunk == sample) density_sample_ = sample;
 }
 
 void SlicePool::rebuild(Region& region) noexcept {
@@ -65,7 +65,7 @@ void SlicePool::rebuild(Region& region) noexcept {
     if (is_open(chunks[i])) rebuild(chunks[i]);
     else if (!is_in_hands(chunks[i])) region.closed |= static_cast<uint8_t>(1u << i);
   }
-  if (region.closed != 0) link_first(roomy_, region, &Region::next, &Region::previous);
+  if (region.closed != 0) link_first(with_closed_chunks_, region, &Region::next, &Region::previous);
 }
 
 void SlicePool::rebuild(Chunk& chunk) noexcept {
@@ -111,7 +111,7 @@ bool SlicePool::is_valid(Region& region, size_t& open_chunks) noexcept {
     if (closed + open + (!closed && !open && is_in_hands(chunks[i])) != 1) return false;  // P1
   }
   bool roomy = false;
-  for (Region* each = roomy_; each != nullptr; each = each->next) roomy = roomy || each == &region;
+  for (Region* each = with_closed_chunks_; each != nullptr; each = each->next) roomy = roomy || each == &region;
   return roomy == (region.closed != 0);
 }
 

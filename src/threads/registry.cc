@@ -133,10 +133,10 @@ bool Registry::is_valid() noexcept {
 // In every lock's case what stands under it is whole now, or in the hands of this very thread, whose interrupted code
 // goes on.  The registry's own lists are whole at every instruction (R1).
 void Registry::repair(uint32_t before) noexcept {
-  settle(lock_, before, [] {});
-  settle(fallback_lock_, before, [this] { fallback_ = nullptr; });
+  repair_after_fork(lock_, before, [] {});
+  repair_after_fork(fallback_lock_, before, [this] { fallback_ = nullptr; });
   superblock_pool.repair(before);
-  settle(huge_lock(), before, huge_repair);
+  repair_after_fork(huge_lock(), before, huge_repair);
   slice_pool.repair(before);
   strand_heaps();
 }

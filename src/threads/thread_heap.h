@@ -39,7 +39,7 @@ struct ThreadHeap : HeapFront, SmallHeap {
     bool round;      // a quarter of the decay time is over
   };
   Tick act_on_tick() noexcept;
-  // Everything that nobody needs goes back: caches, current and retired superblocks to chunks and pool, local memory to the
+  // Everything that nobody needs goes back: caches, current and full superblocks to chunks and pool, local memory to the
   // system.
   void drain() noexcept;
   bool is_valid() noexcept;  // the user of the heap

@@ -19,7 +19,7 @@ constinit Background background(background_round);
 namespace {
 
 // Of each class's pool, in each shard: bounds the pause to about a millisecond.
-constexpr size_t kLooksPerRound = 1024 / SuperblockPool::kShards;
+constexpr size_t kProbesPerRound = 1024 / SuperblockPool::kShards;
 
 std::atomic<uint64_t> last_round_ms{0};
 std::atomic<size_t> slices_at_look{0};  // relaxed: threads without a heap look at it, whichever comes
@@ -32,13 +32,13 @@ void purge(bool all) noexcept {
 }  // namespace
 
 // Half a decay time a round, and two rounds for a slice: it goes back after half to one decay time.
-void decay(uint64_t now_ms) noexcept {
+void reclaim_due(uint64_t now_ms) noexcept {
   uint64_t last = last_round_ms.load(std::memory_order_relaxed);
   if (now_ms - last < options.decay_ms / 2) return;
   // One thread per round; the others go on.
   if (!last_round_ms.compare_exchange_strong(last, now_ms, std::memory_order_relaxed)) return;
   registry.drain_dead(Registry::Drain::kAged);
-  superblock_pool.release_free(kLooksPerRound);
+  superblock_pool.release_free(kProbesPerRound);
   purge(false);
 }
 
@@ -54,16 +54,16 @@ void react(bool shrinking) noexcept {
 
 }  // namespace
 
-void look_after(ThreadHeap& heap) noexcept {
+void upkeep(ThreadHeap& heap) noexcept {
   ThreadHeap::Tick tick = heap.act_on_tick();
   react(tick.shrinking);
-  if (tick.round) decay(tick.now_ms);
+  if (tick.round) reclaim_due(tick.now_ms);
 }
 
-void look_after_process() noexcept {
+void upkeep_without_heap() noexcept {
   size_t now = slice_pool.used(), before = slices_at_look.exchange(now, std::memory_order_relaxed);
   react(now + kSlicesToShrink <= before);
-  decay(os::now_ms());
+  reclaim_due(os::now_ms());
 }
 
 bool background_round() noexcept {
@@ -76,7 +76,7 @@ bool background_round() noexcept {
   return footprint.purged() != before;
 }
 
-bool collect() noexcept {
+bool reclaim_all() noexcept {
   uint64_t before = footprint.purged();
   if (have_heap()) my_thread_heap().drain();
   registry.drain_dead(Registry::Drain::kAll);

@@ -27,7 +27,7 @@ TEST(Usage, TheCountersAreMembersOfAnObject) {
   ar_malloc::free(allocate(10));
   testing::internal::CaptureStderr();
   {
-    Text text(STDERR_FILENO);
+    FdWriter text(STDERR_FILENO);
     write_counters(text);
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(),

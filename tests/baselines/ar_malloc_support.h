@@ -21,11 +21,11 @@ inline void start_with(const char* count) {
   setenv("AR_MALLOC_ARENAS", count, 1);
   start();
 }
-inline constexpr uint32_t kBatch = kListMost / 2;
+inline constexpr uint32_t kBatch = kMaxList / 2;
 inline void free(void* block) { deallocate(block, "free"); }
 inline Slab& slab_of(const void* block) { return Slab::of(block); }
 inline bool is_in(const void* block, const Arena& arena) { return slab_of(block).arena == &arena; }
-inline CacheList& list_of(size_t size) { return cache.lists[raw(class_of(size))]; }
+inline CacheList& list_of(size_t size) { return cache.lists[index_of(class_of(size))]; }
 inline void on_thread(const std::function<void()>& body) { std::thread(body).join(); }
 
 inline std::vector<void*> allocate_many(size_t count, size_t size) {

@@ -36,10 +36,10 @@ TEST(Arenas, AreAsManyAsProcessorsByDefault) {
 
 TEST(Arenas, AreNoMoreThanThereIsRoomFor) {
   start_with("1000000");
-  EXPECT_EQ(arenas_in_use(), kArenasMost);
+  EXPECT_EQ(arenas_in_use(), kMaxArenas);
   setenv("AR_MALLOC_ARENAS", "2", 1);
   start();
-  EXPECT_EQ(arenas_in_use(), kArenasMost) << "the first call counts";
+  EXPECT_EQ(arenas_in_use(), kMaxArenas) << "the first call counts";
 }
 
 TEST(Arenas, ABadNumberIsNamed) {
@@ -100,28 +100,28 @@ TEST(Cache, AnEmptyListTakesABatch) {
 TEST(Cache, AFullListGivesItsOlderHalfBack) {
   std::vector<void*> blocks = allocate_many(3 * kBatch, 100);
   uint64_t locks = counted().locks;
-  for (uint32_t i = 0; i < kListMost; ++i) ar_malloc::free(blocks[i]);
-  EXPECT_EQ(list_of(100).count(), kListMost);
+  for (uint32_t i = 0; i < kMaxList; ++i) ar_malloc::free(blocks[i]);
+  EXPECT_EQ(list_of(100).count(), kMaxList);
   EXPECT_EQ(counted().locks, locks) << "without a lock";
-  ar_malloc::free(blocks[kListMost]);
+  ar_malloc::free(blocks[kMaxList]);
   EXPECT_EQ(counted().locks, locks + 1);
-  EXPECT_EQ(counted().back, kListMost / 2);
+  EXPECT_EQ(counted().back, kMaxList / 2);
   EXPECT_EQ(list_of(100).count(), kBatch + 1);
-  for (uint32_t i = 0; i <= kListMost; ++i) EXPECT_EQ(slab_of(blocks[i]).has_free(blocks[i]), i < kListMost / 2);
-  EXPECT_EQ(allocate(100), blocks[kListMost]) << "the most recent first";
+  for (uint32_t i = 0; i <= kMaxList; ++i) EXPECT_EQ(slab_of(blocks[i]).has_free(blocks[i]), i < kMaxList / 2);
+  EXPECT_EQ(allocate(100), blocks[kMaxList]) << "the most recent first";
   EXPECT_TRUE(is_valid());
 }
 
 TEST(Cache, EndsAtTheArticlesLimit) {
-  ar_malloc::free(allocate(kCachedMost));
+  ar_malloc::free(allocate(kMaxCached));
   EXPECT_EQ(counted().back, 0u);
-  EXPECT_EQ(list_of(kCachedMost).count(), kBatch);
+  EXPECT_EQ(list_of(kMaxCached).count(), kBatch);
   uint64_t out = counted().out;
-  void* block = allocate(kCachedMost + 1);
+  void* block = allocate(kMaxCached + 1);
   EXPECT_EQ(counted().out, out + 1) << "alone, from the arena";
   ar_malloc::free(block);
   EXPECT_EQ(counted().back, 1u) << "and back to it at once";
-  EXPECT_EQ(allocate(kCachedMost + 1), block);
+  EXPECT_EQ(allocate(kMaxCached + 1), block);
 }
 
 TEST(Cache, HoldsAsManyAsTheOptionSays) {
@@ -150,12 +150,12 @@ TEST(Cache, HasABound) {
   setenv("AR_MALLOC_CACHE", "100000000000", 1);
   start_with("1");
   allocate(100);
-  EXPECT_EQ(cache.most, kListsMost);
+  EXPECT_EQ(cache.most, kMaxLists);
 }
 
 TEST(Cache, HoldsBlocksOfOtherArenasUntilItIsFull) {
   start_with("2");
-  std::vector<void*> blocks = allocate_many(kListMost, 200);
+  std::vector<void*> blocks = allocate_many(kMaxList, 200);
   on_thread([&] {
     ar_malloc::free(blocks[0]);
     EXPECT_EQ(allocate(200), blocks[0]);
@@ -165,8 +165,8 @@ TEST(Cache, HoldsBlocksOfOtherArenasUntilItIsFull) {
     EXPECT_TRUE(is_in(own, arenas[1]));
     ar_malloc::free(own);
   });
-  EXPECT_EQ(arenas[0].counters().back, kListMost) << "at the thread's end";
-  EXPECT_EQ(arenas[0].counters().foreign, kListMost);
+  EXPECT_EQ(arenas[0].counters().back, kMaxList) << "at the thread's end";
+  EXPECT_EQ(arenas[0].counters().foreign, kMaxList);
   EXPECT_EQ(arenas[1].counters().back, kBatch);
   EXPECT_EQ(arenas[1].counters().foreign, 0u);
   EXPECT_TRUE(is_valid());
@@ -175,9 +175,9 @@ TEST(Cache, HoldsBlocksOfOtherArenasUntilItIsFull) {
 TEST(Cache, AFlushTakesEachArenasLockOnce) {
   start_with("3");
   std::vector<std::vector<void*>> of(3);
-  of[0] = allocate_many(kListMost, 64);
-  on_thread([&] { of[1] = allocate_many(kListMost, 64); });
-  on_thread([&] { of[2] = allocate_many(kListMost, 64); });
+  of[0] = allocate_many(kMaxList, 64);
+  on_thread([&] { of[1] = allocate_many(kMaxList, 64); });
+  on_thread([&] { of[2] = allocate_many(kMaxList, 64); });
   uint64_t locks = counted().locks;
   for (uint32_t i = 0; i < kBatch + kBatch / 2; ++i)
     for (auto& blocks : of) ar_malloc::free(blocks[i]);

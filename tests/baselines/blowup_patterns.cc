@@ -52,7 +52,7 @@ Block Live::made(size_t size) {
   }
   memset(memory, 1, std::min<size_t>(size, 64));
   now_ += size;
-  most_ = std::max(most_, now_);
+  max_ = std::max(max_, now_);
   return {memory, size};
 }
 

@@ -41,13 +41,13 @@ class Live {
   void free_all();
   void forget_places() { blocks_.clear(); }
   size_t places() const { return blocks_.size(); }
-  size_t most() const { return most_; }
+  size_t most() const { return max_; }
   void replace(size_t index, size_t size);
 
  private:
   Block made(size_t size);
   std::vector<Block> blocks_;
-  size_t now_ = 0, most_ = 0;
+  size_t now_ = 0, max_ = 0;
 };
 
 struct Pattern {

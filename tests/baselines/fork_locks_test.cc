@@ -97,7 +97,7 @@ TEST(ForkLocks, TheChildHasThemFreeWhoeverHeldThem) {
     if (child == 0) {
       alarm(10);
       uint32_t before = rename_thread();
-      for (Lock& lock : locks) lock.rename_holder(before);
+      for (Lock& lock : locks) lock.adopt_after_fork(before);
       held.release();
       for (Lock& lock : locks)
         if (!lock.lock()) _exit(1);

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/codegen.h"
 #include "baselines/hmalloc_paper/hmalloc_paper.h"
 
 namespace hm::hmalloc_paper::test {
@@ -31,7 +32,7 @@ inline bool is_local(const void* block) {
 inline bool is_from_system(const void* block) { return LargeBlocks::holds(block); }
 
 // The compiler knows what malloc's result is, and that nothing of it lies in front.
-inline Flag* flag_of(void* block) { return static_cast<Flag*>(opaque(block)) - 1; }
+inline Flag* flag_of(void* block) { return static_cast<Flag*>(hide_from_optimizer(block)) - 1; }
 // What a thread does whose block cache list is full: Fig. 9, lines 5 and 6.
 inline void free_by_flag(void* block) { SharedHeap::reset(flag_of(block), "free"); }
 

@@ -17,7 +17,7 @@ std::string counters() {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);
   {
-    Text text(ends[1]);
+    FdWriter text(ends[1]);
     write_counters(text);
   }
   close(ends[1]);
@@ -98,8 +98,8 @@ TEST(HoardCounters, MostInUseIsOfTheSameMoment) {
     on_heap(heap, [&] { blocks = allocate_many(4 * n, kSize); });
     free_all(blocks);
   }
-  EXPECT_LE(counter("most_in_use"), 4 * n * kSize);
-  EXPECT_GE(counter("most_in_use"), 3 * n * kSize);
+  EXPECT_LE(counter("max_in_use"), 4 * n * kSize);
+  EXPECT_GE(counter("max_in_use"), 3 * n * kSize);
 }
 
 TEST(HoardCounters, MostAllocatedAndMostInUse) {
@@ -111,8 +111,8 @@ TEST(HoardCounters, MostAllocatedAndMostInUse) {
   size_t u = 20 * n * kSize + usable_size(large, "test"), a = 20 * options.superblock + usable_size(large, "test");
   free_all(blocks);
   deallocate(large, "test");
-  EXPECT_EQ(counter("most_allocated"), a);
-  EXPECT_EQ(counter("most_in_use"), u);
+  EXPECT_EQ(counter("max_allocated"), a);
+  EXPECT_EQ(counter("max_in_use"), u);
   EXPECT_EQ(usage().allocated, 0u);
   EXPECT_EQ(counter("objects"), 20 * n);
   EXPECT_EQ(counter("large_objects"), 1u);

@@ -29,7 +29,7 @@ class HoardRandom : public testing::Test {
     if (size > classes.largest()) return;
     used_.insert(classes.of(size));
     u_ += usable_size(memory, "test");
-    most_ = std::max(most_, u_);
+    max_ = std::max(max_, u_);
   }
   void free_one() {
     std::swap(live_[random_() % live_.size()], live_.back());
@@ -43,7 +43,7 @@ class HoardRandom : public testing::Test {
     if (options.empty_fraction == kThousand) return SIZE_MAX;  // f = 1: no bound is promised
     size_t smallest = options.superblock;
     for (size_t c : used_) smallest = std::min<size_t>(smallest, classes[c].size * classes[c].blocks);
-    return bound(most_, smallest, used_.size());
+    return bound(max_, smallest, used_.size());
   }
   // Grows and shrinks, most sizes small.
   void run(size_t operations, size_t most_live, size_t largest) {
@@ -62,7 +62,7 @@ class HoardRandom : public testing::Test {
   std::mt19937 random_{20001112};
   std::vector<Block> live_;
   std::set<size_t> used_;  // size classes
-  size_t u_ = 0, most_ = 0;
+  size_t u_ = 0, max_ = 0;
 };
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST_P(HoardClasses, AlignedOnesAreMultiples) {
 
 INSTANTIATE_TEST_SUITE_P(, HoardClasses,
                          testing::Values(Case{8192, 1200}, Case{4096, 1200}, Case{65536, 1200}, Case{8192, 1100},
-                                         Case{8192, 1500}, Case{8192, 4000}, Case{kSuperblockMost, 1100}),
+                                         Case{8192, 1500}, Case{8192, 4000}, Case{kMaxSuperblock, 1100}),
                          [](const auto& of) {
                            return std::to_string(of.param.superblock) + "_" + std::to_string(of.param.base);
                          });

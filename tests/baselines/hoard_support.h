@@ -52,9 +52,9 @@ inline Superblock& superblock(const void* block) { return Superblock::of(block);
 // Section 4.1 with its constants, in superblocks: U/(1 - f) and K*S for each heap.  U: the most bytes in use at a time;
 // smallest: what the blocks of a superblock come to, at least.  With several size classes in use, each may have that
 // much at its own time, and malloc may have brought each heap one more of each.
-inline size_t bound(size_t most_in_use, size_t smallest, size_t classes_in_use = 1) {
+inline size_t bound(size_t max_in_use, size_t smallest, size_t classes_in_use = 1) {
   size_t more = classes_in_use > 1 ? classes_in_use : options.keep == 0;
-  size_t bytes = most_in_use * kThousand / (kThousand - options.empty_fraction) +
+  size_t bytes = max_in_use * kThousand / (kThousand - options.empty_fraction) +
                  heaps.count() * (options.keep + more) * options.superblock;
   return classes_in_use * bytes / smallest;
 }

@@ -16,7 +16,7 @@ namespace {
 template <uint32_t kNodes>
 struct Tiny : QueueSetting {
   static constexpr uint32_t kFirstNodes = 2;
-  static constexpr uint32_t kMostNodes = kNodes;
+  static constexpr uint32_t kMaxNodes = kNodes;
 };
 
 constexpr size_t kThreads = 3, kEach = kThreadSanitizer ? 60'000 : 200'000;

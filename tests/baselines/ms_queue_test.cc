@@ -22,7 +22,7 @@ thread_local Interruption* interruption = nullptr;
 template <bool kWithCounts, uint32_t kNodes>
 struct Tested : QueueSetting {
   static constexpr uint32_t kFirstNodes = 2;
-  static constexpr uint32_t kMostNodes = kNodes;
+  static constexpr uint32_t kMaxNodes = kNodes;
   static constexpr bool kCounts = kWithCounts;
   static void at(QueueStep step) noexcept {
     if (interruption == nullptr || interruption->at != step) return;

@@ -29,7 +29,7 @@ size_t usable(const void* block) { return usable_size(block, "test"); }
 uint64_t calls() {
   testing::internal::CaptureStderr();
   {
-    Text text(STDERR_FILENO);
+    FdWriter text(STDERR_FILENO);
     write_counters(text);
   }
   std::string said = testing::internal::GetCapturedStderr();

@@ -34,8 +34,8 @@ size_t stride_of(size_t size) { return std::max<size_t>(64, size / 256 & ~size_t
 // visit(offset) for each place of the word behind the header in `size` bytes.
 template <class Visit>
 void at_each_word(size_t size, Visit visit) {
-  for (size_t at = kLeast; at + 16 <= size; at += stride_of(size)) visit(at);
-  if (size >= kLeast + 8) visit(size - 8);
+  for (size_t at = kMin; at + 16 <= size; at += stride_of(size)) visit(at);
+  if (size >= kMin + 8) visit(size - 8);
 }
 
 char* bytes_of(Block* block) { return reinterpret_cast<char*>(block); }
@@ -70,7 +70,7 @@ size_t random_size(Random& random) {
   size_t bits = dice < 200 ? 4 + dice % 7 : dice < 255 ? 11 + dice % 5 : 16 + random() % 5;
   size_t size = (size_t{1} << bits) + random() % (size_t{1} << bits);
   if (random.one_in(8)) size = (size_t{1} << bits) + random() % 3;
-  return std::max(size, kLeast);
+  return std::max(size, kMin);
 }
 
 Block* allocate(size_t size, uint32_t owner, Random& random) {
@@ -95,7 +95,7 @@ void check(const Block* block) {
 void release(Block* block) {
   check(block);
   errno = 4242;
-  memset(static_cast<void*>(block), 0xdd, kLeast);  // whoever still holds it will see
+  memset(static_cast<void*>(block), 0xdd, kMin);  // whoever still holds it will see
   hm::deallocate(block, "stress");
   if (errno != 4242) fail("free changed errno", block);
 }
@@ -105,7 +105,7 @@ Block* resize(Block* block, size_t size, uint32_t owner) {
   Block before = *block;
   void* memory = hm::reallocate(block, size, "stress");
   if (memory == nullptr) fail("no memory");
-  if (memcmp(memory, &before, kLeast) != 0) fail("header lost by realloc", memory);
+  if (memcmp(memory, &before, kMin) != 0) fail("header lost by realloc", memory);
   at_each_word(before.size, [&](size_t at) {
     if (at + 8 <= size && memcmp(static_cast<char*>(memory) + at, &before.word, 8) != 0)
       fail("contents lost by realloc", static_cast<char*>(memory) + at);

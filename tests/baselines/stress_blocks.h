@@ -31,7 +31,7 @@ struct Block {
   uint32_t owner;
   uint64_t word;
 };
-inline constexpr size_t kLeast = sizeof(Block);
+inline constexpr size_t kMin = sizeof(Block);
 
 // Mostly small; a few up to 2 MB; often right at a power of two.
 size_t random_size(Random& random);

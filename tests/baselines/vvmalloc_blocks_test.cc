@@ -62,7 +62,7 @@ TEST(Block, SizesOfRequests) {
 
 TEST(Block, ATagHoldsAllItIsTold) {
   for (State state : {State::kFree, State::kUsed, State::kPrologue, State::kEpilogue, State::kWhole, State::kLead})
-    for (size_t size : {kLeast, size_t{1} << 20, (size_t{1} << 48) - 16})
+    for (size_t size : {kMin, size_t{1} << 20, (size_t{1} << 48) - 16})
       for (ListId owner : {kNobody, ListId{1}, ListId{UINT16_MAX}}) {
         Tag tag(state, size, owner);
         EXPECT_EQ(tag.state(), state);

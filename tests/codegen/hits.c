@@ -3,7 +3,7 @@
  * single steps. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ void* _Znwm(size_t);                     /* operator new */
 void _ZdlPv(void*);                      /* operator delete */
 void _ZdlPvm(void*, size_t);             /* sized */
 
-enum { kSize = 64, kMostSteps = 400 };
+enum { kSize = 64, kMaxSteps = 400 };
 
 __attribute__((noinline)) void* probe_local_alloc(size_t size) { return hm_local_alloc(size); }
 __attribute__((noinline)) void probe_local_free(void* block) { hm_local_free(block); }
@@ -110,7 +110,7 @@ static void trace(pid_t pid, const struct Entry* e) {
     if (next_stop(pid, PTRACE_SINGLESTEP) != SIGTRAP) exit(1);
   }
   printf("%s %s", e->name, object.dli_fname);
-  for (int steps = 0; steps < kMostSteps; ++steps) {
+  for (int steps = 0; steps < kMaxSteps; ++steps) {
     unsigned long long at = where(pid);
     if (at > caller && at <= caller + 8) break; /* a call is at most eight bytes long */
     printf(" %llx", at - (unsigned long long)object.dli_fbase);

@@ -3,7 +3,7 @@
 // The first byte chooses.  Threads take turns: one table of blocks for up to eight threads, the input says who acts next
 // and who ends; whole structures are examined.  Or two to four threads run at once, each its part of the input, and hand
 // blocks to each other; what they find in them must be what was written.
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 
 #include <array>
 #include <memory>

@@ -9,7 +9,7 @@
 
 namespace {
 
-constexpr size_t kMostBlocks = 24, kMostBytes = size_t{2} << 30, kMostSize = size_t{1} << 30;
+constexpr size_t kMaxBlocks = 24, kMaxBytes = size_t{2} << 30, kMaxSize = size_t{1} << 30;
 
 struct Held {
   char* at = nullptr;
@@ -21,7 +21,7 @@ class Model {
  public:
   void step(fuzz::Stream& in) {
     unsigned code = in.byte();
-    Held& held = blocks_[in.below(kMostBlocks)];
+    Held& held = blocks_[in.below(kMaxBlocks)];
     switch (code % 16) {
       case 12: hm::purge_huge_blocks(code / 16 % 2 == 0); return check_all();
       case 13: return compare();
@@ -51,10 +51,10 @@ class Model {
       case 0: size = in.below(16) * hm::kMiB + in.number(1) * 4096; break;
       case 1: size = in.below(40) * hm::kChunk + in.below(3) * 4096; break;
       case 2: size = in.number(4) % (64 * hm::kMiB); break;
-      case 3: size = in.number(4) % kMostSize; break;
+      case 3: size = in.number(4) % kMaxSize; break;
     }
     size = std::max(size, hm::kMiB + 1);
-    return bytes_ + size > kMostBytes ? hm::kMiB + 1 + size % hm::kMiB : size;
+    return bytes_ + size > kMaxBytes ? hm::kMiB + 1 + size % hm::kMiB : size;
   }
 
   static hm::Extent& extent(const Held& held) {
@@ -121,10 +121,10 @@ class Model {
   }
 
   void compare() const {
-    auto live = static_cast<size_t>(std::count_if(blocks_, blocks_ + kMostBlocks, [](auto& h) { return h.at != nullptr; }));
+    auto live = static_cast<size_t>(std::count_if(blocks_, blocks_ + kMaxBlocks, [](auto& h) { return h.at != nullptr; }));
     hm::HugeGauges g = hm::huge_gauges();
     fuzz::expect(g.blocks == live, "the number of huge blocks is not the program's");
-    fuzz::expect(g.active >= bytes_ && g.mapped >= g.active && g.most_active >= g.active, "gauges are out of order");
+    fuzz::expect(g.active >= bytes_ && g.mapped >= g.active && g.max_active >= g.active, "gauges are out of order");
     check_all();
   }
 
@@ -141,7 +141,7 @@ class Model {
 #endif
   }
 
-  Held blocks_[kMostBlocks];
+  Held blocks_[kMaxBlocks];
   size_t bytes_ = 0;
   unsigned seeds_ = 0;
   bool failing_ = false;

@@ -1,6 +1,6 @@
 // Fuzzer of local memory: the inline fast paths, coalescence, holes, and frees by another thread, whose heap is inherited
 // when it ends.  The model knows every live block.
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 
 #include <algorithm>
 #include <map>
@@ -25,7 +25,7 @@ void Hand::end(bool) {
 
 namespace {
 
-constexpr size_t kMostBlocks = 20'000;
+constexpr size_t kMaxBlocks = 20'000;
 
 struct Block {
   char* at;
@@ -42,7 +42,7 @@ class Model {
       case 0: case 1: case 2: case 3: case 4: return add(in.number(2) % (HM_LOCAL_MAX + 200));
       case 5: case 6: {
         size_t size = in.number(2) % HM_LOCAL_MAX, step = in.below(3) * 16;
-        for (size_t n = in.below(2000); n > 0 && blocks_.size() < kMostBlocks; --n) add((size + n * step) % HM_LOCAL_MAX);
+        for (size_t n = in.below(2000); n > 0 && blocks_.size() < kMaxBlocks; --n) add((size + n * step) % HM_LOCAL_MAX);
         return;
       }
       case 7: case 8: return remove_many(in);
@@ -74,7 +74,7 @@ class Model {
     expect(matches(block.at, block.usable, block.usable, block.seed), "a block holds something else", block.at);
   }
   void add(size_t size) {
-    if (blocks_.size() >= kMostBlocks) return;
+    if (blocks_.size() >= kMaxBlocks) return;
     blocks_.push_back(made(hm_local_alloc(size), size));
     const Block& block = blocks_.back();
     expect(size > HM_LOCAL_MAX || block.usable <= size + size / 4 + 16, "more room than a quarter", block.at);

@@ -18,7 +18,7 @@ namespace fuzz {
 namespace {
 
 // What the gauge of huge blocks counts beside the block itself: a header's page, or the 2 MB before an aligned one.
-constexpr size_t kMostFront = (2 << 20) + (64 << 10);
+constexpr size_t kMaxFront = (2 << 20) + (64 << 10);
 
 // A child that hangs is a deadlock of fork: found here and not by the fuzzer's own limit, which says less.
 void wait_for(pid_t child) {
@@ -58,7 +58,7 @@ bool Machine::step() {
       stop_ = Stop::kExit;
       return places_ != nullptr && !is_child_;
     case 14: case 15: case 16: exchange(); break;
-    case 17: collect(); break;
+    case 17: reclaim_all(); break;
     case 18: compare_gauges(); break;
     case 19: set_decay(); break;
     case 20: fail_calls(); break;
@@ -122,7 +122,7 @@ void Machine::exchange() {
   Shadow::check(block);
 }
 
-void Machine::collect() {
+void Machine::reclaim_all() {
   hm_collect();
   if (places_ != nullptr) examine_everything();
 }
@@ -132,7 +132,7 @@ void Machine::compare_gauges() const {
   hm_stats_get(&stats);
   expect(stats.live_heaps <= stats.heaps, "more live heaps than heaps");
   if (places_ == nullptr || is_child_) return;
-  size_t held = places_->bytes(), fronts = places_->huge() * kMostFront;
+  size_t held = places_->bytes(), fronts = places_->huge() * kMaxFront;
   expect(stats.allocated >= held && stats.allocated <= held + fronts, "the gauge of allocated bytes is not what the program holds");
   expect(stats.allocated <= stats.active && stats.active <= stats.mapped, "gauges are out of order");
 }
@@ -153,7 +153,7 @@ void Machine::fail_calls() {
 }
 
 void Machine::fork_here() {
-  if (is_child_ || ++forks_ > kMostForks) return;
+  if (is_child_ || ++forks_ > kMaxForks) return;
   pid_t child = fork();
   expect(child >= 0, "fork fails");
   if (child == 0) be_child();

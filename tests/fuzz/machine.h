@@ -23,14 +23,14 @@ class Machine {
   void free_everything();
 
  private:
-  static constexpr size_t kSlots = 96, kPile = 3000, kMostForks = 2, kStepsInChild = 40;
+  static constexpr size_t kSlots = 96, kPile = 3000, kMaxForks = 2, kStepsInChild = 40;
   bool step();
   void slot_step(unsigned code);
   void use_slot(Block& block);
   void pile_up();
   void pile_down();
   void exchange();
-  void collect();
+  void reclaim_all();
   void compare_gauges() const;
   void set_decay();
   void fail_calls();

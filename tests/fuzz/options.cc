@@ -102,7 +102,7 @@ std::vector<std::string> entries(const uint8_t* data, size_t size) {
 
 struct Table {
   size_t before = kGuard, values[kKinds] = {7, 7, 7, 7, 7}, after = kGuard;
-  char file_before = 'x', file[hm::kPathMost] = {}, file_after = 'x';
+  char file_before = 'x', file[hm::kMaxPath] = {}, file_after = 'x';
 };
 
 }  // namespace
@@ -126,7 +126,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (entry.compare(0, begin.size(), begin) != 0) continue;
       if (auto value = expected(kinds[i], entry.substr(begin.size()))) wanted[i] = *value;
     }
-    if (entry.compare(0, 13, "T_STATS_FILE=") == 0 && entry.size() - 13 < hm::kPathMost) file = entry.substr(13);
+    if (entry.compare(0, 13, "T_STATS_FILE=") == 0 && entry.size() - 13 < hm::kMaxPath) file = entry.substr(13);
     pointers.push_back(entry.data());
   }
   pointers.push_back(nullptr);

@@ -1,6 +1,6 @@
 #include "shadow.h"
 
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,9 +16,9 @@ constexpr size_t kLine = 64;
 constexpr size_t kSeldomCopied = 16 << 20;  // half of a fuzzer's time otherwise
 
 #if defined(HM_FUZZ_SMALL) || defined(HM_FAULTS)
-constexpr size_t kMostHeld = 256 << 20, kMostSize = 64 << 20;  // with sanitizers and copies instead of moves
+constexpr size_t kMaxHeld = 256 << 20, kMaxSize = 64 << 20;  // with sanitizers and copies instead of moves
 #else
-constexpr size_t kMostHeld = size_t{3} << 30, kMostSize = size_t{1} << 30;
+constexpr size_t kMaxHeld = size_t{3} << 30, kMaxSize = size_t{1} << 30;
 #endif
 
 unsigned next_seed() {
@@ -65,10 +65,10 @@ size_t read_size(Stream& in, size_t held) {
     case 8: size = around(in.below(24) * hm::kMiB / 2); break;
     case 9: size = around(in.below(33) * hm::kChunk); break;
     case 10: size = around(size_t{1} << in.below(31)); break;
-    case 11: size = in.number(4) % kMostSize; break;
+    case 11: size = in.number(4) % kMaxSize; break;
   }
-  size = std::min(size, kMostSize);
-  return held + size > kMostHeld ? size % 5000 : size;
+  size = std::min(size, kMaxSize);
+  return held + size > kMaxHeld ? size % 5000 : size;
 }
 
 Block Shadow::made(void* at, size_t size, Kind kind, bool exact, size_t alignment) {
@@ -143,7 +143,7 @@ void Shadow::resize(Block& block, Stream& in) {
   unsigned how = in.byte();
   size_t size = read_size(in, held_);
   if (block.size > kSeldomCopied && how >= 32) return check(block);
-  if (how % 4 == 0) size = block.size + block.size / 2 <= kMostSize ? block.size + block.size / 2 : size;  // a vector
+  if (how % 4 == 0) size = block.size + block.size / 2 <= kMaxSize ? block.size + block.size / 2 : size;  // a vector
   if (size == 0) return free(block, 5);
   check(block);
   bool local = block.kind == Kind::kLocal ? how % 16 != 5 : how % 16 == 5;

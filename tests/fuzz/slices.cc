@@ -10,7 +10,7 @@ namespace {
 using hm::kSlice;
 using hm::SlicePool;
 
-constexpr size_t kMostRuns = 64, kMostSlices = 2000;
+constexpr size_t kMaxRuns = 64, kMaxSlices = 2000;
 
 struct Taken {
   hm::Superblock* first = nullptr;
@@ -24,7 +24,7 @@ class Model {
 
   void step(fuzz::Stream& in) {
     unsigned code = in.byte();
-    Taken& run = runs_[in.below(kMostRuns)];
+    Taken& run = runs_[in.below(kMaxRuns)];
     if (code % 16 == 14) return purge(in.byte() % 2 == 0, in.byte());
     if (code % 16 == 15) return compare();
     if (run.first == nullptr) return take(run, in);
@@ -62,7 +62,7 @@ class Model {
   void take(Taken& run, fuzz::Stream& in) {
     unsigned code = in.byte();
     size_t n = 1 + (code % 4 == 0 ? in.below(SlicePool::kMaxRun) : in.below(6));
-    bool map = code % 8 != 1 && slices_ + n <= kMostSlices;
+    bool map = code % 8 != 1 && slices_ + n <= kMaxSlices;
     SlicePool::Run got = pool_.allocate(n, map);
     if (got.first == nullptr) return fuzz::expect(!map, "no slices");
     Taken fresh{got.first, n, ++names_ << 32};
@@ -119,11 +119,11 @@ class Model {
     fuzz::expect(g.free_slices + slices_ <= g.chunks * hm::kSlicesInChunk, "more slices than chunks hold");
     size_t metadata = g.chunks * hm::kSlicesInChunk - g.free_slices - slices_;
     fuzz::expect(metadata % hm::kMetaSlices == 0 && metadata / hm::kMetaSlices <= g.chunks, "slices are lost");
-    fuzz::expect(g.most_used_slices >= slices_, "the peak is below what is used");
+    fuzz::expect(g.max_used_slices >= slices_, "the peak is below what is used");
   }
 
   SlicePool& pool_;
-  Taken runs_[kMostRuns];
+  Taken runs_[kMaxRuns];
   size_t slices_ = 0;
   uint64_t names_ = 0;
 };

@@ -27,7 +27,7 @@ if(STEP STREQUAL install)
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX})
   must_exist(${LIBDIR}/libhmalloc.so ${LIBDIR}/libhmalloc.so.0 ${LIBDIR}/libhmalloc-checked.so ${LIBDIR}/libhmalloc.a
     ${LIBDIR}/cmake/hmalloc/hmalloc-config.cmake ${LIBDIR}/pkgconfig/hmalloc.pc
-    include/hmalloc/hmalloc.h include/hmalloc/hmalloc.hpp bin/hmalloc
+    include/hmalloc/hmalloc.h include/hmalloc/hmalloc_local.h include/hmalloc/hmalloc.hpp bin/hmalloc
     libexec/hmalloc/baselines/libone_lock.so)
   # Nothing that is installed may name the folders it was built in.
   file(GLOB_RECURSE texts ${PREFIX}/${LIBDIR}/*.cmake ${PREFIX}/${LIBDIR}/*.pc)

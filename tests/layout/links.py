@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 
 C_PROGRAM = r"""
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 #include <stdlib.h>
 #include <string.h>
 int main(void) {
@@ -25,7 +25,7 @@ int main(void) {
 }
 """
 CXX_PROGRAM = r"""
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 #include <map>
 #include <new>
 #include <string>
@@ -46,7 +46,7 @@ int main() {
   return stats.heaps >= 1 && stats.refills > 0 ? 0 : 2;
 }
 """
-ONE_LINE = "#include <hmalloc/hmalloc.h>\nint use_the_header(void);\nint use_the_header(void) { return HM_VERSION_MAJOR; }\n"
+ONE_LINE = "#include <hmalloc/hmalloc_local.h>\nint use_the_header(void);\nint use_the_header(void) { return HM_VERSION_MAJOR; }\n"
 
 
 def attempt(command, what, **more):
@@ -105,7 +105,7 @@ def header_alone(options):
                               input=ONE_LINE)
     if pathlib.Path(options.root, "include/hmalloc/hmalloc.hpp").exists():
         complaints += attempt([options.cxx, "-std=c++20", *warnings, "-x", "c++", "-"], "hmalloc.hpp",
-                              input=ONE_LINE.replace("hmalloc.h>", "hmalloc.hpp>"))
+                              input=ONE_LINE.replace("hmalloc_local.h>", "hmalloc.hpp>"))
     return complaints
 
 

@@ -8,7 +8,8 @@ ROOMS = ["base", "pages", "core", "large", "local", "threads", "upkeep", "intros
 SOURCES = ("src", "baselines")
 # Where atomics live, and the roles they play there.  Everywhere else `memory_order` and `__ATOMIC_` are forbidden.
 ATOMICS = {
-    "include/hmalloc/hmalloc.h": "the top of a cache in the hand, which statistics read; the size byte of a local block, which statistics and remote frees look at",
+    "include/hmalloc/hmalloc.h": "the top of a cache behind a handle, which statistics read",
+    "include/hmalloc/hmalloc_local.h": "the size byte of a local block, which statistics and remote frees look at",
     "src/base/lock.cc": "the lock itself",
     "src/base/process.h": "the number of the process, which each lock looks at; a fence for the compiler alone",
     "src/base/process.cc": "who repairs the child of a fork; the others wait",

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/codegen.h"
 #include "base/os_pages.h"
 #include "base/system_call.h"
 #include "base/thread_exit.h"
@@ -53,7 +54,7 @@ void window(const char* name, const Word (&words)[kCount]) {
 // A call that the compiler cannot look into: it must neither fit the function to its arguments nor leave it out.
 template <class Function>
 Function* run(Function* function) {
-  return opaque(function);
+  return hide_from_optimizer(function);
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ HM_WINDOW uint64_t window_free_mask(BlockState* states) { return StateGroup(stat
 HM_WINDOW void window_take_all(BlockState* states) { StateGroup(states).take(StateGroup::kOnes); }
 HM_WINDOW void window_take(BlockState* states, uint64_t mask) { StateGroup(states).take(mask); }
 HM_WINDOW void window_free(void* block) { deallocate(block, "free"); }
-HM_WINDOW void window_reclaim(Superblock* sb) { if (sb->wholly_free()) sb->clear(); }
+HM_WINDOW void window_reclaim(Superblock* sb) { if (sb->is_empty()) sb->clear(); }
 HM_WINDOW void window_format(Superblock* sb, ClassIndex c) { sb->format(c); }
 HM_WINDOW SliceKind window_kind(const Superblock* sb) { return sb->kind(); }
 HM_WINDOW void window_map_set(void* chunk) { AddressMap::set(chunk, ChunkKind::kSlices); }

@@ -167,7 +167,7 @@ LOCALS = [
               "listed_first": first(0, "c", ("store",))}),
 ]
 EXTENTS = [
-    Scenario("extent_leaf", "14", "a leaf of the table is made (memset writes its zeros) while somebody looks into it",
+    Scenario("extent_leaf", "14", "a leaf of the table is made (memset writes its zeros) while somebody probes into it",
              {"t": (8, 0), "e": (8, 7)}, [[W("e", 0), "leaf"], ["find"]], "1:t=1 /\\ 1:e=7",
              {"no_release": relaxed(0, "t"), "no_acquire": relaxed(1, "t"),
               "known_first": first(0, "t")}),
@@ -195,7 +195,7 @@ PROCESSES = [
 LOCKS = [
     lock_scenario("free", "lock", "the lock is free when it is asked for", ME),
     lock_scenario("tried", "try_lock", "the lock is free when somebody tries it", ME),
-    lock_scenario("spinning", "lock_spinning", "it becomes free while its next holder looks at it", ME),
+    lock_scenario("spinning", "lock_spinning", "it becomes free while its next holder probes at it", ME),
     lock_scenario("woken", "lock_woken", "its next holder has slept, and takes it with the mark", ME | WAITS),
     Scenario("lock_exclusion", "5, 6, 10 to 13", "two threads ask for it at once", {"l": (4, 0)}, [["lock"], ["lock"]],
              "0:l=0 /\\ 1:l=0", {"taken_by_load_and_store": split(0, "l")}),

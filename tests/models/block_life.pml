@@ -1,6 +1,6 @@
 /* The life of a block (docs/design.md): one byte, written by whoever holds the block.  Thread 0 owns the superblock;
  * any thread frees.  -DCHECKED: the checked library, which tells CACHED from TAKEN.
- * What the program does wrong, and what the default library (it looks for FREE, and at the block freed last) or both
+ * What the program does wrong, and what the default library (it probes for FREE, and at the block freed last) or both
  * are documented to miss:
  * -DDOUBLE_FREE    frees once more what it has freed, before it is handed out again
  * -DREUSED         frees once more what has been handed out again meanwhile

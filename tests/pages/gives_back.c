@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { kClasses = 3, kBytesEach = 100 << 20, kMost = kBytesEach / 512, kStride = 7 };
+enum { kClasses = 3, kBytesEach = 100 << 20, kMax = kBytesEach / 512, kStride = 7 };
 static const size_t sizes[kClasses] = {512, 1024, 2048};
-static void* blocks[kClasses][kMost];
+static void* blocks[kClasses][kMax];
 
 static double resident_mb(void) {
   FILE* file = fopen("/proc/self/status", "r");

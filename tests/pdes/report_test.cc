@@ -181,10 +181,10 @@ TEST(Report, AddsUpByName) {
 }
 
 TEST(Report, CountsWrapRatherThanOverflow) {
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
   Report report;
-  for (const std::int64_t value : {kMost, std::int64_t{1}, std::int64_t{-1}}) report.count("calls", value);
-  EXPECT_EQ(report.count_of("calls"), kMost);
+  for (const std::int64_t value : {kMax, std::int64_t{1}, std::int64_t{-1}}) report.count("calls", value);
+  EXPECT_EQ(report.count_of("calls"), kMax);
 }
 
 TEST(Report, UnknownNames) {

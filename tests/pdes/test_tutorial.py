@@ -99,8 +99,8 @@ def test_limits_are_those_of_the_headers(tmp_path):
     said = {name: number.replace(",", "") for name, number in re.findall(r"^\| ([^|]+) \| ([\d,]+)", table, re.MULTILINE)}
     check = tmp_path / "limits.cc"
     check.write_text(f"""#include <pdes/pdes.h>
-        static_assert(pdes::kMostLps == {said["LPs"]} && pdes::kLastPriority + 1 == {said["priorities"]} &&
-                      pdes::kMostPayload == {said["payload of an event"]});""")
+        static_assert(pdes::kMaxLps == {said["LPs"]} && pdes::kLastPriority + 1 == {said["priorities"]} &&
+                      pdes::kMaxPayload == {said["payload of an event"]});""")
     subprocess.run(["c++", "-std=c++20", "-fsyntax-only", "-I", ROOT / "include", check], check=True)
 
 

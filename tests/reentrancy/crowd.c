@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 
 #include "front.h"
 

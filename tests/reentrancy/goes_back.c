@@ -3,13 +3,13 @@
  * which are its own to give back, and what a program has lately asked for again.  A process for each row. */
 #include <sys/wait.h>
 
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 
 #include "case.h"
 
 static const size_t kBytes = 100 * MIB;
-enum { kSmallest = 200, kMost = 100 * 1024 * 1024 / kSmallest };
-static void* blocks[kMost];
+enum { kSmallest = 200, kMax = 100 * 1024 * 1024 / kSmallest };
+static void* blocks[kMax];
 
 static const struct Kind {
   const char* name;

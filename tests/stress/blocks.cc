@@ -1,6 +1,6 @@
 #include "blocks.h"
 
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 
 #include <algorithm>
 #include <bit>
@@ -30,8 +30,8 @@ size_t stride_of(size_t size) { return size > 4096 ? 4096 - 8 : 8; }
 // Every mark is a whole word, so that two of them never overlap in part.
 template <class Visit>
 void for_each_mark(size_t size, Visit visit) {
-  for (size_t at = kLeast; at + 8 <= size; at += stride_of(size)) visit(at);
-  if (size >= kLeast + 8) visit(size / 8 * 8 - 8);
+  for (size_t at = kMin; at + 8 <= size; at += stride_of(size)) visit(at);
+  if (size >= kMin + 8) visit(size / 8 * 8 - 8);
 }
 
 void mark(Block* block, size_t size, Kind kind) {
@@ -43,7 +43,7 @@ void mark(Block* block, size_t size, Kind kind) {
 // The marks of a block of `size` bytes as far as `prefix`: after a realloc.
 void check_marks(const Block* block, uint64_t tag, size_t size, size_t prefix) {
   if (prefix < size) {
-    for (size_t at = kLeast; at + 8 <= prefix; at += stride_of(size))
+    for (size_t at = kMin; at + 8 <= prefix; at += stride_of(size))
       if (memcmp(reinterpret_cast<const char*>(block) + at, &tag, 8) != 0) fail("contents lost by realloc", block);
     return;
   }
@@ -71,10 +71,10 @@ void* aligned(size_t size, Random& random) {
 
 size_t random_size(Kind kind, Random& random) {
   size_t bits = kind == kLocal ? 12 : kind == kLarge ? 21 : 15;
-  size_t size = kind == kLarge ? 32769 : kLeast;
+  size_t size = kind == kLarge ? 32769 : kMin;
   size += random() % (size_t{1} << (4 + random() % (bits - 3)));
   if (random() % 16 == 0) size = std::bit_floor(size);
-  return std::max(size, kLeast);
+  return std::max(size, kMin);
 }
 
 Block* allocate(Kind kind, size_t size, Random& random) {
@@ -105,7 +105,7 @@ void release(Block* block, Random& random) {
   check(block);
   size_t size = block->size;
   Kind kind = block->kind;
-  memset(static_cast<void*>(block), 0xdd, kLeast);  // a second look at it will not pass
+  memset(static_cast<void*>(block), 0xdd, kMin);  // a second look at it will not pass
   if (kind == kLocal && random() % 4 != 0) return hm_local_free(block);
   if (kind == kShared && random() % 2 == 0) return hm_shared_free_sized(block, size);
   if (kind == kShared) return hm_shared_free(block);

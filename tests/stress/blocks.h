@@ -17,7 +17,7 @@ struct Block {
   Kind kind;
   uint64_t tag;
 };
-inline constexpr size_t kLeast = sizeof(Block);
+inline constexpr size_t kMin = sizeof(Block);
 
 // A random size for a kind: mostly small, sometimes at a boundary.
 size_t random_size(Kind kind, Random& random);

@@ -16,13 +16,13 @@ void* block(uintptr_t n) { return reinterpret_cast<void*>(n * 16); }
 TEST(BlockCache, EmptyPopsNullForEver) {
   Room room;
   for (int i = 0; i < 3; ++i) EXPECT_EQ(room.cache.pop(), nullptr);
-  EXPECT_EQ(room.cache.used(), 0u);
+  EXPECT_EQ(room.cache.size(), 0u);
 }
 
 TEST(BlockCache, LastInFirstOut) {
   Room room;
   for (uintptr_t n = 1; n <= 4; ++n) EXPECT_TRUE(room.cache.push(block(n)));
-  EXPECT_EQ(room.cache.newest(), block(4));
+  EXPECT_EQ(room.cache.top_block(), block(4));
   for (uintptr_t n = 4; n >= 1; --n) EXPECT_EQ(room.cache.pop(), block(n));
   EXPECT_EQ(room.cache.pop(), nullptr);
 }
@@ -31,7 +31,7 @@ TEST(BlockCache, RefusesBeyondTheLimit) {
   Room room;
   for (uintptr_t n = 1; n <= 4; ++n) room.cache.push(block(n));
   EXPECT_FALSE(room.cache.push(block(5)));
-  EXPECT_EQ(room.cache.used(), 4u);
+  EXPECT_EQ(room.cache.size(), 4u);
   room.cache.set_limit(5);
   EXPECT_TRUE(room.cache.push(block(5)));
 }
@@ -40,7 +40,7 @@ TEST(BlockCache, RefusesAnImmediateRepeat) {
   Room room;
   EXPECT_TRUE(room.cache.push_once(block(1)));
   EXPECT_FALSE(room.cache.push_once(block(1)));
-  EXPECT_EQ(room.cache.used(), 1u);
+  EXPECT_EQ(room.cache.size(), 1u);
 }
 
 TEST(BlockCache, ACacheWithoutRoomIsEmptyAndFull) {

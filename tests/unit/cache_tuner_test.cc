@@ -10,7 +10,7 @@ const ClassIndex kSmall = class_of(64), kWide = class_of(4096);
 
 CacheTuner in_use(ClassIndex c) {
   CacheTuner tuner;
-  tuner.set_capacity(CacheTuner::first_capacity(raw(c)));
+  tuner.set_capacity(CacheTuner::first_capacity(index_of(c)));
   return tuner;
 }
 size_t after_batch(CacheTuner& tuner, ClassIndex c, size_t blocks) {
@@ -58,41 +58,41 @@ TEST(CacheTuner, SuchCyclesCountWithinARoundOnly) {
 TEST(CacheTuner, GrowthEndsWithTheClass) {
   for (size_t c = 0; c < kClasses; ++c) {
     CacheTuner tuner = in_use(ClassIndex(c));
-    EXPECT_LE(tuner.capacity(), CacheTuner::most_capacity(c));
+    EXPECT_LE(tuner.capacity(), CacheTuner::max_capacity(c));
     for (int i = 0; i < 200; ++i) tuner.set_capacity(after_batch(tuner, ClassIndex(c), 60'000));
-    EXPECT_EQ(tuner.capacity(), CacheTuner::most_capacity(c));
-    EXPECT_LE(tuner.capacity() * kClassSize[c], std::max<size_t>(CacheTuner::kMostBytes, 2 * kClassSize[c]));
+    EXPECT_EQ(tuner.capacity(), CacheTuner::max_capacity(c));
+    EXPECT_LE(tuner.capacity() * kClassSize[c], std::max<size_t>(CacheTuner::kMaxBytes, 2 * kClassSize[c]));
   }
 }
 
 TEST(CacheTuner, IdleIsWhatHasNotChangedBetweenTwoLooks) {
   CacheTuner tuner = in_use(kSmall);
   int a, b;
-  EXPECT_FALSE(tuner.on_look(5, &a, false));
-  EXPECT_FALSE(tuner.on_look(5, &b, false)) << "another block is on top";
-  EXPECT_FALSE(tuner.on_look(6, &b, false));
+  EXPECT_FALSE(tuner.on_tick(5, &a, false));
+  EXPECT_FALSE(tuner.on_tick(5, &b, false)) << "another block is on top";
+  EXPECT_FALSE(tuner.on_tick(6, &b, false));
   tuner.on_refill(1);
-  EXPECT_FALSE(tuner.on_look(6, &b, false)) << "it lives from its cache";
-  EXPECT_TRUE(tuner.on_look(6, &b, false));
+  EXPECT_FALSE(tuner.on_tick(6, &b, false)) << "it lives from its cache";
+  EXPECT_TRUE(tuner.on_tick(6, &b, false));
 }
 
 TEST(CacheTuner, WhatIsOnlyFreedWhileTheProcessShrinksIsIdleToo) {
   CacheTuner tuner = in_use(kSmall);
   int a, b, c, d;
-  EXPECT_FALSE(tuner.on_look(5, &a, true)) << "it did not overflow";
+  EXPECT_FALSE(tuner.on_tick(5, &a, true)) << "it did not overflow";
   tuner.on_overflow();
-  EXPECT_FALSE(tuner.on_look(6, &b, false)) << "the process does not shrink";
+  EXPECT_FALSE(tuner.on_tick(6, &b, false)) << "the process does not shrink";
   tuner.on_overflow();
-  EXPECT_TRUE(tuner.on_look(7, &c, true));
+  EXPECT_TRUE(tuner.on_tick(7, &c, true));
   tuner.on_overflow();
   tuner.on_refill(1);
-  EXPECT_FALSE(tuner.on_look(8, &d, true)) << "blocks are allocated as well";
+  EXPECT_FALSE(tuner.on_tick(8, &d, true)) << "blocks are allocated as well";
 }
 
 TEST(CacheTuner, HalfOfWhatLayThereAtEveryLookIsSurplus) {
   CacheTuner tuner = in_use(kSmall);
   int blocks[4];
-  for (size_t i : {0, 1, 2, 3}) tuner.on_look(i == 2 ? 40 : 100, &blocks[i], false);
+  for (size_t i : {0, 1, 2, 3}) tuner.on_tick(i == 2 ? 40 : 100, &blocks[i], false);
   EXPECT_EQ(tuner.take_surplus(), 20u);
 }
 

@@ -28,8 +28,8 @@ TEST(Checked, EveryBlockThatWaitsIsCached) {
   for (int i = 0; i < 500; ++i) blocks.push_back(hm_malloc(48));
   for (void* block : blocks) hm_free(block);
   ClassIndex c = class_of(48);
-  void** floor = my_heap()->caches[raw(c)].floor();
-  size_t used = my_heap()->caches[raw(c)].used();
+  void** floor = my_heap()->caches[index_of(c)].bottom();
+  size_t used = my_heap()->caches[index_of(c)].size();
   ASSERT_GT(used, 0u);
   for (size_t i = 1; i <= used; ++i) EXPECT_TRUE(find_block(floor[i]).state.is_cached()) << i;
 }

@@ -1,4 +1,4 @@
-// What huge.cc does with kept_extents.h, from without.
+// What huge.cc does with extent_cache.h, from without.
 #include "large/extent_cache.h"
 
 #include "base/address_map.h"
@@ -27,7 +27,7 @@ void keep_all(const std::vector<size_t>& sizes, std::vector<char*>& blocks) {
 
 }  // namespace
 
-TEST(KeptExtents, AnExtentIsKeptOnceItsSizeRecurs) {
+TEST(ExtentCache, AnExtentIsKeptOnceItsSizeRecurs) {
   void* first = hm_malloc(3 * kMiB + 100000);
   hm_free(first);
   EXPECT_EQ(kind_of(first), ChunkKind::kGone);
@@ -47,7 +47,7 @@ TEST(KeptExtents, AnExtentIsKeptOnceItsSizeRecurs) {
 }
 
 // As a vector does.
-TEST(KeptExtents, WhatGrowsByDoublingLeavesNothingBehind) {
+TEST(ExtentCache, WhatGrowsByDoublingLeavesNothingBehind) {
   void* block = hm_malloc(2 * kMiB);
   for (size_t size = 4 * kMiB; size <= 64 * kMiB; size *= 2) {
     void* larger = hm_malloc(size);
@@ -58,7 +58,7 @@ TEST(KeptExtents, WhatGrowsByDoublingLeavesNothingBehind) {
   hm_free(block);
 }
 
-TEST(KeptExtents, WhatIsKeptInVainIsNotKeptAgain) {
+TEST(ExtentCache, WhatIsKeptInVainIsNotKeptAgain) {
   hm_free(allocate_recurring(3 * kMiB));
   EXPECT_EQ(huge_gauges().kept, 4 * kMiB);
   hm_collect();
@@ -66,7 +66,7 @@ TEST(KeptExtents, WhatIsKeptInVainIsNotKeptAgain) {
   EXPECT_EQ(huge_gauges().kept, 0u);
 }
 
-TEST(KeptExtents, AKeptExtentIsNoZeroedBlock) {
+TEST(ExtentCache, AKeptExtentIsNoZeroedBlock) {
   char* block = keep_written(3 * kMiB);
   void* again = hm_calloc(3, kMiB);
   EXPECT_EQ(again, block);
@@ -74,7 +74,7 @@ TEST(KeptExtents, AKeptExtentIsNoZeroedBlock) {
   hm_free(again);
 }
 
-TEST(KeptExtents, AKeptExtentIsSplitAndJoinedAgain) {
+TEST(ExtentCache, AKeptExtentIsSplitAndJoinedAgain) {
   char* block = keep_written(16 * kMiB);
   uint64_t calls = os::calls();
   for (int round = 0; round < 3; ++round) {
@@ -94,7 +94,7 @@ TEST(KeptExtents, AKeptExtentIsSplitAndJoinedAgain) {
   hm_free(block);
 }
 
-TEST(KeptExtents, AKeptExtentThatIsTooShortIsStretched) {
+TEST(ExtentCache, AKeptExtentThatIsTooShortIsStretched) {
   char* block = allocate_recurring(8 * kMiB);
   hm_free(hm_malloc(30 * kMiB));  // a larger one is missed as well
   memset(block, 1, 8 * kMiB);
@@ -108,7 +108,7 @@ TEST(KeptExtents, AKeptExtentThatIsTooShortIsStretched) {
   hm_free(longer);
 }
 
-TEST(KeptExtents, TheSmallestExtentThatFitsIsTaken) {
+TEST(ExtentCache, TheSmallestExtentThatFitsIsTaken) {
   std::vector<char*> blocks;
   keep_all({15 * kMiB, 3 * kMiB, 7 * kMiB}, blocks);
   EXPECT_EQ(huge_gauges().kept, 28 * kMiB);
@@ -118,18 +118,18 @@ TEST(KeptExtents, TheSmallestExtentThatFitsIsTaken) {
   for (char* block : blocks) hm_free(block);
 }
 
-TEST(KeptExtents, WhatIsKeptForTheLongestTimeMakesRoom) {
+TEST(ExtentCache, WhatIsKeptForTheLongestTimeMakesRoom) {
   std::vector<char*> blocks;
   keep_all({7 * kMiB, 7 * kMiB, 7 * kMiB}, blocks);
   ASSERT_EQ(huge_gauges().kept, 24 * kMiB);
-  while (kind_of(blocks[0]) == ChunkKind::kHuge && huge_gauges().kept <= kKeepMost)
+  while (kind_of(blocks[0]) == ChunkKind::kHuge && huge_gauges().kept <= kMaxKept)
     hm_free(hm_aligned_alloc(4 * kMiB, 5 * kMiB));  // a mapping of its own each time
   EXPECT_EQ(kind_of(blocks[0]), ChunkKind::kGone);
   EXPECT_EQ(kind_of(blocks[1]), ChunkKind::kHuge);
   EXPECT_EQ(kind_of(blocks[2]), ChunkKind::kHuge);
 }
 
-TEST(KeptExtents, AFreedBlockDoesNotKeepItsNeighbourAlive) {
+TEST(ExtentCache, AFreedBlockDoesNotKeepItsNeighbourAlive) {
   char* block = allocate_recurring(8 * kMiB);
   hm_free(block);
   void* part = hm_malloc(3 * kMiB);
@@ -140,7 +140,7 @@ TEST(KeptExtents, AFreedBlockDoesNotKeepItsNeighbourAlive) {
   EXPECT_EQ(huge_gauges().kept, 0u) << "after half a decay time";
 }
 
-TEST(KeptExtents, WhatIsKeptIsBounded) {
+TEST(ExtentCache, WhatIsKeptIsBounded) {
   std::mt19937 random(test::kSeed);
   std::vector<void*> blocks(40);
   size_t most_kept = 0;
@@ -150,18 +150,18 @@ TEST(KeptExtents, WhatIsKeptIsBounded) {
     size_t size = kLargeMax + 1 + random() % (32 * kMiB);
     block = random() % 4 == 0 ? hm_aligned_alloc(4 * kMiB, size) : hm_malloc(size);  // far ones are mapped
     HugeGauges gauges = huge_gauges();
-    ASSERT_LE(gauges.kept, std::max(kKeepMost, gauges.most_active + gauges.most_active / 2 - gauges.active));
+    ASSERT_LE(gauges.kept, std::max(kMaxKept, gauges.max_active + gauges.max_active / 2 - gauges.active));
     ASSERT_LE(gauges.active + gauges.kept, gauges.mapped);
     ASSERT_TRUE(huge_is_valid());
     most_kept = std::max(most_kept, gauges.kept);
   }
-  EXPECT_GT(most_kept, kKeepMost);
+  EXPECT_GT(most_kept, kMaxKept);
   for (void* block : blocks) hm_free(block);
   hm_collect();
   EXPECT_EQ(huge_gauges().mapped, 0u);
 }
 
-TEST(KeptExtents, AnAlignedBlocksExtentServesOthers) {
+TEST(ExtentCache, AnAlignedBlocksExtentServesOthers) {
   hm_free(hm_malloc(7 * kMiB));
   hm_free(hm_malloc(7 * kMiB));
   void* far = hm_aligned_alloc(8 * kChunk, 7 * kMiB);
@@ -173,7 +173,7 @@ TEST(KeptExtents, AnAlignedBlocksExtentServesOthers) {
   EXPECT_EQ(huge_gauges().mapped, 0u);
 }
 
-TEST(KeptExtents, ThreadsShareTheKeptExtents) {
+TEST(ExtentCache, ThreadsShareTheKeptExtents) {
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 4; ++t)
     threads.emplace_back([t] {
@@ -195,7 +195,7 @@ TEST(KeptExtents, ThreadsShareTheKeptExtents) {
 }
 
 // Every page of every block says whose it is, while others split, join, stretch and purge around it.
-TEST(KeptExtents, NobodyPurgesWhatIsInUse) {
+TEST(ExtentCache, NobodyPurgesWhatIsInUse) {
   auto mark = [](char* block, size_t from, size_t to, unsigned owner) {
     for (size_t at = align_up(from, 4096); at < to; at += 4096) memcpy(block + at, &owner, sizeof owner);
   };

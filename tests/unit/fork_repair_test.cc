@@ -33,7 +33,7 @@ struct Queue {
   }
   // Nothing is twice in it, it has as many as before or after the operation, and it works.
   bool is_sound(size_t least, size_t most) {
-    settle(queue.lock(), 0, [&] { queue.repair(); });
+    repair_after_fork(queue.lock(), 0, [&] { queue.repair(); });
     if (!queue.is_valid() || queue.count() < least || queue.count() > most) return false;
     std::set<Superblock*> seen;
     queue.for_each([&](Superblock& sb) { seen.insert(&sb); });

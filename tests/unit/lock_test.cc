@@ -74,7 +74,7 @@ void leave_locked(Lock& lock) {
 }
 bool is_repaired(Lock& lock, uint32_t before) {
   bool repaired = false;
-  settle(lock, before, [&] { repaired = true; });
+  repair_after_fork(lock, before, [&] { repaired = true; });
   return repaired;
 }
 

@@ -112,7 +112,7 @@ TEST(Options, ATableNeedsNoStatsFile) {
 }
 
 TEST(Options, AStatsFileIsCopied) {
-  static char file[kPathMost];
+  static char file[kMaxPath];
   EXPECT_EXIT(
       {
         setenv("TABLE_STATS_FILE", "/tmp/x", 1);
@@ -122,7 +122,7 @@ TEST(Options, AStatsFileIsCopied) {
       succeeded, "^$");
   EXPECT_EXIT(
       {
-        setenv("TABLE_STATS_FILE", std::string(kPathMost, 'x').c_str(), 1);
+        setenv("TABLE_STATS_FILE", std::string(kMaxPath, 'x').c_str(), 1);
         read_options({.prefix = "TABLE_", .rows = nullptr, .count = 0, .stats_file = file});
         _exit(file[0]);
       },

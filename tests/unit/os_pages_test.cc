@@ -78,8 +78,8 @@ TEST(OsPages, NobodyCanTouchAGuard) {
 TEST(OsPages, ThereAreOnlySoManyGuards) {
   size_t page = os::page_size(), made = 0;
   auto* base = static_cast<char*>(os::map(page, page));
-  while (made <= os::kMostGuards && os::guard(base, page)) ++made;
-  EXPECT_EQ(made, os::kMostGuards);
+  while (made <= os::kMaxGuards && os::guard(base, page)) ++made;
+  EXPECT_EQ(made, os::kMaxGuards);
   EXPECT_NE(os::map_guarded(page), nullptr) << "without";
   os::unguarded(1);
   EXPECT_TRUE(os::guard(base, page));

@@ -152,7 +152,7 @@ TEST(Large, KeptRunsAreBoundedAndGoBackWhenTheyAreNotUsed) {
     blocks.pop_back();
     for (void* block : blocks) hm_free(block);
     EXPECT_EQ(my_thread_heap().large.bytes(), 8 * kSlice) << "four are kept";
-    EXPECT_LE(my_thread_heap().large.bytes(), LargeCache::kMostBytes);
+    EXPECT_LE(my_thread_heap().large.bytes(), LargeCache::kMaxBytes);
     my_thread_heap().large.tick();
     EXPECT_EQ(my_thread_heap().large.bytes(), 8 * kSlice) << "used since the last tick";
     my_thread_heap().large.tick();

@@ -399,24 +399,24 @@ TEST(SlicePool, AnOpenChunkThatGetsHugePagesIsCountedAnew) {
   EXPECT_TRUE(pool->is_valid());
 }
 
-TEST(HugePages, APauseAfterASlowOne) {
-  HugePages pages;
+TEST(HugePagePolicy, APauseAfterASlowOne) {
+  HugePagePolicy pages;
   auto pause = [&] {
     size_t n = 0;
     while (pages.pausing()) ++n;
     return n;
   };
   EXPECT_EQ(pause(), 0u);
-  EXPECT_TRUE(pages.took(HugePages::kSlow + 1));
-  EXPECT_EQ(pause(), HugePages::kFirstPause);
-  EXPECT_TRUE(pages.took(HugePages::kSlow + 1));
-  EXPECT_EQ(pause(), 2 * HugePages::kFirstPause);
-  for (int i = 0; i < 20; ++i) pages.took(HugePages::kSlow + 1);
-  EXPECT_EQ(pause(), HugePages::kLongestPause);
-  for (int i = 0; i < 20; ++i) EXPECT_FALSE(pages.took(HugePages::kSlow));
+  EXPECT_TRUE(pages.took(HugePagePolicy::kSlow + 1));
+  EXPECT_EQ(pause(), HugePagePolicy::kFirstPause);
+  EXPECT_TRUE(pages.took(HugePagePolicy::kSlow + 1));
+  EXPECT_EQ(pause(), 2 * HugePagePolicy::kFirstPause);
+  for (int i = 0; i < 20; ++i) pages.took(HugePagePolicy::kSlow + 1);
+  EXPECT_EQ(pause(), HugePagePolicy::kLongestPause);
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(pages.took(HugePagePolicy::kSlow));
   EXPECT_EQ(pause(), 0u);
-  pages.took(HugePages::kSlow + 1);
-  EXPECT_EQ(pause(), HugePages::kFirstPause) << "the quick ones have made up for it";
+  pages.took(HugePagePolicy::kSlow + 1);
+  EXPECT_EQ(pause(), HugePagePolicy::kFirstPause) << "the quick ones have made up for it";
 }
 
 TEST(SlicePool, VisitsStartsOfSuperblocksAndRuns) {

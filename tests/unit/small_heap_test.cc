@@ -27,8 +27,8 @@ std::vector<void*> allocate_many(ClassIndex c, size_t n) {
 void free_all(const std::vector<void*>& blocks) {
   for (void* block : blocks) deallocate(block, "test");
 }
-size_t entries(ClassIndex c) { return my_heap()->caches[raw(c)].used(); }
-size_t limit(ClassIndex c) { return my_heap()->classes[raw(c)].tuner.capacity(); }
+size_t entries(ClassIndex c) { return my_heap()->caches[index_of(c)].size(); }
+size_t limit(ClassIndex c) { return my_heap()->classes[index_of(c)].tuner.capacity(); }
 size_t cached_bytes() {
   size_t bytes = 0;
   for (ClassIndex c : all_classes()) bytes += entries(c) * size_of(c);
@@ -192,12 +192,12 @@ TEST(ThreadHeap, ACacheThatGrowsMoves) {
   on_thread([] {
     ClassIndex c = class_of(64);
     free_all(allocate_many(c, 100));
-    void** before = my_heap()->caches[raw(c)].floor();
+    void** before = my_heap()->caches[index_of(c)].bottom();
     for (int round = 0; round < 8; ++round) free_all(allocate_many(c, 1000));
-    EXPECT_NE(my_heap()->caches[raw(c)].floor(), before);
-    EXPECT_EQ(my_heap()->cached_blocks(raw(c)), entries(c));
+    EXPECT_NE(my_heap()->caches[index_of(c)].bottom(), before);
+    EXPECT_EQ(my_heap()->cached_blocks(index_of(c)), entries(c));
     EXPECT_TRUE(my_heap()->is_valid());
-    EXPECT_LE(address_of(my_heap()->caches[raw(c)].floor()) - address_of(before), 1u << 20);
+    EXPECT_LE(address_of(my_heap()->caches[index_of(c)].bottom()) - address_of(before), 1u << 20);
   });
   EXPECT_EQ(test::allocated_after_collect(), 0u);
 }
@@ -211,9 +211,9 @@ TEST(ThreadHeap, FirstHandfulsShareASuperblock) {
     void* block = nullptr;
     on_thread([&] {
       block = allocate(64);
-      EXPECT_EQ(my_heap()->classes[raw(c)].current, nullptr);
+      EXPECT_EQ(my_heap()->classes[index_of(c)].current, nullptr);
       auto more = allocate_many(c, 2 * kGroup);  // a handful may be almost two groups
-      EXPECT_NE(my_heap()->classes[raw(c)].current, nullptr);
+      EXPECT_NE(my_heap()->classes[index_of(c)].current, nullptr);
       my_thread_heap().drain();
       free_all(more);
     });
@@ -268,14 +268,14 @@ TEST(ThreadHeap, LooksInVainBecomeFewer) {
   on_thread([] {
     ClassIndex c = class_of(512);
     auto blocks = allocate_many(c, 64 * 200);
-    EXPECT_EQ(my_heap()->classes[raw(c)].looks, 1);
+    EXPECT_EQ(my_heap()->classes[index_of(c)].probes, 1);
     std::vector<void*> kept;  // one in each superblock, or these would go back as they become free
     for (void*& block : blocks)
       if (address_of(block) % kSlice < 512) kept.push_back(std::exchange(block, nullptr));
     std::erase(blocks, nullptr);
     free_all(blocks);
     for (void*& block : blocks) block = allocate(512);
-    EXPECT_GT(my_heap()->classes[raw(c)].looks, 1);
+    EXPECT_GT(my_heap()->classes[index_of(c)].probes, 1);
     free_all(blocks);
     free_all(kept);
   });
@@ -294,7 +294,7 @@ TEST(ThreadHeap, AStreamTakesWhatIsNearlyFree) {
       return sb;
     };
     Superblock &half = pooled(blocks_of(c) / 2), &nearly = pooled(blocks_of(c) / 16);
-    my_heap()->classes[raw(c)].tuner.on_refill(8192);
+    my_heap()->classes[index_of(c)].tuner.on_refill(8192);
     std::vector<Superblock*> order{&find_block(held[0]).sb};
     while (order.size() < 3) {
       held.push_back(allocate(512));
@@ -318,13 +318,13 @@ TEST(ThreadHeap, ACacheOpensWithTheFirstRefill) {
     deallocate(allocate(16), "test");  // a heap
     ClassIndex c = class_of(100);
     EXPECT_EQ(limit(c), 0u);
-    EXPECT_EQ(my_heap()->cached_blocks(raw(c)), 0u);
+    EXPECT_EQ(my_heap()->cached_blocks(index_of(c)), 0u);
     deallocate(foreign, "test");
     EXPECT_EQ(entries(c), 0u) << "straight to FREE";
-    EXPECT_EQ(my_heap()->caches[raw(c)].floor(), no_heap.caches[raw(c)].floor());
+    EXPECT_EQ(my_heap()->caches[index_of(c)].bottom(), empty_heap.caches[index_of(c)].bottom());
     deallocate(allocate(100), "test");
     EXPECT_GT(limit(c), 0u);
-    EXPECT_EQ(my_heap()->cached_blocks(raw(c)), entries(c));
+    EXPECT_EQ(my_heap()->cached_blocks(index_of(c)), entries(c));
     EXPECT_GT(entries(c), 0u);
   });
   EXPECT_EQ(test::allocated_after_collect(), 0u);
@@ -336,8 +336,8 @@ TEST(ThreadHeap, DrainLeavesNothing) {
     my_thread_heap().drain();
     EXPECT_EQ(cached_bytes(), 0u);
     for (ClassIndex c : all_classes()) {
-      EXPECT_EQ(my_heap()->classes[raw(c)].current, nullptr);
-      EXPECT_EQ(my_heap()->retired(c).count(), 0u);
+      EXPECT_EQ(my_heap()->classes[index_of(c)].current, nullptr);
+      EXPECT_EQ(my_heap()->full(c).count(), 0u);
     }
     EXPECT_TRUE(my_heap()->is_valid());
     free_all(allocate_many(class_of(100), 300));  // and goes on after it
@@ -350,7 +350,7 @@ TEST(ThreadHeap, IsValidSeesDamage) {
     ClassIndex c = class_of(64);
     free_all(allocate_many(c, 10));
     EXPECT_TRUE(my_heap()->is_valid());
-    BlockState& state = find_block(my_heap()->caches[raw(c)].newest()).state;
+    BlockState& state = find_block(my_heap()->caches[index_of(c)].top_block()).state;
     state.give_back();  // a cached block that somebody else believes free
     EXPECT_FALSE(my_heap()->is_valid());
     kChecked ? state.mark_cached() : state.mark_taken();

@@ -35,10 +35,10 @@ void drop(Superblock& sb) {
 }  // namespace
 
 TEST(SuperblockPool, ClaimsTheFirstThatIsWorthIt) {
-  Superblock &full = with_free(0), &nearly = with_free(1), &half = with_free(blocks_of(kClass) / 2);
-  for (Superblock* sb : {&full, &nearly, &half}) superblock_pool.push(*sb);
-  EXPECT_EQ(superblock_pool.claim(kClass, nullptr), &half);
-  EXPECT_EQ(superblock_pool.claim(kClass, nullptr), nullptr);
+  Superblock &rest = with_free(0), &nearly = with_free(1), &half = with_free(blocks_of(kClass) / 2);
+  for (Superblock* sb : {&rest, &nearly, &half}) superblock_pool.push(*sb);
+  EXPECT_EQ(superblock_pool.acquire(kClass, nullptr), &half);
+  EXPECT_EQ(superblock_pool.acquire(kClass, nullptr), nullptr);
   EXPECT_EQ(superblock_pool.queue(0, kClass).count(), 2u) << "the others stay, for when they have room";
   while (Superblock* sb = superblock_pool.queue(0, kClass).pop()) drop(*sb);
   drop(half);
@@ -48,8 +48,8 @@ TEST(SuperblockPool, AClaimPrefersItsOwn) {
   const Shelf* mine = shelf_of_shard(0);
   Superblock &other = with_free(blocks_of(kClass)), &own = owned_by(mine);
   for (Superblock* sb : {&other, &own}) superblock_pool.push(*sb);
-  EXPECT_EQ(superblock_pool.claim(kClass, mine), &own);
-  EXPECT_EQ(superblock_pool.claim(kClass, mine), &other) << "better another's than none";
+  EXPECT_EQ(superblock_pool.acquire(kClass, mine), &own);
+  EXPECT_EQ(superblock_pool.acquire(kClass, mine), &other) << "better another's than none";
   drop(own);
   drop(other);
 }
@@ -59,8 +59,8 @@ TEST(SuperblockPool, AClaimLooksIntoItsOwnShardFirst) {
   Superblock &far = owned_by(stranger), &near = owned_by(neighbour);
   for (Superblock* sb : {&far, &near}) superblock_pool.push(*sb);
   EXPECT_EQ(superblock_pool.queue(3, kClass).count(), 1u);
-  EXPECT_EQ(superblock_pool.claim(kClass, mine), &near);
-  EXPECT_EQ(superblock_pool.claim(kClass, mine), &far) << "all shards";
+  EXPECT_EQ(superblock_pool.acquire(kClass, mine), &near);
+  EXPECT_EQ(superblock_pool.acquire(kClass, mine), &far) << "all shards";
   drop(near);
   drop(far);
 }
@@ -73,9 +73,9 @@ TEST(SuperblockPool, AClaimNearByLeavesOthersAloneWhileFreeSlicesAreResident) {
   Superblock *freed[3];  // with a whole page among them, where one is two slices
   for (Superblock*& sb : freed) sb = &with_free(blocks_of(kClass));
   for (Superblock* sb : freed) drop(*sb);
-  EXPECT_EQ(superblock_pool.claim_near(kClass, mine, SuperblockPool::kLooks, least_room(kClass)), nullptr);
+  EXPECT_EQ(superblock_pool.acquire_near(kClass, mine, SuperblockPool::kMaxProbes, min_free_blocks(kClass)), nullptr);
   slice_pool.purge(SlicePool::Purge::kAll);
-  EXPECT_EQ(superblock_pool.claim_near(kClass, mine, SuperblockPool::kLooks, least_room(kClass)), &far);
+  EXPECT_EQ(superblock_pool.acquire_near(kClass, mine, SuperblockPool::kMaxProbes, min_free_blocks(kClass)), &far);
   drop(far);
 }
 
@@ -85,19 +85,19 @@ TEST(SuperblockPool, OtherShardsHaveTheirTurn) {
     Superblock& sb = owned_by(shelf_of_shard(shard));
     superblock_pool.push(sb);
     size_t claims = 1;
-    while (superblock_pool.claim(kClass, mine, 1, least_room(kClass)) != &sb && claims < 20) ++claims;
+    while (superblock_pool.acquire(kClass, mine, 1, min_free_blocks(kClass)) != &sb && claims < 20) ++claims;
     EXPECT_LE(claims, SuperblockPool::kShards - 1) << shard;
     drop(sb);
   }
 }
 
 TEST(SuperblockPool, AClaimLooksAtAFewOnly) {
-  std::vector<Superblock*> full;
+  std::vector<Superblock*> rest;
   for (int i = 0; i < 20; ++i) superblock_pool.push(with_free(0));
   superblock_pool.push(with_free(blocks_of(kClass)));
-  EXPECT_EQ(superblock_pool.claim(kClass, nullptr), nullptr);
+  EXPECT_EQ(superblock_pool.acquire(kClass, nullptr), nullptr);
   Superblock* found = nullptr;
-  for (int i = 0; i < 20 && found == nullptr; ++i) found = superblock_pool.claim(kClass, nullptr);
+  for (int i = 0; i < 20 && found == nullptr; ++i) found = superblock_pool.acquire(kClass, nullptr);
   ASSERT_NE(found, nullptr) << "each claim goes on where the last one stopped";
   drop(*found);
   while (Superblock* sb = superblock_pool.queue(0, kClass).pop()) drop(*sb);

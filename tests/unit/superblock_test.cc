@@ -20,10 +20,10 @@ void give_back(Superblock& sb, const std::vector<void*>& blocks) {
   for (void* block : blocks) sb.states[BlockPlace(sb, address_of(block)).index()].give_back();
 }
 
-std::vector<void*> harvest_all(Superblock& sb, size_t want) {
-  std::vector<void*> all, burst(want + kHarvestGroup);
-  while (size_t got = sb.harvest(burst.data(), want)) {
-    EXPECT_LE(got, want + kHarvestGroup - 1);
+std::vector<void*> sweep_all(Superblock& sb, size_t want) {
+  std::vector<void*> all, burst(want + kSweepGroup);
+  while (size_t got = sb.sweep(burst.data(), want)) {
+    EXPECT_LE(got, want + kSweepGroup - 1);
     all.insert(all.end(), burst.begin(), burst.begin() + static_cast<long>(got));
   }
   return all;
@@ -37,7 +37,7 @@ TEST(Superblock, FormatMakesAValidEmptyOne) {
   for (ClassIndex c : all_classes()) {
     Superblock& sb = fresh_superblock(c);
     EXPECT_TRUE(sb.is_valid());
-    EXPECT_TRUE(sb.wholly_free());
+    EXPECT_TRUE(sb.is_empty());
     EXPECT_EQ(sb.free_blocks(), blocks_of(c));
     EXPECT_EQ(sb.class_index(), c);
     EXPECT_EQ(sb.block_size, size_of(c));
@@ -79,7 +79,7 @@ TEST(Superblock, HarvestFindsEveryBlockOnce) {
   for (ClassIndex c : all_classes())
     for (size_t want : {1, 7, 64, 200}) {
       Superblock& sb = fresh_superblock(c);
-      std::vector<void*> all = harvest_all(sb, want);
+      std::vector<void*> all = sweep_all(sb, want);
       EXPECT_EQ(std::set<void*>(all.begin(), all.end()).size(), blocks_of(c));
       ASSERT_EQ(all.size(), blocks_of(c));
       for (void* block : all) {
@@ -90,7 +90,7 @@ TEST(Superblock, HarvestFindsEveryBlockOnce) {
       EXPECT_EQ(sb.free_blocks(), 0u);
       EXPECT_TRUE(sb.is_valid());
       give_back(sb, all);
-      EXPECT_TRUE(sb.wholly_free());
+      EXPECT_TRUE(sb.is_empty());
       release(sb);
     }
 }
@@ -100,10 +100,10 @@ TEST(Superblock, HarvestEndsEachGroupWithItsLowestAddress) {
   for (ClassIndex c : all_classes()) {
     if (size_of(c) < kLine) continue;
     Superblock& sb = fresh_superblock(c);
-    std::vector<void*> group(2 * kHarvestGroup), all;
-    for (size_t first = 0; first < blocks_of(c); first += kHarvestGroup) {
-      size_t got = sb.harvest(group.data(), 1);
-      ASSERT_EQ(got, std::min(kHarvestGroup, blocks_of(c) - first));
+    std::vector<void*> group(2 * kSweepGroup), all;
+    for (size_t first = 0; first < blocks_of(c); first += kSweepGroup) {
+      size_t got = sb.sweep(group.data(), 1);
+      ASSERT_EQ(got, std::min(kSweepGroup, blocks_of(c) - first));
       for (size_t i = 0; i < got; ++i)
         ASSERT_EQ(address_of(group[i]), slice_start(sb) + (first + got - 1 - i) * size_of(c));
       all.insert(all.end(), group.begin(), group.begin() + static_cast<long>(got));
@@ -118,18 +118,18 @@ TEST(Superblock, HarvestSpreadsBlocksThatAreSmallerThanALine) {
   for (ClassIndex c : all_classes()) {
     if (size_of(c) >= kLine) continue;
     Superblock& sb = fresh_superblock(c);
-    std::vector<void*> group(2 * kHarvestGroup);
-    ASSERT_EQ(sb.harvest(group.data(), 1), kHarvestGroup);
-    group.resize(kHarvestGroup);
+    std::vector<void*> group(2 * kSweepGroup);
+    ASSERT_EQ(sb.sweep(group.data(), 1), kSweepGroup);
+    group.resize(kSweepGroup);
     EXPECT_EQ(address_of(group.back()), slice_start(sb)) << "the lowest address comes first";
-    for (size_t i = 0; i < kHarvestGroup; ++i)
-      for (size_t later = 1; later < 8 && i + later < kHarvestGroup; ++later) {
+    for (size_t i = 0; i < kSweepGroup; ++i)
+      for (size_t later = 1; later < 8 && i + later < kSweepGroup; ++later) {
         uintptr_t a = address_of(group[i]), b = address_of(group[i + later]), end = std::min(a, b) + size_of(c) - 1;
         ASSERT_LT(end / kLine, std::max(a, b) / kLine) << size_of(c) << " bytes, " << i << " and " << i + later;
       }
     std::sort(group.begin(), group.end());
-    EXPECT_EQ(std::set<void*>(group.begin(), group.end()).size(), kHarvestGroup);
-    EXPECT_EQ(address_of(group.back()), slice_start(sb) + (kHarvestGroup - 1) * size_of(c)) << "and no other group";
+    EXPECT_EQ(std::set<void*>(group.begin(), group.end()).size(), kSweepGroup);
+    EXPECT_EQ(address_of(group.back()), slice_start(sb) + (kSweepGroup - 1) * size_of(c)) << "and no other group";
     give_back(sb, group);
     release(sb);
   }
@@ -140,9 +140,9 @@ TEST(Superblock, HarvestDoesNotSpreadWhatIsLeftOfAGroup) {
   ClassIndex c = class_of(16);
   Superblock& sb = fresh_superblock(c);
   sb.states[5].mark_taken();
-  std::vector<void*> group(2 * kHarvestGroup);
-  ASSERT_EQ(sb.harvest(group.data(), 1), kHarvestGroup - 1);
-  group.resize(kHarvestGroup - 1);
+  std::vector<void*> group(2 * kSweepGroup);
+  ASSERT_EQ(sb.sweep(group.data(), 1), kSweepGroup - 1);
+  group.resize(kSweepGroup - 1);
   EXPECT_TRUE(std::is_sorted(group.rbegin(), group.rend()));
   EXPECT_EQ(std::count(group.begin(), group.end(), reinterpret_cast<void*>(slice_start(sb) + 5 * size_of(c))), 0);
   sb.states[5].give_back();
@@ -155,14 +155,14 @@ TEST(Superblock, HarvestTakesFreeBlocksOnly) {
   for (ClassIndex c : all_classes())
     for (unsigned sparse : {2u, 9u, 64u}) {
       Superblock& sb = fresh_superblock(c);
-      std::vector<void*> all = harvest_all(sb, 64), freed;
+      std::vector<void*> all = sweep_all(sb, 64), freed;
       for (void* block : all)
         if (random() % sparse == 0) freed.push_back(block);
       give_back(sb, freed);
       EXPECT_EQ(sb.free_blocks(), freed.size());
-      EXPECT_EQ(sb.wholly_free(), freed.size() == all.size());
+      EXPECT_EQ(sb.is_empty(), freed.size() == all.size());
       sb.cursor = 0;
-      std::vector<void*> again = harvest_all(sb, 13);
+      std::vector<void*> again = sweep_all(sb, 13);
       EXPECT_EQ(std::set<void*>(again.begin(), again.end()), std::set<void*>(freed.begin(), freed.end()));
       EXPECT_EQ(again.size(), freed.size());
       give_back(sb, all);
@@ -180,7 +180,7 @@ TEST(Superblock, TheLastOfItsBlocksKnowsThatItIs) {
   for (ClassIndex c : all_classes())
     for (auto [order, most_searches] : cases) {
       Superblock& sb = fresh_superblock(c);
-      harvest_all(sb, blocks_of(c));
+      sweep_all(sb, blocks_of(c));
       sb.watch(true);
       std::vector<size_t> all(blocks_of(c));
       std::iota(all.begin(), all.end(), size_t{0});
@@ -215,24 +215,24 @@ TEST(Superblock, WhoFreesCloseBehindWhoAllocatesSeldomSearches) {
   ClassIndex c = class_of(16);
   Superblock& sb = fresh_superblock(c);
   sb.watch(true);
-  std::vector<void*> burst(2 * kHarvestGroup);
+  std::vector<void*> burst(2 * kSweepGroup);
   size_t searches = 0;
-  while (size_t got = sb.harvest(burst.data(), 1))
+  while (size_t got = sb.sweep(burst.data(), 1))
     for (size_t i = 0; i < got; ++i) {
       BlockState& state = sb.states[sb.cursor - got + i];
       if (!sb.has_witness_but(state)) ++searches, sb.all_free_but(state);
       state.give_back();
     }
-  EXPECT_LE(searches, 2 * blocks_of(c) / kHarvestGroup + 2);
+  EXPECT_LE(searches, 2 * blocks_of(c) / kSweepGroup + 2);
   release(sb);
 }
 
 TEST(Superblock, AnExhaustedSweepStaysExhausted) {
   Superblock& sb = fresh_superblock(ClassIndex{3});
-  std::vector<void*> all = harvest_all(sb, 64);
+  std::vector<void*> all = sweep_all(sb, 64);
   give_back(sb, all);
-  void* to[2 * kHarvestGroup];
-  EXPECT_EQ(sb.harvest(to, 64), 0u) << "only the next holder starts a new sweep";
+  void* to[2 * kSweepGroup];
+  EXPECT_EQ(sb.sweep(to, 64), 0u) << "only the next holder starts a new sweep";
   EXPECT_TRUE(sb.is_valid());
   release(sb);
 }
@@ -241,7 +241,7 @@ TEST(Superblock, AnExhaustedSweepStaysExhausted) {
 TEST(Superblock, BlocksThatDoNotExistStayFree) {
   for (ClassIndex c : all_classes()) {
     Superblock& sb = fresh_superblock(c);
-    std::vector<void*> all = harvest_all(sb, 64);
+    std::vector<void*> all = sweep_all(sb, 64);
     for (size_t i = blocks_of(c); i * size_of(c) < slices_of(c) * kSlice; ++i) EXPECT_TRUE(sb.states[i].is_free());
     for (size_t i = blocks_of(c); i < align_up(blocks_of(c), 8); ++i) EXPECT_TRUE(sb.states[i].is_free());
     give_back(sb, all);
@@ -256,7 +256,7 @@ TEST(Superblock, StateAreasOfNeighboursDoNotOverlap) {
       std::vector<Superblock*> filled;
       std::vector<std::pair<uintptr_t, uintptr_t>> areas;
       for (size_t n = 0; n < 24; ++n) {
-        ClassIndex mixed = round == 0 ? c : ClassIndex((raw(c) + n * 7) % kClasses);
+        ClassIndex mixed = round == 0 ? c : ClassIndex((index_of(c) + n * 7) % kClasses);
         Superblock& sb = fresh_superblock(mixed);
         uintptr_t begin = address_of(sb.states);
         areas.emplace_back(begin, begin + align_up(slices_of(mixed) * kSlice / size_of(mixed) + 1, 8) * 1);

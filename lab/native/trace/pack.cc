@@ -15,13 +15,13 @@ class Cursor {
   Cursor(const std::vector<const Chunk*>& chunks, uint64_t stopped_at) : stopped_at_(stopped_at) {
     // A process that still lives goes on filling its last chunk, with records that do not count.
     for (const Chunk* chunk : chunks) chunks_.push_back({chunk->records(), chunk->used});
-    settle();
+    repair_after_fork();
   }
 
   const Record* head() const { return head_; }
   void advance() {
     ++index_;
-    settle();
+    repair_after_fork();
   }
   // The second half of the realloc at the head.
   const Record& realloc_result() const { return *peek(1); }
@@ -43,7 +43,7 @@ class Cursor {
     return result == nullptr || (result->address == 0 && result->size != 0);
   }
 
-  void settle() {
+  void repair_after_fork() {
     for (;;) {
       while (chunk_ < chunks_.size() && index_ >= chunks_[chunk_].used) {
         index_ -= chunks_[chunk_].used;

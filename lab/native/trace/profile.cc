@@ -6,7 +6,7 @@
 namespace hm::trace {
 namespace {
 
-constexpr size_t kMostSamples = 128;
+constexpr size_t kMaxSamples = 128;
 
 uint64_t power_of_two_from(uint64_t number) { return number <= 1 ? number : std::bit_ceil(number); }
 
@@ -59,7 +59,7 @@ void Profile::add(const Event& event) {
 void Profile::sample(uint64_t time, bool is_last) {
   if (!memory.empty() && !is_last && time < memory.back().first + sample_distance_) return;
   memory.emplace_back(time, in_use_);
-  if (memory.size() <= kMostSamples) return;
+  if (memory.size() <= kMaxSamples) return;
   for (size_t index = 0; 2 * index < memory.size(); ++index) memory[index] = memory[2 * index];
   memory.resize((memory.size() + 1) / 2);
   sample_distance_ *= 2;

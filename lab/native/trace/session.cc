@@ -16,7 +16,7 @@
 namespace hm::trace {
 namespace {
 
-constexpr size_t kMostChunk = 256 << 10;
+constexpr size_t kMaxChunk = 256 << 10;
 
 // Lives in a page that the kernel empties in the child of a fork: the child finds no session and begins its own,
 // whatever kind of fork it was and whichever thread called it.
@@ -115,7 +115,7 @@ uint64_t limit() {
   uint64_t bytes = text == nullptr ? 0 : strtoull(text, nullptr, 10);
   rlimit most{};  // beyond it, making the file longer is answered with a signal
   if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes) bytes = most.rlim_cur;
-  return bytes / kMostChunk * kMostChunk;
+  return bytes / kMaxChunk * kMaxChunk;
 }
 
 // The loader allocates before libc knows the environment; those first blocks stay out of the record.
@@ -154,7 +154,7 @@ Chunk* next_chunk(const Session& session) {
   SpoolHeader* spool = session.spool;
   if (spool == nullptr || spool->stopped_at.load(std::memory_order_relaxed) != 0) return nullptr;
   size_t bytes = me.chunk == nullptr ? spool->page : std::min<size_t>(size_t{me.chunk->pages} * spool->page * 2,
-                                                                      std::max<size_t>(kMostChunk, spool->page));
+                                                                      std::max<size_t>(kMaxChunk, spool->page));
   uint64_t offset = spool->next.fetch_add(bytes);
   if (offset + bytes > session.size) return stop(*spool, EFBIG);
   int saved = errno;

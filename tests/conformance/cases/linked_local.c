@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 
 #include "case.h"
-#include "hmalloc/hmalloc.h"
+#include "hmalloc/hmalloc_local.h"
 
 enum { kSlots = 4000 };
 static _Atomic(unsigned char*) handed[kSlots];

@@ -4,7 +4,7 @@
 
 #include "stats.h"
 
-enum { kSlots = 1024, kMost = 8, kHeld = 64 };
+enum { kSlots = 1024, kMax = 8, kHeld = 64 };
 
 /* One producer, one consumer; the cursors lie on lines of their own. */
 typedef struct {
@@ -13,7 +13,7 @@ typedef struct {
   _Alignas(64) void* slots[kSlots];
 } Queue;
 
-static Queue queues[kMost];
+static Queue queues[kMax];
 static atomic_int stopping;
 
 static void send_block(Queue* queue, void* block) {
@@ -83,7 +83,7 @@ static void produce_for(int consumers, size_t least, size_t most) {
 }
 
 static void produce_and_consume(int consumers, size_t least, size_t most) {
-  pthread_t threads[kMost];
+  pthread_t threads[kMax];
   for (int i = 0; i < consumers; i++) threads[i] = start_thread(consume, &queues[i]);
   produce_for(consumers, least, most);
   atomic_store(&stopping, 1);

@@ -1,6 +1,6 @@
 // expect: hmalloc: hm_local_free(0xPOINTER): double free, or never a block
 // The byte that holds a local block's size is 0 after the first.
-#include "hmalloc/hmalloc.h"
+#include "hmalloc/hmalloc_local.h"
 #include <stdlib.h>
 
 int main(void) {

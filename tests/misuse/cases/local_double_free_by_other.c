@@ -1,6 +1,6 @@
 // expect: hmalloc: hm_local_free(0xPOINTER): double free, or never a block
 // The owner frees, then another thread, while a neighbour keeps the unit alive.
-#include "hmalloc/hmalloc.h"
+#include "hmalloc/hmalloc_local.h"
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 // expect: hmalloc: hm_local_free(0xPOINTER): points into a block, not to its start
 // Sizes are kept for starts alone.
-#include "hmalloc/hmalloc.h"
+#include "hmalloc/hmalloc_local.h"
 #include <stdlib.h>
 
 int main(void) {

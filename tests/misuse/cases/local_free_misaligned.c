@@ -1,6 +1,6 @@
 // expect: hmalloc: hm_local_free(0xPOINTER): misaligned pointer
 // The inline test rotates such an address out of range.
-#include "hmalloc/hmalloc.h"
+#include "hmalloc/hmalloc_local.h"
 #include <stdlib.h>
 
 int main(void) {

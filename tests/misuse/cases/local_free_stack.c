@@ -1,6 +1,6 @@
 // expect: hmalloc: hm_local_free(0xPOINTER): not a block of hmalloc
 // Foreign memory.
-#include "hmalloc/hmalloc.h"
+#include "hmalloc/hmalloc_local.h"
 #include <stdlib.h>
 
 int main(void) {

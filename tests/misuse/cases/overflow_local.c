@@ -1,6 +1,6 @@
 // expect: survival
 // Local blocks: of one unit, of several chunks; and of a thread that has local caches, for it frees every other one.
-#include "hmalloc/hmalloc.h"
+#include "hmalloc/hmalloc_local.h"
 #include "../overflow.h"
 
 static void* get(size_t size) { return hm_local_alloc(size); }

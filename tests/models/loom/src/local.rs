@@ -1,5 +1,5 @@
 //! A local block freed by another thread (src/local/local_heap.cc): its byte says so, and then a flag of its unit.  The
-//! owner clears the flag before it looks at the bytes, so a free that it comes too early for sets the flag again.
+//! owner clears the flag before it probes at the bytes, so a free that it comes too early for sets the flag again.
 use crate::{order, weakened, Scenario};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU8, Ordering::*};

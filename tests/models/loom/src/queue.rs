@@ -34,7 +34,7 @@ impl Queue {
             turn: AtomicUsize::new(0),
         })
     }
-    /// Before each access.  loom looks for a conflict with the last access to a word only, and a thread's own read
+    /// Before each access.  loom probes for a conflict with the last access to a word only, and a thread's own read
     /// before its swap hides those of others; a common word makes any two accesses conflict.  Relaxed: no order comes
     /// of it.
     fn step(&self) {

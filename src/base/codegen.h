@@ -1,0 +1,22 @@
+// What a fast path says to the compiler.
+#pragma once
+
+namespace hm {
+
+// A hint to the register allocator: the value is about to be returned.
+template <class T>
+[[gnu::always_inline]] inline T pin_to_return_register(T value) {
+#if defined(__x86_64__)
+  asm("" : "+a"(value));
+#endif
+  return value;
+}
+
+// The value, with its derivation hidden from the optimiser: keeps `shift, compare` from becoming two of each.
+template <class T>
+[[gnu::always_inline]] inline T hide_from_optimizer(T value) {
+  asm("" : "+r"(value));
+  return value;
+}
+
+}  // namespace hm
