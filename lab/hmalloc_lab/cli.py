@@ -16,7 +16,7 @@ from .compare import Plan, compare
 from .diagnosis import diagnose
 from .doctor import examine_process, examine_program
 from .errors import USAGE, Failure
-from .measure import Job
+from .job import Job
 from .programs import resolve
 from .progress import Progress
 
@@ -68,8 +68,9 @@ def compare_command(
         raise Failure("--for and --load exclude each other: the server is stopped when the load is done")
     job = Job(command, built.measurer, _duration(stop_after), load, input_file, show_output)
     plan = Plan(job, base, candidate, rounds, diagnosis)
-    with Progress(rounds, quiet=show_output) as progress:
-        comparison = compare(plan, progress)
+    opening = f"comparing: {rounds} round{'s' if rounds > 1 else ''}"
+    with Progress(Console(stderr=True, highlight=False), opening, with_bar=not show_output) as progress:
+        comparison = compare(plan, progress.counted(2 * rounds + 2))
     report.show_comparison(Console(highlight=False), comparison, job, diagnosis.hints)
     if json_file:
         report.write_json(json_file, comparison, command)

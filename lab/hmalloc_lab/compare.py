@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from .allocators import Allocator, active_pids, is_hmalloc
 from .diagnosis import Diagnosis
 from .errors import Failure
-from .measure import Job, Output, Sample
+from .job import Job, Output
+from .run import Outcome
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,8 @@ class Comparison:
 
     reference: Allocator
     candidate: Allocator
-    reference_samples: list[Sample]
-    candidate_samples: list[Sample]
+    reference_samples: list[Outcome]
+    candidate_samples: list[Outcome]
     proof: str
     warnings: list[str] = field(default_factory=list)
     same_behaviour: bool = True
@@ -33,8 +34,8 @@ class Plan:
 
 
 Progress = Callable[[str], None]
-Rehearsal = tuple[Sample, Output]
-Side = tuple[Allocator, list[Sample]]
+Rehearsal = tuple[Outcome, Output]
+Side = tuple[Allocator, list[Outcome]]
 
 
 def compare(plan: Plan, progress: Progress) -> Comparison:
@@ -97,8 +98,8 @@ def _proof(plan: Plan, rehearsal: Rehearsal) -> str:
 
 def _require_running(plan: Plan, allocator: Allocator, rehearsal: Rehearsal) -> None:
     sample, output = rehearsal
-    if sample.ended_early:
-        raise Failure(f"{plan.job.command[0]} ended by itself on {allocator.name} after {sample.wall_s:.1f} s "
+    if plan.job.ended_early(sample):
+        raise Failure(f"{plan.job.command[0]} ended by itself on {allocator.name} after {sample.cost['wall_s']:.1f} s "
                       f"({sample.exit}), before it was told to{_quote(output)}", 1)
 
 
@@ -130,7 +131,7 @@ def _differing_output(plan: Plan, reference: Rehearsal, candidate: Rehearsal) ->
     return [f"What the program prints on {plan.candidate.name} differs from what it prints on {plan.reference.name}."]
 
 
-def _exit_warnings(plan: Plan, references: list[Sample], candidates: list[Sample]) -> list[str]:
+def _exit_warnings(plan: Plan, references: list[Outcome], candidates: list[Outcome]) -> list[str]:
     warnings = []
     usual = {sample.exit for sample in references}
     for allocator, samples in ((plan.reference, references), (plan.candidate, candidates)):

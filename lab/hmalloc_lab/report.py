@@ -12,8 +12,9 @@ from rich.text import Text
 
 from .compare import Comparison
 from .doctor import Report
-from .measure import Job, Sample
+from .job import Job
 from .ratios import FEWEST_PAIRS, Ratio, paired, spread
+from .run import Outcome
 
 # Below this, starting the process is most of what is measured.
 _SHORT_S = 0.02
@@ -39,18 +40,20 @@ def _ratio(value: float) -> str:
 class Metric:
     key: str
     title: str
-    value: Callable[[Sample], float]
+    value: Callable[[Outcome], float]
     show: Callable[[float], str]
 
 
 METRICS = [
-    Metric("wall", "wall time", lambda sample: sample.wall_s, _seconds),
-    Metric("load", "load time", lambda sample: sample.load_s, _seconds),
-    Metric("cpu", "CPU time", lambda sample: sample.cpu_s, _seconds),
-    Metric("peak", "peak memory", lambda sample: sample.peak_kib, _memory),
-    Metric("faults", "page faults", lambda sample: sample.faults, _count),
-    Metric("switches", "switches", lambda sample: sample.switches, _count),
+    Metric("wall", "wall time", lambda run: run.cost["wall_s"], _seconds),
+    Metric("load", "load time", lambda run: run.load_s, _seconds),
+    Metric("cpu", "CPU time", lambda run: run.cost["cpu_s"], _seconds),
+    Metric("peak", "peak memory", lambda run: run.cost["peak_kb"], _memory),
+    Metric("faults", "page faults", lambda run: run.cost["minor_faults"] + run.cost["major_faults"], _count),
+    Metric("switches", "switches", lambda run: run.cost["voluntary_switches"] + run.cost["involuntary_switches"], _count),
 ]
+# What these are called in the file of --json.
+_FIELDS = {"wall": "wall_s", "load": "load_s", "cpu": "cpu_s", "peak": "peak_kib"}
 
 
 def show_comparison(console: Console, comparison: Comparison, job: Job, hints: list[str]) -> None:
@@ -113,7 +116,7 @@ def _legend(comparison: Comparison) -> list[str]:
 
 def _remarks(comparison: Comparison, job: Job) -> list[str]:
     lines = [comparison.proof] if comparison.proof else []
-    middle = statistics.median(sample.wall_s for sample in comparison.reference_samples)
+    middle = statistics.median(sample.cost["wall_s"] for sample in comparison.reference_samples)
     if not job.is_server and middle < _SHORT_S:
         lines.append(f"The program runs for {_seconds(middle)} only: much of that is starting and loading libraries.")
     return lines
@@ -135,9 +138,14 @@ def write_json(path: Path, comparison: Comparison, command: list[str]) -> None:
     path.write_text(json.dumps(document, indent=2) + "\n")
 
 
-def _side(allocator, samples: list[Sample]) -> dict:
+def _side(allocator, samples: list[Outcome]) -> dict:
     library = str(allocator.library) if allocator.library else None
-    return {"name": allocator.name, "library": library, "samples": [asdict(sample) for sample in samples]}
+    return {"name": allocator.name, "library": library, "samples": [_sample(sample) for sample in samples]}
+
+
+def _sample(run: Outcome) -> dict:
+    numbers = {_FIELDS.get(metric.key, metric.key): metric.value(run) for metric in METRICS}
+    return numbers | {"exit": run.exit, "stopped": run.stopped, "seen_in_maps": run.seen_in_maps}
 
 
 def show_doctor(console: Console, report: Report) -> None:

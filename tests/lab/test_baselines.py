@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 from fabricate import BASELINES, DEFAULT, fabricate
-from hmalloc_lab.bench import (allocators, campaign, catalogue, baselines, commands, counters, session, statistics,
-                               store)
+from hmalloc_lab.bench import (campaign, catalogue, baselines, commands, counters, participants, session, statistics,
+                               store, trial)
 from hmalloc_lab.bench.catalogue import Cell
 from hmalloc_lab.bench.gaps import Gaps
 from hmalloc_lab.bench.results import Results
@@ -33,7 +33,7 @@ def pretended(built, tmp_path_factory) -> Built:
 
 @pytest.fixture(scope="module")
 def rows(pretended):
-    return {row.name: row for row in allocators.everybody(pretended, with_peers=False)}
+    return {row.name: row for row in participants.everybody(pretended, with_peers=False)}
 
 
 # ---- Who they are. --------------------------------------------------------------------------------------------------
@@ -43,12 +43,12 @@ def test_every_library_of_the_build_is_an_allocator_by_name(built, rows):
     assert [name for name, row in rows.items() if row.kind == "baseline"] == NAMES
     assert rows["hoard"].version == "from the paper" and rows["hoard"].environment == {}
     assert len({rows[name].sha256 for name in NAMES}) == len(NAMES)
-    really = {row.name for row in allocators.everybody(built, with_peers=False) if row.kind == "baseline"}
+    really = {row.name for row in participants.everybody(built, with_peers=False) if row.kind == "baseline"}
     assert really == set(built.baselines) and "one_lock" in really
 
 
 def test_the_page_knows_them_apart(rows):
-    found = [row.name for row in rows.values() if allocators.is_baseline(row)]
+    found = [row.name for row in rows.values() if participants.is_baseline(row)]
     assert sorted(found) == sorted(NAMES + MORE)
 
 
@@ -61,11 +61,11 @@ def test_variants_are_the_same_library_under_other_options(rows):
 
 def test_a_variant_runs_only_the_cells_that_name_it(rows):
     plain, varied = Cell("x", "local", {}), Cell("x", "local", {}, variants=("hoard-f8",))
-    serving = {cell: {name for name in ("hoard", "hoard-f8", "hoard-f2") if allocators.serves(rows[name], cell)}
+    serving = {cell: {name for name in ("hoard", "hoard-f8", "hoard-f2") if participants.serves(rows[name], cell)}
                for cell in (plain, varied)}
     assert serving == {plain: {"hoard"}, varied: {"hoard", "hoard-f8"}}
-    assert allocators.preload(rows["hoard-f8"]) == rows["hoard"].library
-    assert allocators.environment(rows["hoard-f8"], varied) == {"HOARD_EMPTY_FRACTION": "1/8"}
+    assert participants.preload(rows["hoard-f8"]) == rows["hoard"].library
+    assert participants.environment(rows["hoard-f8"], varied) == {"HOARD_EMPTY_FRACTION": "1/8"}
 
 
 @pytest.mark.parametrize("name, program, api", [
@@ -74,28 +74,28 @@ def test_a_variant_runs_only_the_cells_that_name_it(rows):
     ("hmalloc_paper-all-shared", "larson-paper-all-shared", "all-shared")])
 def test_interfaces_are_programs_of_their_own(rows, name, program, api):
     cell = Cell("larson", "shared", {}, apis=(api,))
-    assert (allocators.executable(rows[name], cell), allocators.preload(rows[name])) == (program, "")
-    assert allocators.serves(rows[name], cell)
-    assert not allocators.serves(rows[name], replace(cell, apis=()))
+    assert (participants.executable(rows[name], cell), participants.preload(rows[name])) == (program, "")
+    assert participants.serves(rows[name], cell)
+    assert not participants.serves(rows[name], replace(cell, apis=()))
 
 
 def test_the_engine_has_no_interface_of_theirs(rows):
     phold = Cell("phold", "simulation", {}, apis=("explicit",))
-    assert allocators.serves(rows["hmalloc-explicit"], phold) and allocators.serves(rows["hmalloc_paper"], phold)
-    assert not allocators.serves(rows["hmalloc_paper-explicit"], phold)
+    assert participants.serves(rows["hmalloc-explicit"], phold) and participants.serves(rows["hmalloc_paper"], phold)
+    assert not participants.serves(rows["hmalloc_paper-explicit"], phold)
 
 
 def test_arenas_are_an_option_of_ar_malloc(rows):
     cell = Cell("ar-random", "local", {"arenas": 3})
-    assert {name for name, row in rows.items() if allocators.serves(row, cell)} == {"glibc", "ar_malloc"}
-    assert allocators.environment(rows["ar_malloc"], cell) == {"AR_MALLOC_ARENAS": "3"}
+    assert {name for name, row in rows.items() if participants.serves(row, cell)} == {"glibc", "ar_malloc"}
+    assert participants.environment(rows["ar_malloc"], cell) == {"AR_MALLOC_ARENAS": "3"}
 
 
 # ---- Who is measured. -----------------------------------------------------------------------------------------------
 
 
 def chosen(rows, *arguments) -> list[str]:
-    return [row.name for row in allocators.choose(list(rows.values()), *arguments)]
+    return [row.name for row in participants.choose(list(rows.values()), *arguments)]
 
 
 USUALLY = ["glibc", "hmalloc", "hmalloc-explicit", "hmalloc-all-shared", "floor"]
@@ -114,7 +114,7 @@ def test_an_unknown_name_is_told_of_the_group(rows):
     with pytest.raises(Failure, match="no allocator frob here; there are glibc, .* and baselines for all of the papers'"):
         chosen(rows, "frob")
     with pytest.raises(Failure, match="no allocator baselines here"):
-        chosen({name: row for name, row in rows.items() if not allocators.is_baseline(row)}, "baselines")
+        chosen({name: row for name, row in rows.items() if not participants.is_baseline(row)}, "baselines")
 
 
 class Begun(Exception):
@@ -165,11 +165,11 @@ def test_nothing_is_chosen_anew_when_a_campaign_goes_on(bench, tmp_path):
     ("hoard", "HOARD"), ("hoard-f8", "HOARD"), ("vvmalloc-2", "VVMALLOC"), ("ar_malloc-lock", "AR_MALLOC"),
     ("one_lock", "ONE_LOCK"), ("hmalloc_paper-explicit", "HMALLOC_PAPER")])
 def test_they_write_where_they_are_told(rows, tmp_path, name, prefix):
-    assert allocators.counting(rows[name], tmp_path / "file") == {f"{prefix}_STATS_FILE": str(tmp_path / "file")}
+    assert participants.counting(rows[name], tmp_path / "file") == {f"{prefix}_STATS_FILE": str(tmp_path / "file")}
 
 
 def test_others_are_told_nothing(rows, tmp_path):
-    assert {name for name, row in rows.items() if not allocators.counting(row, tmp_path)} == set(USUALLY)
+    assert {name for name, row in rows.items() if not participants.counting(row, tmp_path)} == set(USUALLY)
 
 
 def test_the_last_line_is_the_programs_own(tmp_path):
@@ -192,7 +192,7 @@ class Silent:
     def note(self, *_) -> None:
         pass
 
-    round = run = note
+    stage = step = note
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def measure(built, tmp_path):
 
     def run(cells: list[Cell], rows: list[AllocatorRow]) -> Results:
         with Store(tmp_path / "lab.db", create=True) as kept:
-            number = kept.begin(campaign.now(), "baselines", "test", 1, 1, {}, cells, rows)
+            number = kept.begin(trial.now(), "baselines", "test", 1, 1, {}, cells, rows)
             campaign.Runner(built, kept, number, Silent(), {}, lambda: Gaps(0.001, 50.0)).run()
         return Results.read(tmp_path / "lab.db", number)
 
@@ -215,7 +215,7 @@ def counting(library, tmp_path):
     def row(*options) -> AllocatorRow:
         (tmp_path / "baselines").mkdir(exist_ok=True)
         path = shutil.copy(library("counts", *options), tmp_path / "baselines" / "libcounts.so")
-        return AllocatorRow("counts", "baseline", "", str(path), allocators.checksum(path))
+        return AllocatorRow("counts", "baseline", "", str(path), participants.checksum(path))
 
     return row
 
@@ -241,12 +241,12 @@ def test_counters_that_cannot_be_read_are_a_failure(measure, counting):
 def test_every_baseline_that_is_built_counts(measure, built):
     cell = Cell("threadtest", "local", {"size": 8, "threads": 2}, {"objects": 10_000, "rounds": 4},
                 apis=("explicit", "all-shared"), variants=("hoard-f8", "hoard-f2", "ar_malloc-nocache"))
-    rows = allocators.choose(allocators.everybody(built, with_peers=False), "glibc,baselines")
+    rows = participants.choose(participants.everybody(built, with_peers=False), "glibc,baselines")
     results = measure([cell], rows)
     assert {(run.allocator, run.reason) for run in results.failures()} == set()
     assert results.median(cell, "glibc", "counter_mapped") is None
     assert set(built.baselines) <= {row.name for row in rows}
-    for row in filter(allocators.is_baseline, rows):
+    for row in filter(participants.is_baseline, rows):
         assert results.median(cell, row.name, "counter_mapped") > 0, row.name
 
 

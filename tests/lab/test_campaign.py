@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 from conftest import RELEASE
-from hmalloc_lab.bench import allocators, campaign, process, selection, statistics, store, traces
+from hmalloc_lab.bench import campaign, participants, selection, statistics, store, traces, trial
 from hmalloc_lab.bench.catalogue import Cell
 from hmalloc_lab.bench.gaps import Gaps, probe, wait_for_quiet
-from hmalloc_lab.bench.process import Outcome
 from hmalloc_lab.bench.results import Results
-from hmalloc_lab.bench.store import AllocatorRow, Store
+from hmalloc_lab.bench.store import AllocatorRow, Run, Store
 from hmalloc_lab.built import Built
 from hmalloc_lab.errors import Failure
 from rich.console import Console
@@ -29,15 +28,15 @@ class Silent:
     """Progress that nobody looks at."""
 
     def __init__(self) -> None:
-        self.notes, self.rounds = [], []
+        self.notes = []
 
     def note(self, text) -> None:
         self.notes.append(text)
 
-    def round(self, number, rounds, left_s) -> None:
-        self.rounds.append(number)
+    def stage(self, what, left_s) -> None:
+        pass
 
-    def run(self, cell, allocator, left_s) -> None:
+    def step(self, what, left_s) -> None:
         pass
 
 
@@ -48,7 +47,7 @@ def measure(built, tmp_path):
     def run(cells, rows, rounds=1, gaps=lambda: QUIET, environment=None) -> Results:
         path = tmp_path / "lab.db"
         with Store(path, create=True) as kept:
-            number = kept.begin(campaign.now(), "quick", "test", 1, rounds, environment or {}, cells, rows)
+            number = kept.begin(trial.now(), "quick", "test", 1, rounds, environment or {}, cells, rows)
             campaign.Runner(built, kept, number, progress := Silent(), {}, gaps).run()
         results = Results.read(path, number)
         results.notes = progress.notes
@@ -59,7 +58,7 @@ def measure(built, tmp_path):
 
 @pytest.fixture
 def glibc(built):
-    return allocators.everybody(built, with_peers=False)[0]
+    return participants.everybody(built, with_peers=False)[0]
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +68,7 @@ def no_pauses(monkeypatch):
 
 
 def given(name: str, path: Path) -> AllocatorRow:
-    return AllocatorRow(name, "given", "", str(path), allocators.checksum(path))
+    return AllocatorRow(name, "given", "", str(path), participants.checksum(path))
 
 
 def statuses(results: Results, allocator: str) -> list[str]:
@@ -115,7 +114,7 @@ def test_a_slowed_hmalloc_is_called_slower(measure, library, built, tmp_path):
     archive = tmp_path / "slowed.a"
     subprocess.run(["objcopy", "--redefine-sym", "malloc=quick_malloc", RELEASE / "libhmalloc.a", archive], check=True)
     slowed = library("slowed", "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive")
-    hmalloc = next(row for row in allocators.everybody(built, with_peers=False) if row.name == "hmalloc")
+    hmalloc = next(row for row in participants.everybody(built, with_peers=False) if row.name == "hmalloc")
     results = measure([THREADTEST], [given("slowed", slowed), hmalloc], rounds=7)
     assert statistics.ratio(results, THREADTEST, "slowed", "hmalloc").verdict == statistics.SLOWER
 
@@ -125,7 +124,7 @@ def test_a_slowed_hmalloc_is_called_slower(measure, library, built, tmp_path):
 
 def test_every_allocator_runs_once_a_round_beside_the_others_in_an_order_that_varies(measure, built):
     cells = [Cell("nothing", "memory", {"size": size}, metric="rss_kb") for size in (0, 64)]
-    rows = allocators.everybody(built, with_peers=False)[:2]
+    rows = participants.everybody(built, with_peers=False)[:2]
     results = measure(cells, rows, rounds=6)
     order = [(run.round, run.cell, run.allocator) for run in results.campaign.runs]
     assert len(order) == len(set(order)) == 6 * 2 * 2
@@ -165,10 +164,10 @@ def test_a_budget_ends_at_a_round_but_never_before_the_second(measure, glibc):
 def test_a_disturbed_run_is_repeated_and_the_least_disturbed_kept(measure, glibc, monkeypatch):
     shares = iter([1.0, 0.5, 0.9, 0.6, 0.7])  # the first is the warm-up
 
-    def run(*_):
-        return Outcome(store.OK, "", {"ns_per_op": 1.0, "cpu_share": next(shares)})
+    def run(_, number, cell, who):
+        return Run(number, cell.name, who.name, "", metrics={"ns_per_op": 1.0, "cpu_share": next(shares)})
 
-    monkeypatch.setattr(process, "run", run)
+    monkeypatch.setattr(trial.Trials, "run", run)
     results = measure([THREADTEST], [glibc])
     assert [run.metrics["cpu_share"] for run in results.campaign.runs] == [0.9]
 
@@ -176,11 +175,11 @@ def test_a_disturbed_run_is_repeated_and_the_least_disturbed_kept(measure, glibc
 def test_more_threads_than_cpus_are_no_disturbance(measure, glibc, monkeypatch):
     calls = []
 
-    def run(*_):
+    def run(_, number, cell, who):
         calls.append(1)
-        return Outcome(store.OK, "", {"ns_per_op": 1.0, "cpu_share": 0.5, "threads": campaign.CPUS + 1})
+        return Run(number, cell.name, who.name, "", metrics={"ns_per_op": 1.0, "cpu_share": 0.5, "threads": campaign.CPUS + 1})
 
-    monkeypatch.setattr(process, "run", run)
+    monkeypatch.setattr(trial.Trials, "run", run)
     measure([THREADTEST], [glibc])
     assert len(calls) == 1 + 1
 
@@ -188,11 +187,11 @@ def test_more_threads_than_cpus_are_no_disturbance(measure, glibc, monkeypatch):
 def test_threads_that_sleep_by_themselves_are_not_repeated_for_ever(measure, glibc, monkeypatch):
     calls = []
 
-    def run(*_):
+    def run(_, number, cell, who):
         calls.append(1)
-        return Outcome(store.OK, "", {"ns_per_op": 1.0, "cpu_share": 0.5})
+        return Run(number, cell.name, who.name, "", metrics={"ns_per_op": 1.0, "cpu_share": 0.5})
 
-    monkeypatch.setattr(process, "run", run)
+    monkeypatch.setattr(trial.Trials, "run", run)
     measure([THREADTEST], [glibc], rounds=3)
     assert len(calls) == 1 + 4 + 1 + 1
 

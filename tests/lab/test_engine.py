@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import RELEASE
-from hmalloc_lab.bench import allocators, campaign, selection, simulations, store
+from hmalloc_lab.bench import campaign, participants, selection, simulations, store, trial
 from hmalloc_lab.bench.catalogue import PROFILES, Cell, cells
 from hmalloc_lab.bench.engine import cells as engine_cells
 from hmalloc_lab.bench.engine import commands, table, targets
@@ -51,12 +51,12 @@ def made_up(tmp_path):
 
 def run(built: Built, plan: list[Cell], rounds: int = 1) -> Results:
     class Silent:
-        note = round = run = lambda *_: None
+        note = stage = step = lambda *_: None
 
     path = built.state / "engine.db"
     with Store(path, create=True) as kept:
-        number = kept.begin(campaign.now(), "engine", "test", 1, rounds, {}, plan,
-                            allocators.everybody(built, with_peers=False))
+        number = kept.begin(trial.now(), "engine", "test", 1, rounds, {}, plan,
+                            participants.everybody(built, with_peers=False))
         campaign.Runner(built, kept, number, Silent(), {}, lambda: Gaps(0.001, 50.0)).run()
     return Results.read(path, number)
 
@@ -68,7 +68,7 @@ def invented(ns: dict[tuple[str, str], float], plan: list[Cell] | None = None, r
     runs = [Run(number, cell.name, who, "", metrics={"ns_per_op": value * (1 + noise * (number % 3)),
                                                      "bytes_per_pending": 60.0, "vm_hwm_kb": 20480})
             for number in range(1, rounds + 1) for cell in plan for who, row in ROWS.items()
-            if allocators.serves(row, cell) and (value := ns.get((cell.name, who), 40.0))]
+            if participants.serves(row, cell) and (value := ns.get((cell.name, who), 40.0))]
     quiet = [RoundRow(number, "", 0.004, 900.0, number == 2) for number in range(1, rounds + 1)]
     return Results(Campaign(1, "2026-11-21T12:00", "", "engine", "hmalloc bench engine", 1, rounds,
                             {"parts": list(parts)}, plan, list(ROWS.values()), quiet, runs))
@@ -129,10 +129,10 @@ def test_simulations_are_in_the_long_profiles_alone():
 
 
 def test_all_allocators_run_what_is_about_allocators():
-    everybody = {name for name, row in ROWS.items() if allocators.serves(row, model("A", everybody=True))}
+    everybody = {name for name, row in ROWS.items() if participants.serves(row, model("A", everybody=True))}
     assert everybody == set(ROWS) - {"hmalloc-all-shared"}
-    assert [name for name, row in ROWS.items() if allocators.serves(row, model("E"))] == ["hmalloc-explicit"]
-    assert [name for name, row in ROWS.items() if allocators.serves(row, bare("A"))] == ["glibc"]
+    assert [name for name, row in ROWS.items() if participants.serves(row, model("E"))] == ["hmalloc-explicit"]
+    assert [name for name, row in ROWS.items() if participants.serves(row, bare("A"))] == ["glibc"]
     assert all(not cell.only for cell in chosen(PARTS) if cell.name == model("A").name)
 
 

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-from hmalloc_lab.bench import allocators, selection, servers
+from hmalloc_lab.bench import participants, selection, servers
 from hmalloc_lab.bench.catalogue import cells
 from rich.console import Console
 
@@ -22,7 +22,7 @@ def serve(cell, who) -> subprocess.CompletedProcess:
 
 
 def rows(built):
-    return {row.name: row for row in allocators.everybody(built, with_peers=False)}
+    return {row.name: row for row in participants.everybody(built, with_peers=False)}
 
 
 @pytest.mark.parametrize("who", ["glibc", "hmalloc"])
@@ -54,7 +54,7 @@ def test_glibc_has_no_share_for_its_library_is_more_than_an_allocator(built):
     shares = [cell for name, cell in CELLS.items() if "share" in name]
     assert shares
     for cell in shares:
-        assert [who for who in ("glibc", "hmalloc", "hmalloc-explicit") if allocators.serves(rows(built)[who], cell)] == [
+        assert [who for who in ("glibc", "hmalloc", "hmalloc-explicit") if participants.serves(rows(built)[who], cell)] == [
             "hmalloc"]
 
 
@@ -63,7 +63,7 @@ def test_an_allocator_that_breaks_a_server_is_one_line(built, library):
     if reason := servers.unable(cell):
         pytest.skip(reason)
     broken = library("crashes")
-    done = serve(cell, allocators.AllocatorRow("broken", "given", "", str(broken), ""))
+    done = serve(cell, participants.AllocatorRow("broken", "given", "", str(broken), ""))
     assert done.returncode != 0 and done.stderr.splitlines()[-1] == "redis-server does not answer"
 
 

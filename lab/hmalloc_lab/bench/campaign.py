@@ -12,17 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from ..built import Built
 from ..errors import Failure
-from . import allocators, counters, gaps, latency, process, servers, simulations, store
+from ..progress import Progress
+from . import gaps, participants, store
 from .catalogue import Cell
 from .gaps import Gaps
-from .process import Outcome
-from .progress import Progress
 from .store import AllocatorRow, RoundRow, Run, Store
+from .trial import Trials, now
 
 CPUS = len(os.sched_getaffinity(0))
 # Below this share of a CPU per worker somebody else had the machine, or the allocator let its threads sleep.
@@ -46,10 +45,6 @@ class Manner:
 BUDGET = "time budget in seconds"  # in the environment of a campaign that has one
 MANNERS = {"quick": Manner(10, budget_s=100, probes=2, pause_s=1, tries=2), "paper": Manner(10), "full": Manner(20),
            "baselines": Manner(10, tries=2), "engine": Manner(10)}
-
-
-def now() -> str:
-    return datetime.now().astimezone().isoformat(timespec="milliseconds")
 
 
 @contextmanager
@@ -84,7 +79,7 @@ class Runner:
     def run(self) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         with tempfile.TemporaryDirectory(prefix="hmalloc-bench-") as folder:
-            self._latencies, self._counters = Path(folder) / "latencies", Path(folder) / "counters"
+            self._trials = Trials(self._built, self._traces, Path(folder))
             self._warm_up()
             for number in self._numbers():
                 self._round(number)
@@ -111,9 +106,9 @@ class Runner:
         if not todo:
             return
         self._begin_round(number)
-        self._progress.round(number, number + self._rounds_after(number), self._left(number, todo))
+        self._progress.stage(f"round {number} of {number + self._rounds_after(number)}", self._left(number, todo))
         for at, (cell, who) in enumerate(todo):
-            self._progress.run(cell.name, who.name, self._left(number, todo[at:]))
+            self._progress.step(f"{cell.name}  {who.name}", self._left(number, todo[at:]))
             self._keep(self._measured(number, cell, who))
 
     def _order(self, number: int) -> list[tuple[Cell, AllocatorRow]]:
@@ -124,7 +119,7 @@ class Runner:
         for cell in self._campaign.cells:
             if before < cell.most_rounds:
                 groups.setdefault(cell.group, []).extend(
-                    (cell, who) for who in self._campaign.allocators if allocators.serves(who, cell))
+                    (cell, who) for who in self._campaign.allocators if participants.serves(who, cell))
         order = list(groups.values())
         chance.shuffle(order)
         for turn in order:
@@ -146,64 +141,33 @@ class Runner:
         """Each cell once, on one allocator after the other: files come into memory, nothing is kept."""
         turn = 0
         for cell in self._campaign.cells:
-            able = [who for who in self._campaign.allocators if allocators.serves(who, cell)]
+            able = [who for who in self._campaign.allocators if participants.serves(who, cell)]
             if able:
                 who, turn = able[turn % len(able)], turn + 1
-                self._progress.run(cell.name, who.name, None)
-                self._timed(cell, who)
+                self._progress.step(f"{cell.name}  {who.name}", None)
+                self._timed(0, cell, who)
 
     # ---- One run. ---------------------------------------------------------------------------------------------------
 
     def _measured(self, number: int, cell: Cell, who: AllocatorRow) -> Run:
-        started = now()
-        best = self._timed(cell, who)
+        best = self._timed(number, cell, who)
         pair = cell.name, who.name
         for _ in range(self._manner.tries - 1):
             if pair in self._sleepers or not _disturbed(cell, best):
                 break
-            again = self._timed(cell, who)
-            if again[0].status != store.OK or _cpu_share(again) > _cpu_share(best):
+            again = self._timed(number, cell, who)
+            if again.status != store.OK or _cpu_share(again) > _cpu_share(best):
                 best = again
         if _disturbed(cell, best):
             # The same in every try: its threads wait for each other.  It is not asked so often again.
             self._sleepers.add(pair)
-        outcome, latencies = best
-        return Run(number, cell.name, who.name, started, outcome.status, outcome.reason, outcome.metrics,
-                   outcome.resident, latencies)
+        return best
 
-    def _timed(self, cell: Cell, who: AllocatorRow) -> tuple[Outcome, dict]:
+    def _timed(self, number: int, cell: Cell, who: AllocatorRow) -> Run:
         begin = time.monotonic()
-        self._latencies.unlink(missing_ok=True)
-        self._counters.unlink(missing_ok=True)
-        environment = allocators.environment(who, cell) | allocators.counting(who, self._counters)
-        outcome = process.run(self._built.measurer, self._command(cell, who), who, environment, cell.limit_s,
-                              simulations.api(who, cell))
-        latencies = {}
-        if "latency" in cell.point and outcome.status == store.OK:
-            percentiles, latencies = latency.read(self._latencies)
-            outcome.metrics.update(percentiles)
-        if outcome.status == store.OK:
-            try:
-                outcome.metrics.update(counters.read(self._counters))
-            except ValueError as error:
-                outcome = Outcome(store.FAILED, f"its counters cannot be read: {error}")
-        if outcome.status == store.OK and cell.metric not in outcome.metrics:
-            outcome = Outcome(store.FAILED, f"its result has no {cell.metric}")
+        run = self._trials.run(number, cell, who)
         self._took[cell.name, who.name] = time.monotonic() - begin
-        return outcome, latencies
-
-    def _command(self, cell: Cell, who: AllocatorRow) -> list[str]:
-        if cell.workload == "replay":
-            trace = self._traces[cell.point["trace"]]
-            return [str(self._built.natives / "hmalloc-trace"), "replay", str(trace), "--json"]
-        if simulations.is_simulation(cell):
-            return simulations.command(self._built, who, cell)
-        if servers.is_server(cell):
-            return servers.command(who, cell)
-        words = cell.arguments
-        if "latency" in cell.point:
-            words[words.index("--latency") + 1] = str(self._latencies)
-        return [str(self._built.workloads / allocators.executable(who, cell)), *words]
+        return run
 
     def _keep(self, run: Run) -> None:
         self._kept.add(self._campaign.id, run)
@@ -241,10 +205,10 @@ class Runner:
         return self._takes(todo) + self._rounds_after(number) * self._round_takes()
 
 
-def _cpu_share(tried: tuple[Outcome, dict]) -> float:
-    return tried[0].metrics.get("cpu_share", 1.0)
+def _cpu_share(run: Run) -> float:
+    return run.metrics.get("cpu_share", 1.0)
 
 
-def _disturbed(cell: Cell, tried: tuple[Outcome, dict]) -> bool:
-    threads = tried[0].metrics.get("threads", cell.threads)
-    return tried[0].status == store.OK and threads <= CPUS and _cpu_share(tried) < _ENOUGH_CPU
+def _disturbed(cell: Cell, run: Run) -> bool:
+    threads = run.metrics.get("threads", cell.threads)
+    return run.status == store.OK and threads <= CPUS and _cpu_share(run) < _ENOUGH_CPU

@@ -55,7 +55,7 @@ def _add_profile(profile: str) -> None:
             db: Db = None, reference: Against = "",
             report: Annotated[Path | None, typer.Option("--report")] = None,
             go_on: Annotated[bool, typer.Option("--resume")] = False) -> None:
-        from . import allocators, selection, session
+        from . import participants, selection, session
 
         built: Built = context.obj
         db = session.database(built, db)
@@ -65,7 +65,7 @@ def _add_profile(profile: str) -> None:
             raise typer.Exit(_resume(built, db, profile, reference, report))
         cells = selection.choose(_cells(profile), workloads, families)
         with_baselines |= not names and profile in _WITH_BASELINES
-        rows = allocators.choose(allocators.everybody(built, not no_peers, given), names, with_baselines,
+        rows = participants.choose(participants.everybody(built, not no_peers, given), names, with_baselines,
                                  baselines.USUAL if profile == baselines.PROFILE else ())
         session.require_measured(rows, reference)
         number, code = session.begin(built, db, profile, cells, rows, seed, rounds)
@@ -199,13 +199,13 @@ def compare_command(
 @app.command("list", context_settings=_SETTINGS)
 def list_command(context: typer.Context, profile: Annotated[str, typer.Argument()] = "quick",
                  wants_help: Help = False) -> None:
-    from . import allocators
+    from . import participants
 
     if profile not in _PROFILES:
         raise Failure(f"no profile {profile}: {', '.join(_PROFILES)}")
     console = _console()
     console.print("Allocators")
-    for row in allocators.everybody(context.obj):
+    for row in participants.everybody(context.obj):
         console.print(f"  {row.name:24} {row.kind:9} {row.version}", markup=False, soft_wrap=True)
     family = ""
     for cell in _cells(profile):

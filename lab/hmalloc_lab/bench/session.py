@@ -8,9 +8,9 @@ from rich.console import Console
 
 from ..built import Built
 from ..errors import Failure
-from . import allocators, campaign, environment, selection, traces
+from ..progress import Progress
+from . import campaign, environment, participants, selection, traces, trial
 from .catalogue import Cell
-from .progress import Progress
 from .store import AllocatorRow, Store
 
 _INTERRUPTED = 130
@@ -27,7 +27,7 @@ def begin(built: Built, db: Path, profile: str, cells: list[Cell], rows: list[Al
         if rounds is None and manner.budget_s:
             facts[campaign.BUDGET] = manner.budget_s
         command = shlex.join(["hmalloc", "bench", *sys.argv[sys.argv.index("bench") + 1:]])
-        number = kept.begin(campaign.now(), profile, command, seed, rounds or manner.rounds, facts, cells, rows)
+        number = kept.begin(trial.now(), profile, command, seed, rounds or manner.rounds, facts, cells, rows)
         return number, _run(built, kept, number, files, console)
 
 
@@ -39,7 +39,7 @@ def go_on(built: Built, db: Path, profile: str, reference: str = "") -> tuple[in
         if number is None:
             raise Failure(f"{db}: no {profile + ' ' if profile else ''}campaign in it is unfinished")
         begun = kept.load(number)
-        allocators.require_unchanged(begun.allocators)
+        participants.require_unchanged(begun.allocators)
         require_measured(begun.allocators, reference)
         files, missing = traces.provide(built, begun.cells)
         if missing or _checksums(files) != begun.environment["traces"]:
@@ -61,7 +61,7 @@ def database(built: Built, db: Path | None) -> Path:
 
 def _run(built: Built, kept: Store, number: int, files: dict[str, Path], console: Console) -> int:
     try:
-        with Progress(console) as progress:
+        with Progress(console, "warming up") as progress:
             campaign.Runner(built, kept, number, progress, files).run()
     except KeyboardInterrupt:
         option = "" if kept.path == database(built, None) else f" with --db {kept.path}"
@@ -72,7 +72,7 @@ def _run(built: Built, kept: Store, number: int, files: dict[str, Path], console
 
 
 def _checksums(files: dict[str, Path]) -> dict[str, str]:
-    return {name: allocators.checksum(file) for name, file in files.items()}
+    return {name: participants.checksum(file) for name, file in files.items()}
 
 
 def _console() -> Console:

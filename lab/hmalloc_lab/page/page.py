@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from ..bench.allocators import is_baseline
+from ..bench.participants import is_baseline
 from ..bench.results import Results
 from ..bench.store import AllocatorRow
 from ..errors import Failure

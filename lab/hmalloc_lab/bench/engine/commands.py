@@ -26,7 +26,7 @@ def engine_command(
         out: Annotated[Path | None, typer.Option("--out")] = None,
         check: Annotated[bool, typer.Option("--check")] = False,
         go_on: Annotated[bool, typer.Option("--resume")] = False) -> None:
-    from .. import allocators, session
+    from .. import participants, session
     from ..results import Results
     from . import cells
 
@@ -38,7 +38,7 @@ def engine_command(
         number, code = session.go_on(built, db, PROFILE)
     else:
         wanted = _parts(parts, cells.PARTS)
-        rows = allocators.choose(allocators.everybody(built, not no_peers, given), names)
+        rows = participants.choose(participants.everybody(built, not no_peers, given), names)
         _require(rows, {cells.SYSTEM, cells.EXPLICIT_HMALLOC})
         number, code = session.begin(built, db, PROFILE, cells.chosen(wanted, times), rows, seed, rounds,
                                      {"parts": wanted})

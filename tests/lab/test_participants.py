@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from hmalloc_lab.bench import allocators
+from hmalloc_lab.bench import participants
 from hmalloc_lab.bench.catalogue import Cell
 from hmalloc_lab.built import Built
 from hmalloc_lab.errors import Failure
@@ -12,7 +12,7 @@ from hmalloc_lab.errors import Failure
 
 @pytest.fixture(scope="module")
 def rows(built):
-    return {row.name: row for row in allocators.everybody(built)}
+    return {row.name: row for row in participants.everybody(built)}
 
 
 def test_the_system_and_hmalloc_are_always_there(rows):
@@ -23,14 +23,14 @@ def test_the_system_and_hmalloc_are_always_there(rows):
 
 
 def test_peers_come_from_their_manifest(built, tmp_path, monkeypatch):
-    monkeypatch.setattr(allocators, "SOURCE", tmp_path)
+    monkeypatch.setattr(participants, "SOURCE", tmp_path)
     library = tmp_path / "libpeer.so"
     library.write_bytes(b"library")
     natives = tmp_path / "release"
     (tmp_path / "peers").mkdir()
     peer = {"name": "mimalloc2", "version": "9", "path": "libpeer.so", "environment": {"A": "b"}, "sha256": ""}
     (tmp_path / "peers" / "peers.json").write_text(json.dumps([peer, peer | {"name": "gone", "path": "gone.so"}]))
-    found = {row.name: row for row in allocators.everybody(Built(built.library, natives / "hmalloc-measure"))}
+    found = {row.name: row for row in participants.everybody(Built(built.library, natives / "hmalloc-measure"))}
     assert found["mimalloc2"].version == "9" and found["mimalloc2"].environment == {"A": "b"}
     assert "gone" not in found
 
@@ -39,39 +39,39 @@ def test_a_packaged_library_stands_in_for_a_peer_that_is_not_built(monkeypatch, 
     library = tmp_path / "libjemalloc.so.2"
     library.write_bytes(b"library")
     said = {"/sbin/ldconfig": f"\tlibjemalloc.so.2 (libc6,x86-64) => {library}", "dpkg-query": "5.3.0-1"}
-    monkeypatch.setattr(allocators, "_said", lambda program, *_: said.get(program, ""))
-    assert [(row.name, row.version) for row in allocators._peers(tmp_path)] == [("jemalloc", "5.3.0-1 (package)")]
+    monkeypatch.setattr(participants, "_said", lambda program, *_: said.get(program, ""))
+    assert [(row.name, row.version) for row in participants._peers(tmp_path)] == [("jemalloc", "5.3.0-1 (package)")]
 
 
 def test_a_damaged_manifest_is_one_line(tmp_path):
     (tmp_path / "peers").mkdir()
     (tmp_path / "peers" / "peers.json").write_text('[{"name": 1')
     with pytest.raises(Failure, match="damaged"):
-        allocators._peers(tmp_path)
+        participants._peers(tmp_path)
 
 
 def test_who_serves_which_cell(rows):
-    rows = {name: row for name, row in rows.items() if not allocators.is_baseline(row)}
+    rows = {name: row for name, row in rows.items() if not participants.is_baseline(row)}
     plain, explicit, floor = (Cell("x", "local", {}, apis=apis) for apis in ((), ("explicit",), ("floor",)))
     arenas = Cell("x", "local", {"arenas": 3}, apis=())
 
     def serving(cell):
-        return {name for name, row in rows.items() if allocators.serves(row, cell)}
+        return {name for name, row in rows.items() if participants.serves(row, cell)}
 
     assert "glibc" in serving(plain) and not serving(plain) & {"hmalloc-explicit", "floor"}
     assert serving(explicit) - serving(plain) == {"hmalloc-explicit"}
     assert serving(floor) - serving(plain) == {"floor"}
     assert serving(arenas) <= {"glibc", "jemalloc"}
-    assert allocators.environment(rows["glibc"], arenas) == {"MALLOC_ARENA_MAX": "3"}
+    assert participants.environment(rows["glibc"], arenas) == {"MALLOC_ARENA_MAX": "3"}
 
 
 def test_how_one_is_put_under_a_program(rows):
     cell = Cell("ring", "shared", {})
-    assert (allocators.executable(rows["hmalloc"], cell), allocators.preload(rows["hmalloc"])) \
+    assert (participants.executable(rows["hmalloc"], cell), participants.preload(rows["hmalloc"])) \
         == ("ring", rows["hmalloc"].library)
-    assert (allocators.executable(rows["hmalloc-explicit"], cell), allocators.preload(rows["hmalloc-explicit"])) \
+    assert (participants.executable(rows["hmalloc-explicit"], cell), participants.preload(rows["hmalloc-explicit"])) \
         == ("ring-explicit", "")
-    assert (allocators.executable(rows["floor"], cell), allocators.preload(rows["glibc"])) == ("ring-floor", "")
+    assert (participants.executable(rows["floor"], cell), participants.preload(rows["glibc"])) == ("ring-floor", "")
 
 
 @pytest.mark.parametrize("given, said", [
