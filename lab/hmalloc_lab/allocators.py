@@ -39,22 +39,36 @@ def is_hmalloc(library: Path | str) -> bool:
 
 
 def choose(what: str, built: Built) -> Allocator:
-    """The allocator that the user means by `hmalloc`, `system`, `glibc`, a baseline's name or a path."""
+    """The allocator that the user means by `hmalloc`, `checked`, `system`, `glibc`, a baseline's or a peer's name, or a
+    path."""
     if what == "system":
         return Allocator("system", None)
     if what == "glibc":
         return Allocator("glibc", own_libc())
-    if what == "hmalloc":
+    if what in ("hmalloc", "checked"):
         if built.library is None:
             raise Failure("libhmalloc.so has not been built")
-        return Allocator("hmalloc", usable(built.library.resolve()))
-    if what in built.baselines:
-        return Allocator(what, usable(built.baselines[what].resolve()))
+        variant = "-checked" if what == "checked" else ""
+        return Allocator(what, usable(built.library.with_stem(f"{built.library.stem}{variant}").resolve()))
+    known = built.baselines | built.peers
+    if what in known:
+        return Allocator(what, usable(known[what].resolve()))
     if "/" not in what and not what.endswith(".so"):
-        names = ", ".join(["hmalloc", "system", "glibc", *built.baselines])
+        names = ", ".join(["hmalloc", "system", "glibc", *known])
         raise Failure(f"{what}: no such allocator ({names}, or the path of a library)")
     path = Path(what).resolve()
     return Allocator(path.name.removeprefix("lib").split(".so")[0], usable(path))
+
+
+def choose_several(words: list[str], built: Built) -> list[Allocator]:
+    """Each word is one or several of them, with commas between; who is named twice counts once."""
+    named = [name for word in words for name in ([word] if Path(word).is_file() else word.split(","))]
+    chosen = list(dict.fromkeys(choose(name, built) for name in named if name))
+    if not chosen:
+        raise Failure("--allocator: which one? (hmalloc compare --help)")
+    taken = [allocator.name for allocator in chosen]
+    # Namesakes from two folders are told apart by their paths.
+    return [Allocator(str(each.library), each.library) if taken.count(each.name) > 1 else each for each in chosen]
 
 
 def own_libc() -> Path:

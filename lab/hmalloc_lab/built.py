@@ -30,6 +30,12 @@ class Built:
         return dict(sorted((library.stem.removeprefix("lib"), library) for library in found))
 
     @property
+    def peers(self) -> dict[str, Path]:
+        """What `hmalloc bench peers` has built, by name."""
+        found = self.state.glob("peers/*/lib*.so") if self.measurer else ()
+        return dict(sorted((path.parent.name, path) for path in found if path.name == f"lib{path.parent.name}.so"))
+
+    @property
     def state(self) -> Path:
         """Where measurements, traces and peers are kept."""
         return self.natives.parent

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from . import report
-from .allocators import choose
+from .allocators import choose, choose_several
 from .bench import commands as bench
 from .built import Built
 from .compare import Plan, compare
@@ -51,7 +51,7 @@ def compare_command(
         rounds: Annotated[int, typer.Option("-n", "--runs", min=1, max=100_000)] = 10,
         stop_after: Annotated[str, typer.Option("--for")] = "",
         load: Annotated[str, typer.Option("--load")] = "",
-        allocator: Annotated[str, typer.Option("--allocator")] = "hmalloc",
+        names: Annotated[list[str] | None, typer.Option("--allocator")] = None,
         reference: Annotated[str, typer.Option("--against")] = "system",
         input_file: Annotated[Path | None, typer.Option("--input")] = None,
         show_output: Annotated[bool, typer.Option("--show-output")] = False,
@@ -62,16 +62,16 @@ def compare_command(
         command = [str(built.example)]
     if input_file and not os.access(input_file, os.R_OK):
         raise Failure(f"{input_file}: cannot be read")
-    candidate, base = choose(allocator, built), choose(reference, built)
-    diagnosis = diagnose(resolve(command[0]), candidate)
+    candidates, base = choose_several(names or ["hmalloc"], built), choose(reference, built)
     if stop_after and load:
         raise Failure("--for and --load exclude each other: the server is stopped when the load is done")
     job = Job(command, built.measurer, _duration(stop_after), load, input_file, show_output)
-    plan = Plan(job, base, candidate, rounds, diagnosis)
+    program = resolve(command[0])
+    plan = Plan(job, base, [(each, diagnose(program, each)) for each in candidates], rounds)
     opening = f"comparing: {rounds} round{'s' if rounds > 1 else ''}"
     with Progress(Console(stderr=True, highlight=False), opening, with_bar=not show_output) as progress:
-        comparison = compare(plan, progress.counted(2 * rounds + 2))
-    report.show_comparison(Console(highlight=False), comparison, job, diagnosis.hints)
+        comparison = compare(plan, progress.counted(plan.steps))
+    report.show_comparison(Console(highlight=False), comparison, job, plan.candidates[0][1].hints)
     if json_file:
         report.write_json(json_file, comparison, command)
     raise typer.Exit(0 if comparison.same_behaviour else 1)

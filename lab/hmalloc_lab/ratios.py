@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 # Six pairs that all point the same way happen by chance in 3 of 100 cases; five in 6.
 FEWEST_PAIRS = 6
+# Verdicts that say nothing about who is ahead.
+TOO_FEW, NOT_SHOWN = "too few runs", "not shown"
 _RESAMPLES = 4000
 _LEVEL = 0.95
 
@@ -38,9 +40,9 @@ class Ratio:
     @property
     def verdict(self) -> str:
         if self.low is None or self.high is None:
-            return "too few runs"
+            return TOO_FEW
         if self.low <= 1 <= self.high:
-            return "no difference"
+            return NOT_SHOWN
         share = abs(self.median - 1)
         amount = f"{self.median:.1f} times" if self.median >= 2 else f"{share:.0%}" if share >= 0.01 else "<1%"
         return f"{amount} {'less' if self.median < 1 else '' if self.median >= 2 else 'more'}".strip()

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .compare import Comparison
+from .compare import Comparison, Side
 from .doctor import Report
 from .job import Job
-from .ratios import FEWEST_PAIRS, Ratio, paired, spread
+from .ratios import FEWEST_PAIRS, NOT_SHOWN, TOO_FEW, Ratio, paired, spread
 from .run import Outcome
 
 # Below this, starting the process is most of what is measured.
@@ -57,16 +57,8 @@ _FIELDS = {"wall": "wall_s", "load": "load_s", "cpu": "cpu_s", "peak": "peak_kib
 
 
 def show_comparison(console: Console, comparison: Comparison, job: Job, hints: list[str]) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("")
-    table.add_column(comparison.reference.name, justify="right")
-    table.add_column(comparison.candidate.name, justify="right")
-    table.add_column("ratio", no_wrap=True)
-    table.add_column("reading", no_wrap=True)
-    for metric in METRICS:
-        if _says_something(metric, job):
-            table.add_row(*_row(metric, comparison))
-    console.print(table)
+    shown = [metric for metric in METRICS if _says_something(metric, job)]
+    console.print((_duel if len(comparison.candidates) == 1 else _tournament)(comparison, shown))
     console.print()
     for line in _legend(comparison):
         _print(console, Text(line, style="dim"))
@@ -80,67 +72,93 @@ def _says_something(metric: Metric, job: Job) -> bool:
     return {"wall": not job.is_server, "load": job.load != ""}.get(metric.key, True)
 
 
-def _row(metric: Metric, comparison: Comparison) -> list[str | Text]:
-    references, candidates = _values(metric, comparison)
-    cells: list[str | Text] = [metric.title]
-    for values in (references, candidates):
-        middle = spread(values)
-        cells.append(f"{metric.show(middle.median)} ±{middle.relative:.0%}")
-    ratio = paired(candidates, references)
+def _table(*numbers: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("")
+    for title in numbers:
+        table.add_column(title, justify="right")
+    table.add_column("ratio", no_wrap=True)
+    table.add_column("reading", no_wrap=True)
+    return table
+
+
+def _duel(comparison: Comparison, metrics: list[Metric]) -> Table:
+    """A line for each metric, both sides beside each other."""
+    reference, (candidate,) = comparison.reference, comparison.candidates
+    table = _table(reference.name, candidate.name)
+    for metric in metrics:
+        table.add_row(metric.title, _middle(metric, reference), _middle(metric, candidate),
+                      *_reading(_ratio_of(metric, candidate, reference)))
+    return table
+
+
+def _tournament(comparison: Comparison, metrics: list[Metric]) -> Table:
+    """A block of lines for each metric: the reference, then each of the others with its ratio to it."""
+    table = _table("median")
+    for metric in metrics:
+        table.add_row(Text(metric.title, style="bold"))
+        table.add_row(f"  {comparison.reference.name}", _middle(metric, comparison.reference))
+        for side in comparison.candidates:
+            table.add_row(f"  {side.name}", _middle(metric, side),
+                          *_reading(_ratio_of(metric, side, comparison.reference)))
+    return table
+
+
+def _middle(metric: Metric, side: Side) -> str:
+    middle = spread([metric.value(run) for run in side.runs])
+    return f"{metric.show(middle.median)} ±{middle.relative:.0%}"
+
+
+def _ratio_of(metric: Metric, side: Side, reference: Side) -> Ratio | None:
+    return paired([metric.value(run) for run in side.runs], [metric.value(run) for run in reference.runs])
+
+
+def _reading(ratio: Ratio | None) -> tuple[str | Text, str | Text]:
     if ratio is None:
-        return [*cells, "-", "-"]
+        return "-", "-"
     interval = f" [{_ratio(ratio.low)}, {_ratio(ratio.high)}]" if ratio.low is not None else ""
-    return [*cells, Text(_ratio(ratio.median) + interval), Text(ratio.verdict, style=_style(ratio))]
-
-
-def _values(metric: Metric, comparison: Comparison) -> tuple[list[float], list[float]]:
-    return ([metric.value(sample) for sample in comparison.reference_samples],
-            [metric.value(sample) for sample in comparison.candidate_samples])
-
-
-def _style(ratio: Ratio) -> str:
-    if ratio.verdict in ("no difference", "too few runs"):
-        return "dim"
-    return "green" if ratio.median < 1 else "red"
+    told = ratio.verdict not in (NOT_SHOWN, TOO_FEW)
+    style = "dim" if not told else "green" if ratio.median < 1 else "red"
+    return Text(_ratio(ratio.median) + interval), Text(ratio.verdict, style=style)
 
 
 def _legend(comparison: Comparison) -> list[str]:
-    runs = len(comparison.reference_samples)
+    runs, sides = len(comparison.reference.runs), comparison.candidates
     each = f"{runs} run{'s' if runs > 1 else ''} of each in turn; medians, ± half the distance between the quartiles."
-    ratio = f"ratio: {comparison.candidate.name} / {comparison.reference.name}, median of the pairs"
+    mine = sides[0].name if len(sides) == 1 else "an allocator"
+    ratio = f"ratio: {mine} / {comparison.reference.name}, median of the pairs"
     if runs < FEWEST_PAIRS:
-        return [each, f"{ratio}. Fewer than {FEWEST_PAIRS} runs prove no difference."]
-    return [each, f"{ratio} [its 95 % interval]; where that includes 1, the difference may be chance.",
+        return [each, f"{ratio}. Fewer than {FEWEST_PAIRS} runs show no difference."]
+    return [each, f"{ratio} [its 95 % interval]; where that includes 1, a difference is {NOT_SHOWN}.",
             "switches: context switches."]
 
 
 def _remarks(comparison: Comparison, job: Job) -> list[str]:
-    lines = [comparison.proof] if comparison.proof else []
-    middle = statistics.median(sample.cost["wall_s"] for sample in comparison.reference_samples)
+    lines = [side.proof for side in comparison.candidates if side.proof]
+    middle = statistics.median(run.cost["wall_s"] for run in comparison.reference.runs)
     if not job.is_server and middle < _SHORT_S:
         lines.append(f"The program runs for {_seconds(middle)} only: much of that is starting and loading libraries.")
     return lines
 
 
 def write_json(path: Path, comparison: Comparison, command: list[str]) -> None:
-    ratios = {}
-    for metric in METRICS:
-        references, candidates = _values(metric, comparison)
-        ratio = paired(candidates, references)
-        ratios[metric.key] = asdict(ratio) | {"verdict": ratio.verdict} if ratio else None
     document = {
         "command": command,
-        "reference": _side(comparison.reference, comparison.reference_samples),
-        "candidate": _side(comparison.candidate, comparison.candidate_samples),
-        "ratios": ratios,
+        "reference": _side(comparison.reference),
+        "candidates": [_side(side) | {"ratios": _ratios(side, comparison.reference)} for side in comparison.candidates],
         "warnings": comparison.warnings,
     }
     path.write_text(json.dumps(document, indent=2) + "\n")
 
 
-def _side(allocator, samples: list[Outcome]) -> dict:
-    library = str(allocator.library) if allocator.library else None
-    return {"name": allocator.name, "library": library, "samples": [_sample(sample) for sample in samples]}
+def _ratios(side: Side, reference: Side) -> dict:
+    found = {metric.key: _ratio_of(metric, side, reference) for metric in METRICS}
+    return {key: asdict(ratio) | {"verdict": ratio.verdict} if ratio else None for key, ratio in found.items()}
+
+
+def _side(side: Side) -> dict:
+    library = str(side.allocator.library) if side.allocator.library else None
+    return {"name": side.name, "library": library, "samples": [_sample(run) for run in side.runs]}
 
 
 def _sample(run: Outcome) -> dict:

@@ -5,6 +5,8 @@ import re
 
 import pytest
 from conftest import ROOT
+from hmalloc_lab.allocators import choose, choose_several
+from hmalloc_lab.built import Built
 
 NAMES = ["one_lock", "hoard", "vvmalloc-1", "vvmalloc-2", "vvmalloc-3", "vvmalloc-4", "ar_malloc", "ar_malloc-lock",
          "hmalloc_paper"]
@@ -34,7 +36,8 @@ def test_the_launcher_knows_all_that_are_built_and_the_help_names_them(hmalloc):
 
 @pytest.mark.parametrize("words", [
     ["run", "--allocator=one_lock"], ["compare", "-n", "1", "--allocator", "one_lock"],
-    ["compare", "-n", "1", "--against=one_lock"], ["pdes", "phold", "--end", "1", "--preload", "one_lock"]],
+    ["compare", "-n", "1", "--allocator", "hmalloc,one_lock"], ["compare", "-n", "1", "--against=one_lock"],
+    ["pdes", "phold", "--end", "1", "--preload", "one_lock"]],
     ids=lambda words: f"{words[0]} {words[-1]}")
 def test_what_is_missing_is_built(hmalloc, words):
     (ROOT / "build/release/baselines/libone_lock.so").unlink()
@@ -47,7 +50,7 @@ def test_compare_takes_them(hmalloc, tmp_path):
     shown = hmalloc("compare", "-n", "1", "--json", file, "--allocator", "one_lock", "--against", "glibc", "--", "true")
     assert shown.returncode == 0, shown.stderr
     result = json.loads(file.read_text())
-    assert result["candidate"]["library"].endswith("/baselines/libone_lock.so")
+    assert result["candidates"][0]["library"].endswith("/baselines/libone_lock.so")
     assert "one_lock was in use" in shown.stdout
 
 
@@ -81,6 +84,22 @@ def test_an_unknown_name_lists_them(hmalloc):
     assert (shown.returncode, shown.stderr.count("\n")) == (2, 1)
     assert shown.stderr.startswith("hmalloc: frob: no such allocator (hmalloc, system, glibc, ")
     assert all(name in shown.stderr for name in NAMES)
+
+
+def test_compare_finds_peers_by_name_as_run_does(tmp_path):
+    peer = tmp_path / "peers/mine/libmine.so"
+    peer.parent.mkdir(parents=True)
+    peer.symlink_to(ROOT / "build/release/baselines/libhoard.so")
+    assert choose("mine", Built(None, tmp_path / "release/hmalloc-measure")).library == peer.resolve()
+
+
+def test_namesakes_are_told_apart_by_their_paths(tmp_path):
+    paths = [tmp_path / folder / "libmine.so" for folder in ("one", "two")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_bytes((ROOT / "build/release/baselines/libhoard.so").read_bytes())
+    chosen = choose_several([f"{paths[0]},{paths[1]}", "system,system"], Built(None, None))
+    assert [each.name for each in chosen] == [str(paths[0]), str(paths[1]), "system"]
 
 
 def test_they_serve_events_and_traces(hmalloc, tmp_path):

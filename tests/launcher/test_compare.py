@@ -4,6 +4,7 @@ import json
 import time
 
 import pytest
+from conftest import ROOT
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def test_the_measurer_adds_no_memory_to_a_static_program(compare, build):
 
 def test_peak_memory_and_page_faults_are_those_of_the_program(compare, build):
     _, result = compare("-n", "2", "--", build("touch.c", "touch"))
-    for side in (result["reference"], result["candidate"]):
+    for side in (result["reference"], result["candidates"][0]):
         assert min(values(side, "peak_kib")) >= 32 * 1024
     assert max(values(result["reference"], "peak_kib")) < 40 * 1024
     assert min(values(result["reference"], "faults")) > 8000
@@ -43,15 +44,15 @@ def test_peak_memory_and_page_faults_are_those_of_the_program(compare, build):
 def test_both_allocators_are_run_and_told_apart(compare, build):
     shown, result = compare("-n", "3", "--", build("touch.c", "touch"))
     assert result["reference"]["library"] is None
-    assert result["candidate"]["library"].rpartition("/")[2].startswith("libhmalloc.so")
-    assert len(result["reference"]["samples"]) == len(result["candidate"]["samples"]) == 3
+    assert result["candidates"][0]["library"].rpartition("/")[2].startswith("libhmalloc.so")
+    assert [len(side["samples"]) for side in (result["reference"], *result["candidates"])] == [3, 3]
     assert "hmalloc was in use: it reported itself" in shown
 
 
 def test_without_a_program_the_example_is_compared(compare, hmalloc):
     _, result = compare("-n", "1")
     assert result["command"][0].endswith("/hmalloc-pipeline")
-    assert result["candidate"]["library"]
+    assert result["candidates"][0]["library"]
     assert "no program named" in hmalloc("compare", "-n", "1").stderr
 
 
@@ -60,16 +61,65 @@ def test_glibc_can_be_asked_for_by_name(compare):
     assert "libc.so" in result["reference"]["library"]
 
 
+def test_several_allocators_stand_in_one_table(compare, build, tmp_path):
+    own = tmp_path / "libmine.so"
+    own.symlink_to(ROOT / "build/release/libhmalloc.so")
+    shown, result = compare("-n", "6", "--allocator", f"hmalloc,{own}", "--allocator", "hoard", "--",
+                            build("touch.c", "touch"))
+    names = [side["name"] for side in result["candidates"]]
+    assert names == ["hmalloc", "hoard"]  # a link to hmalloc is hmalloc
+    assert [len(side["samples"]) for side in result["candidates"]] == [6, 6]
+    heads = shown[:shown.index("6 runs of each")].splitlines()
+    assert [line.split()[0] for line in heads if line.startswith("  ") and "±" in line] == ["system", *names] * 5
+    for name in names:
+        assert f"{name} was in use: " in shown
+
+
+def test_the_runs_of_several_are_interleaved_and_nobody_is_ahead_of_another_more_often(compare, tmp_path):
+    log = tmp_path / "log"
+    compare("-n", "6", "--allocator", "hmalloc,one_lock", "--", "sh", "-c", f'echo "$LD_PRELOAD" >>{log}')
+    name = {"": "system"}
+    runs = [name.get(line) or line.rpartition("/lib")[2].partition(".so")[0] for line in log.read_text().splitlines()]
+    rounds = [runs[at:at + 3] for at in range(3, len(runs), 3)]  # the first three are to warm up
+    assert len(rounds) == 6 and all(sorted(each) == ["hmalloc", "one_lock", "system"] for each in rounds)
+    assert all(one == other[::-1] for one, other in zip(rounds[::2], rounds[1::2]))
+
+
+def test_one_of_several_that_crashes_is_named(hmalloc):
+    failed = hmalloc("compare", "--allocator", "hmalloc,one_lock", "--", "sh", "-c",
+                     'case $LD_PRELOAD in *one_lock*) kill -SEGV $$;; esac')
+    assert failed.returncode == 1
+    assert "exit code 0 on system, killed by SIGSEGV on one_lock" in failed.stderr
+
+
+def test_one_of_several_that_is_not_there_is_one_line(hmalloc):
+    failed = hmalloc("compare", "--allocator", "hmalloc,frob", "--", "true")
+    assert (failed.returncode, failed.stderr.count("\n")) == (2, 1)
+    assert failed.stderr.startswith("hmalloc: frob: no such allocator (hmalloc, ")
+
+
+def test_the_checked_library_goes_by_its_name(compare):
+    _, result = compare("-n", "1", "--allocator", "checked", "--", "true")
+    assert "/libhmalloc-checked.so" in result["candidates"][0]["library"]
+
+
+def test_what_an_interval_does_not_exclude_is_not_shown(compare):
+    shown, result = compare("-n", "6", "--allocator", "system", "--", "sh", "-c", "sleep 0.0$(date +%N | cut -c 1)")
+    wall = result["candidates"][0]["ratios"]["wall"]
+    assert (wall["low"] <= 1 <= wall["high"]) == (wall["verdict"] == "not shown")
+    assert "where that includes 1, a difference is not shown" in shown.replace("\n", " ")
+
+
 def test_few_runs_prove_nothing(compare):
     shown, result = compare("-n", "5", "--", "true")
-    assert {ratio["verdict"] for ratio in result["ratios"].values() if ratio} == {"too few runs"}
+    assert {ratio["verdict"] for ratio in result["candidates"][0]["ratios"].values() if ratio} == {"too few runs"}
     assert "Fewer than 6 runs" in shown
 
 
 def test_a_real_difference_is_found(compare, build):
     _, result = compare("-n", "6", "--against", "system", "--", "sh", "-c",
                         'case $LD_PRELOAD in *libhmalloc*) exec "$0";; esac', build("touch.c", "touch"))
-    assert result["ratios"]["peak"]["low"] > 5
+    assert result["candidates"][0]["ratios"]["peak"]["low"] > 5
 
 
 def test_wall_and_cpu_time_are_told_apart(compare):
@@ -107,7 +157,7 @@ def test_a_server_is_stopped_when_its_load_is_done(compare, tmp_path):
     client = f"import socket; s = socket.create_connection(('127.0.0.1', int(open('{port}').read()))); s.recv(1)"
     shown, result = compare("-n", "1", "--load", f'sleep 0.2; /usr/bin/python3 -c "{client}"', "--",
                             "/usr/bin/python3", "-c", SERVER.format(port=port))
-    assert 0.2 <= values(result["candidate"], "load_s")[0] < 5
+    assert 0.2 <= values(result["candidates"][0], "load_s")[0] < 5
     assert "load time" in shown and "wall time" not in shown
 
 

@@ -10,8 +10,8 @@ def test_spread_is_half_the_interquartile_range_of_the_median():
     assert spread([7]).relative == 0
 
 
-def test_equal_values_are_no_difference():
-    assert paired([5.0] * 8, [5.0] * 8).verdict == "no difference"
+def test_between_equal_values_no_difference_is_shown():
+    assert paired([5.0] * 8, [5.0] * 8).verdict == "not shown"
 
 
 def test_a_constant_ratio_is_certain():
@@ -19,8 +19,10 @@ def test_a_constant_ratio_is_certain():
     assert (ratio.median, ratio.low, ratio.high, ratio.verdict) == (0.5, 0.5, 0.5, "50% less")
 
 
-def test_scattered_pairs_are_no_difference():
-    assert paired([0.7, 1.2, 0.9, 1.3, 0.8, 1.1], [1.0] * 6).verdict == "no difference"
+def test_scattered_pairs_show_no_difference():
+    assert paired([0.7, 1.2, 0.9, 1.3, 0.8, 1.1], [1.0] * 6).verdict == "not shown"
+    assert Ratio(0.62, 0.21, 1.07).verdict == "not shown"
+    assert Ratio(0.62, 0.21, 0.99).verdict == "38% less"
 
 
 def test_the_order_of_pairs_matters_not_the_drift():
