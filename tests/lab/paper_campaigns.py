@@ -96,6 +96,16 @@ def only(metric: str, factor: Callable[[Cell, int], float], who: str = "glibc") 
     return lambda cell, name, number: {metric: factor(cell, number)} if name == who else {}
 
 
+def in_workload(workload: str, factor: float, **point) -> Callable[[Cell, int], float]:
+    """For `only`: in the cells of a workload at these values."""
+    return lambda cell, _: factor if cell.workload == workload and point.items() <= cell.point.items() else 1.0
+
+
+def counted(factor: float, workload: str, who: str = "hoard", metric: str = "counter_most_allocated",
+            **point) -> Factors:
+    return only(metric, in_workload(workload, factor, **point), who)
+
+
 def threads_mode(factor: float, who: str = "glibc") -> Factors:
     return only("worker_s_mean", lambda cell, _: factor if cell.point.get("mode") == "threads" else 1.0, who)
 

@@ -2,20 +2,30 @@
 
 import re
 
+import pytest
 from hmalloc_lab.page import claims
+from hmalloc_lab.page.figure import UNTOLD
 from hmalloc_lab.page.papers import all_figures
-from hmalloc_lab.page.verdicts import show
+from hmalloc_lab.page.verdicts import Shown, show
 
 
-def test_every_figure_has_its_claim_and_its_verdict(results, tmp_path):
-    text = claims.markdown(results, tmp_path)
-    blocks = re.split(r"^### ", text, flags=re.M)[1:]
-    figures = all_figures()
-    assert len(blocks) == len(figures)
-    for block, figure in zip(blocks, figures, strict=True):
-        verdict = show(results, figure).verdict
+@pytest.fixture(scope="module")
+def shown(results) -> list[Shown]:
+    return [show(results, figure) for figure in all_figures()]
+
+
+def test_what_is_told_has_its_claim_and_its_verdict_and_the_rest_a_line_in_one_section(results, shown, tmp_path):
+    told, untold = claims.markdown(results, tmp_path).split("\n## Cannot be told here\n")
+    blocks, lines = re.split(r"^### ", told, flags=re.M)[1:], untold.strip().splitlines()
+    expected = [each for each in shown if each.verdict.outcome != UNTOLD], [
+        each for each in shown if each.verdict.outcome == UNTOLD]
+    assert [len(blocks), len(lines)] == [len(each) for each in expected] and blocks and lines
+    for block, each in zip(blocks, expected[0], strict=True):
+        figure, verdict = each.figure, each.verdict
         assert block.startswith(f"{figure.label}: {figure.title}\n")
         assert figure.claim in block and verdict.reason in block and f"**{verdict.outcome.capitalize()}.**" in block
+    for line, each in zip(lines, expected[1], strict=True):
+        assert line == f"- {each.paper}, {each.figure.label}, {each.figure.title}: {each.verdict.reason}"
 
 
 def test_tables_have_as_many_cells_in_every_line(results, tmp_path):
@@ -27,10 +37,11 @@ def test_tables_have_as_many_cells_in_every_line(results, tmp_path):
         assert len(widths) == 1, table
 
 
-def test_only_pictures_that_exist_are_shown(results, tmp_path):
+def test_only_pictures_that_exist_are_shown(results, shown, tmp_path):
     assert "![" not in claims.markdown(results, tmp_path)
-    (tmp_path / "hmalloc-fig-11-a.svg").write_text("<svg/>")
-    assert claims.markdown(results, tmp_path).count("![Fig. 11 (a)](hmalloc-fig-11-a.svg)") == 1
+    drawn = next(each.figure for each in shown if each.charts and each.verdict.outcome != UNTOLD)
+    (tmp_path / f"{drawn.id}.svg").write_text("<svg/>")
+    assert claims.markdown(results, tmp_path).count(f"![{drawn.label}]({drawn.id}.svg)") == 1
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(bench, fabricated):

@@ -1,10 +1,11 @@
-"""What the papers claim and what was found, as Markdown: figures as pictures beside it, tables in."""
+"""What the papers claim and what was found, as Markdown: figures as pictures beside it, tables in.  What this machine
+cannot tell has a line each in a section of its own."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
 from ..bench.results import Results
-from .figure import Table
+from .figure import UNTOLD, Table
 from .formats import number
 from .papers import all_figures
 from .verdicts import OUTCOMES, Shown, by_paper, counts, show
@@ -18,10 +19,12 @@ def markdown(results: Results, folder: Path) -> str:
     parts = ["# What the papers claim",
              f"Campaign `{campaign.profile}` of {campaign.started[:10]}; numbers and machine: [tables.md](tables.md).",
              ", ".join(f"{found[outcome]} {outcome}" for outcome in OUTCOMES) + "."]
-    for paper, figures in by_paper(shown):
+    for paper, figures in by_paper([each for each in shown if each.verdict.outcome != UNTOLD]):
         parts.append(f"## {paper}")
         for each in figures:
             parts += _figure(each, folder)
+    if untold := [each for each in shown if each.verdict.outcome == UNTOLD]:
+        parts += [f"## {UNTOLD.capitalize()}", "\n".join(map(_line, untold))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -37,6 +40,11 @@ def _figure(shown: Shown, folder: Path) -> Iterable[str]:
         yield "\n".join(f"![{figure.label}]({picture.name})" for picture in pictures)
     for table in shown.tables:
         yield _table(table)
+
+
+def _line(shown: Shown) -> str:
+    figure = shown.figure
+    return f"- {figure.paper}, {figure.label}, {figure.title}: {shown.verdict.reason}"
 
 
 def _table(table: Table) -> str:

@@ -1,9 +1,9 @@
-"""The figures and tables of the papers, one module for each paper, and what became of the holes of one of them."""
+"""The claims of the papers, a row each: claims.md has the wording, a module for each paper says what is asked of which
+cells (predicates.py, measures.py) and what is shown (pictures.py)."""
 
 from ..figure import PaperFigure
 from . import ar_malloc, hmalloc, hoard, linux_malloc, repairs, vvmalloc
 
 
 def all_figures() -> list[PaperFigure]:
-    parts = (hmalloc, repairs, hoard, linux_malloc, vvmalloc, ar_malloc)
-    return [figure for part in parts for figure in part.FIGURES]
+    return [figure for part in (hmalloc, repairs, hoard, linux_malloc, vvmalloc, ar_malloc) for figure in part.FIGURES]

@@ -1,31 +1,27 @@
-"""Analysis of a parallel memory allocator (ar_malloc).  Its five charts of a random workload of 8 to 1024 B.
+"""ar_malloc's five charts of a random workload of 8 to 1024 B.  glibc stands for its libc.
 
-glibc stands for its libc.  The arena study is ar_malloc's; other allocators whose number of arenas can be set stand
-beside it.
+The arena study is ar_malloc's; other allocators whose number of arenas can be set stand beside it.
 """
 
-import math
 from collections.abc import Callable
 
 from ...bench.catalogue import Cell
 from ...bench.results import Results
-from ..figure import Chart, PaperFigure, Point, Series
-from .baselines import AR_LOCKED, AR_MALLOC, TODAY
-from .clauses import Pair, faster, linear, related, stops_scaling
-from .common import GLIBC, Draw, cells, measured_in, one_thread, only, percent, several_threads
-from .judging import Clause, judged, on_cpus
-from .pictures import lines, speed_up, spread
+from .measures import AR_LOCKED, AR_MALLOC, GLIBC, TODAY, alone, cells, one_thread, only, several_threads
+from .pictures import curves, linear_line, lines, speed_up, times_one_thread
+from .predicates import Pairs, faster, linear, on_cpus, related, stops_scaling
+from .wording import of_paper
 
-PAPER = "ar_malloc (2012)"
-CORES = 16  # of the article's machine
-CONTENDED = 0.1   # this much slower is the "contention" curve, within it the "no contention" curve
-MOSTLY_LINEAR = 0.6
-
+_CORES = 16  # of the article's machine
+_arenas_of = of_paper("ar_malloc (2012)")
+_ar_malloc = of_paper("ar_malloc (2012)", "glibc stands for libc.")
+_CAST = only(AR_MALLOC, AR_LOCKED, GLIBC, TODAY)
 RANDOM = cells("ar-random")
-CAST = only(AR_MALLOC, AR_LOCKED, GLIBC, TODAY)
+_SEVERAL = several_threads(RANDOM)
+_TIME = lines("ns per operation", cast=_CAST)
 
 
-def by_arenas(results: Results) -> list[Cell]:
+def _by_arenas(results: Results) -> list[Cell]:
     return sorted(results.select("ar-random", lambda cell: "arenas" in cell.point), key=lambda cell: cell.threads)
 
 
@@ -33,104 +29,46 @@ def _arenas(cell: Cell) -> int:
     return int(cell.point["arenas"])
 
 
-# ---- Pictures: a chart for each allocator, a line for each number of arenas. ----------------------------------------
-
-
-def _arena_charts(y_title: str, shown: Callable[[float, float], float], ideal: bool) -> Draw:
-    """shown(one thread's time with as many arenas, the time): what a point shows."""
-    def draw(results: Results) -> list[Chart]:
-        charts = []
-        for who in sorted(measured_in(results, by_arenas(results)), key=lambda name: name != AR_MALLOC):
-            lines_of = [line for count in sorted({_arenas(cell) for cell in by_arenas(results)})
-                        if (line := _line(results, who, count, shown)).points]
-            if lines_of and ideal:
-                threads = sorted({cell.threads for cell in by_arenas(results)})
-                lines_of.append(Series("linear", [Point(each, each) for each in threads], dashed=True))
-            if lines_of:
-                charts.append(Chart("lines", "threads", y_title, lines_of, title=who))
-        return charts
-    return draw
-
-
-def _line(results: Results, who: str, count: int, shown: Callable[[float, float], float]) -> Series:
-    among = [cell for cell in by_arenas(results) if _arenas(cell) == count]
-    alone = next((results.median(cell, who) for cell in among if cell.threads == 1), None)
-    points = [spread(cell.threads, [shown(alone, value) for value in values.values()])
-              for cell in among if alone and (values := results.values(cell, who))]
-    return Series(f"{count} arena{'s' * (count > 1)}", points)
-
-
-# ---- Clauses of the arena study. ------------------------------------------------------------------------------------
-
-
-def _against_most_arenas(among: list[Cell], chosen: Callable[[Cell], bool], least: float, most: float) -> list[Pair]:
+def _against_most_arenas(chosen: Callable[[Cell], bool]) -> Pairs:
     """Each chosen cell against the cell of as many threads and the most arenas."""
-    best = {cell.threads: cell for cell in sorted(among, key=_arenas)}
-    return [Pair(_threads_and_arenas(cell), cell, best[cell.threads], least, most)
-            for cell in among if chosen(cell) and cell is not best[cell.threads]]
+    def pairs(_: Results, among: list[Cell]) -> list[tuple[Cell, Cell]]:
+        best = {cell.threads: cell for cell in sorted(among, key=_arenas)}
+        return [(cell, best[cell.threads]) for cell in among if chosen(cell) and cell is not best[cell.threads]]
+    return pairs
 
 
-def _contended(who: str) -> Clause:
-    def pairs(_: Results, among: list[Cell]) -> list[Pair]:
-        return _against_most_arenas(among, lambda cell: cell.threads > _arenas(cell), 1 + CONTENDED, math.inf)
-    return related(who, by_arenas, pairs, "time with fewer arenas than threads over that with the most",
-                   f"at least {percent(CONTENDED)} more")
+def _a_quarter(_: Results, among: list[Cell]) -> list[tuple[Cell, Cell]]:
+    """Far fewer arenas than threads, against one thread on as many."""
+    return [(cell, base) for cell in among for base in alone([each for each in among if _arenas(each) == _arenas(cell)])
+            if 4 * _arenas(cell) <= cell.threads]
 
 
-def _uncontended(who: str) -> Clause:
-    def pairs(_: Results, among: list[Cell]) -> list[Pair]:
-        return _against_most_arenas(among, lambda cell: 1 < cell.threads <= _arenas(cell), 0.0, 1 + CONTENDED)
-    return related(who, by_arenas, pairs, "time with arenas for all threads over that with the most",
-                   f"at most {percent(CONTENDED)} more")
-
-
-def _mostly_linear(who: str) -> Clause:
-    """With far fewer arenas than threads: a quarter."""
-    def pairs(_: Results, among: list[Cell]) -> list[Pair]:
-        alone = {_arenas(cell): cell for cell in among if cell.threads == 1}
-        return [Pair(_threads_and_arenas(cell), cell, alone[_arenas(cell)], most=1 / (MOSTLY_LINEAR * cell.threads))
-                for cell in among if 4 * _arenas(cell) <= cell.threads and _arenas(cell) in alone]
-    return related(who, by_arenas, pairs, "time against one thread",
-                   f"at least {percent(MOSTLY_LINEAR)} of linear speed-up")
-
-
-def _threads_and_arenas(cell: Cell) -> str:
+def _threads_and_arenas(cell: Cell, _: Cell) -> str:
     return f"with {cell.threads} threads on {_arenas(cell)} arena{'s' * (_arenas(cell) > 1)}"
 
 
-# ---- Figures. -------------------------------------------------------------------------------------------------------
+def _speed_up(results: Results, among: list[Cell], cell: Cell, who: str) -> list[float]:
+    """Over one thread on as many arenas."""
+    return times_one_thread(results, [each for each in among if _arenas(each) == _arenas(cell)], cell, who)
 
-_TIME = lines(RANDOM, "ns per operation", cast=CAST)
+
+# A chart for each allocator, a line for each number of arenas.
+_BY_ARENAS = {"key": lambda cell, who: (who, f"{_arenas(cell)} arena{'s' * (_arenas(cell) > 1)}"), "first": AR_MALLOC}
 
 FIGURES = [
-    PaperFigure(PAPER, "Chart 1", "Run time with a global lock",
-                "Results, first chart: on 16 cores, ar_malloc behind one global lock is by far the slowest.",
-                _TIME, judged(*(faster(who, AR_LOCKED, several_threads(RANDOM), 0.2) for who in (AR_MALLOC, GLIBC)),
-                              note="glibc stands for libc."),
-                "By far is taken as 20 %, with several threads."),
-    PaperFigure(PAPER, "Chart 2", "Run time",
-                "Results, second chart: ar_malloc is about 3 times as fast as libc, with a single thread already.",
-                _TIME, judged(faster(AR_MALLOC, GLIBC, one_thread(RANDOM), 1.5), note="glibc stands for libc."),
-                "About 3 times is taken as at least 2.5."),
-    PaperFigure(PAPER, "Chart 3", "Speed-up",
-                "Results, third chart: ar_malloc's speed-up is linear up to 16 threads on 16 cores, libc's ends at "
-                "about 8 threads.",
-                speed_up(RANDOM, cast=CAST),
-                judged(stops_scaling(GLIBC, RANDOM, 8), linear(AR_MALLOC, RANDOM, CORES),
-                       note="glibc stands for libc.")),
-    PaperFigure(PAPER, "Chart 4", "Run time by number of arenas",
-                "Different configuration, first chart: there are two curves; the run time moves from the \"no "
-                "contention\" one to the \"contention\" one where there are more threads than arenas (up to 16 threads "
-                "on 16 cores).",
-                _arena_charts("ns per operation", lambda alone, time: time, ideal=False),
-                judged(_contended(AR_MALLOC), _uncontended(AR_MALLOC)),
-                f"Contention is taken as {percent(CONTENDED)} above the time with the most arenas, none as less. "
-                "ar_malloc first; glibc and jemalloc beside it. All have caches for each thread before their arenas; "
-                "ar_malloc-nocache is ar_malloc without."),
-    PaperFigure(PAPER, "Chart 5", "Speed-up by number of arenas",
-                "Different configuration, second chart: the speed-up stays mostly linear even with far fewer arenas "
-                "than threads (up to 16 threads on 16 cores).",
-                _arena_charts("speed-up over one thread", lambda alone, time: alone / time, ideal=True),
-                judged(on_cpus(4, _mostly_linear(AR_MALLOC))),
-                f"Mostly linear is taken as {percent(MOSTLY_LINEAR)} of it, far fewer as a quarter."),
+    _ar_malloc("Chart 1", RANDOM, _TIME, faster(AR_MALLOC, AR_LOCKED, 0.2, of=_SEVERAL),
+               faster(GLIBC, AR_LOCKED, 0.2, of=_SEVERAL)),
+    _ar_malloc("Chart 2", RANDOM, _TIME, faster(AR_MALLOC, GLIBC, 1.5, of=one_thread(RANDOM))),
+    _ar_malloc("Chart 3", RANDOM, speed_up(_CAST), stops_scaling(GLIBC, 8), linear(AR_MALLOC, _CORES)),
+    _arenas_of("Chart 4", _by_arenas, lines("ns per operation", **_BY_ARENAS),
+               related(AR_MALLOC, _against_most_arenas(lambda cell: cell.threads > _arenas(cell)),
+                       "time with fewer arenas than threads over that with the most", "at least 10 % more", least=1.1,
+                       at=_threads_and_arenas),
+               related(AR_MALLOC, _against_most_arenas(lambda cell: 1 < cell.threads <= _arenas(cell)),
+                       "time with arenas for all threads over that with the most", "at most 10 % more", most=1.1,
+                       at=_threads_and_arenas)),
+    _arenas_of("Chart 5", _by_arenas, curves("speed-up over one thread", _speed_up, extra=linear_line, **_BY_ARENAS),
+               on_cpus(4, related(AR_MALLOC, _a_quarter, "time against one thread",
+                                  "at least 60 % of linear speed-up", most=lambda cell, *_: 1 / (0.6 * cell.threads),
+                                  at=_threads_and_arenas))),
 ]

@@ -1,129 +1,157 @@
-"""Hoard: a scalable memory allocator for multithreaded applications.  Its Fig. 3 and 4 and Tables 2 to 6.
+"""Hoard's Fig. 3 and 4 and Tables 2 to 6.  A heap behind one lock stands for Solaris's, glibc for Ptmalloc."""
 
-A heap behind one lock stands for the Solaris allocator, with which the paper's speed-ups begin, and glibc's malloc for
-Ptmalloc, from which it descends.
-"""
+import math
+from collections.abc import Callable
 
 from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ...bench.statistics import ratio
-from ..figure import PaperFigure, Table
-from . import baselines
-from .baselines import HOARD, ONE_LOCK
-from .clauses import compared, faster, linear, slower, slows_down, stops_scaling
-from .common import GLIBC, Cells, cells, joined, measured_in, one_thread
-from .hoard_tables import BARNES_HUT, LARSON, SHBENCH, SINGLE, TABLES, THREADTEST, program
-from .judging import Clause, judged, on_cpus, untold
-from .pictures import nothing, speed_up
+from .measures import (EIGHTH, GLIBC, HALF, HOARD, ONE_LOCK, Cells, Metric, all_cpus, beside, cells, joined,
+                       measured_in, median_of, most_threads, one_thread, quotient, several_threads)
+from .pictures import Draw, column, grid, program, speed_up
+from .predicates import (Clause, Ratio, alike, compared, exactly, faster, lies, linear, on_cpus, slower, slows_down,
+                         stops_scaling, untold)
+from .wording import of_paper
 
-PAPER = "Hoard (2000)"
-PROCESSORS = 14  # of the paper's Sun Enterprise 5000
+_PROCESSORS = 14  # of the paper's Sun Enterprise 5000
+_counted = of_paper("Hoard (2000)")
+_hoard = of_paper("Hoard (2000)",
+                  "one_lock, a heap behind one lock, stands for the Solaris allocator, glibc for Ptmalloc.")
+_SPEED = speed_up(beside(), (ONE_LOCK, GLIBC))
 
-_STANDING_IN = "one_lock, a heap behind one lock, stands for the Solaris allocator, glibc for Ptmalloc."
+THREADTEST, SHBENCH, LARSON, BARNES_HUT = PROGRAMS = (
+    cells("threadtest", size=8), cells("shbench"), cells("larson", min=10, max=100), cells("barnes-hut"))
+ACTIVE, PASSIVE = (cells(f"{which}-false", size=8) for which in ("active", "passive"))
 
-ACTIVE = cells("active-false", size=8)
-PASSIVE = cells("passive-false", size=8)
+
+def traces(*names: str) -> Cells:
+    return cells("replay", lambda cell: cell.point.get("trace") in names)
 
 
-def _ahead(who: str, whom: str, of: Cells, by: float) -> Clause:
+SINGLE = traces("python", "perl", "sqlite")
+
+
+def _nowhere(_: Results) -> list[Cell]:
+    return []
+
+
+def _ahead(who: str, whom: str, by: float, of: Cells) -> Clause:
     """With the paper's number of processors."""
-    def all_of_them(results: Results) -> list[Cell]:
-        return [cell for cell in of(results) if cell.threads >= PROCESSORS]
-    return on_cpus(PROCESSORS, faster(who, whom, all_of_them, by))
+    return on_cpus(_PROCESSORS, faster(who, whom, by, of=lambda results: [
+        cell for cell in of(results) if cell.threads >= _PROCESSORS]))
 
 
-def _speed_up(label: str, title: str, of: Cells, claim: str, *clauses: Clause, reading: str = "") -> PaperFigure:
-    return PaperFigure(PAPER, label, title, claim, speed_up(of, (ONE_LOCK, GLIBC), baselines.beside()),
-                       judged(*clauses, note=_STANDING_IN), reading)
+def _most(*programs: Cells) -> Cells:
+    """Of each program the cell with the most threads: counts need no CPU of their own."""
+    return joined(*(most_threads(several_threads(of)) for of in programs))
 
 
-_FIG_3 = [
-    _speed_up("Fig. 3 (a)", "Threadtest, 8 B", THREADTEST,
-              "Section 5.2: 100,000/t objects of 8 B a round. Hoard's speed-up is linear up to 14 processors, where it "
-              "is 278 % faster than Ptmalloc; Ptmalloc peaks at around 6 processors and the Solaris allocator slows "
-              "down.",
-              slows_down(ONE_LOCK, THREADTEST), linear(HOARD, THREADTEST, PROCESSORS),
-              _ahead(HOARD, GLIBC, THREADTEST, 2.78), stops_scaling(GLIBC, THREADTEST, 6)),
-    _speed_up("Fig. 3 (b)", "shbench", SHBENCH,
-              "Section 5.2: random sizes in random order. Hoard comes near linear speed-up and is 85 % faster than "
-              "Ptmalloc, the next best, with 14 processors; Ptmalloc peaks at around 6, and the Solaris allocator, one "
-              "heap for all, does not scale.",
-              stops_scaling(ONE_LOCK, SHBENCH, 1), linear(HOARD, SHBENCH, PROCESSORS, share=0.5),
-              _ahead(HOARD, GLIBC, SHBENCH, 0.85), stops_scaling(GLIBC, SHBENCH, 6),
-              reading="Near linear is taken as half of it. Our sizes are 1 to 1000 B, the paper's 8 to 100 B."),
-    _speed_up("Fig. 3 (c)", "Larson, 10 to 100 B", LARSON,
-              "Section 5.2: 10,000 blocks handed from thread to thread. Hoard scales linearly and is 18 times as fast "
-              "as Ptmalloc with 14 processors; all others are slower with 14 than with one.",
-              slows_down(ONE_LOCK, LARSON), linear(HOARD, LARSON, PROCESSORS),
-              _ahead(HOARD, GLIBC, LARSON, 17), stops_scaling(GLIBC, LARSON, 6)),
-    _speed_up("Fig. 3 (d)", "Barnes-Hut", BARNES_HUT,
-              "Section 5.2: 32,768 bodies for 20 rounds. With 14 processors every allocator of several heaps brings 10 "
-              "%: a speed-up of just above 12 instead of below 10 with the Solaris allocator; Hoard is only slightly "
-              "ahead of Ptmalloc.",
-              linear(HOARD, BARNES_HUT, PROCESSORS), linear(GLIBC, BARNES_HUT, PROCESSORS),
-              *(_ahead(who, ONE_LOCK, BARNES_HUT, 0.08) for who in (HOARD, GLIBC)),
-              reading="10 % is taken as at least 8 %."),
-    PaperFigure(PAPER, "Fig. 3 (e)", "BEMengine",
-                "Section 5.2: Hoard is far ahead of Ptmalloc and Solaris on a field solver that needs nearly 600 MB.",
-                nothing, untold("BEMengine is part of a commercial solver: nothing here stands for it.")),
-    PaperFigure(PAPER, "Fig. 3 (f)", "BEMengine, the solver alone",
-                "Section 5.2: where the solver hardly allocates, Hoard and the Solaris allocator are equally fast.",
-                nothing, untold("BEMengine is part of a commercial solver: nothing here stands for it.")),
+def _studied(of: Cells) -> Cells:
+    """The variants are not measured with every number of threads."""
+    return lambda results: [cell for cell in of(results) if any(results.runs(cell.name, who) for who in (EIGHTH, HALF))]
+
+
+# ---- Tables: the paper's numbers beside ours. -----------------------------------------------------------------------
+
+_USED, _A, _U = (f"counter_{name}" for name in ("objects_from_used_superblocks", "most_allocated", "most_in_use"))
+_A_OVER_U = quotient(_A, _U)
+_CHANGES = {"threadtest": "-6.1 %", "shbench": "+49.2 %", "active-false": "+0.6 %", "passive-false": "+0.3 %",
+            "barnes-hut": "-1.0 %", "replay": "-2.9 to +15.9 %"}
+_FRAGMENTATION = {"threadtest": 1.24, "shbench": 3.17, "larson": 1.22, "barnes-hut": 1.18}
+_TIMES_BY_FRACTION = {"threadtest": "1.27, 1.28, 1.19 s", "shbench": "1.45, 1.50, 1.44 s",
+                      "larson": "4.41, 4.42, 4.35 million operations/s", "barnes-hut": "16.52, 16.13, 16.41 s"}
+_BY_FRACTION = {"threadtest": "1.22, 1.24, 1.22", "shbench": "3.17, 3.17, 3.16", "larson": "1.22, 1.22, 1.61",
+                "barnes-hut": "1.18, 1.18, 1.18"}
+_COUNTERS = {"objects": "counter_objects", "of these from used superblocks": _USED,
+             "that came along": "counter_objects_that_came_along",
+             "superblocks from the global heap": "counter_transfers_from_global",
+             "to the global heap": "counter_transfers_to_global"}
+
+
+def _published(title: str, numbers: dict) -> dict:
+    return {"threads": lambda cell: cell.threads, title: lambda cell: numbers[program(cell)]}
+
+
+def _changes(results: Results, among: list[Cell]) -> dict:
+    def change(name: str) -> Callable[[Cell], str | None]:
+        return lambda cell: (found := ratio(results, cell, name, ONE_LOCK)) and f"{found.median - 1:+.1%}"
+
+    names = [name for name in measured_in(results, among, beside()) if name != ONE_LOCK]
+    return {"one_lock, ns": column(results, ONE_LOCK, None), "Hoard in the paper": lambda cell: _CHANGES[cell.workload],
+            **{name: change(name) for name in names}}
+
+
+def _counts(results: Results, _: list[Cell]) -> dict:
+    return _published("falsely shared in the paper", dict.fromkeys(_FRAGMENTATION, 0)) | {
+        title: column(results, HOARD, metric) for title, metric in _COUNTERS.items()}
+
+
+def _counted_fragmentation(results: Results, _: list[Cell]) -> dict:
+    replayed = {program(cell): cell for cell in cells("replay")(results)}
+    return _published("A/U in the paper", _FRAGMENTATION) | {
+        **{title: column(results, HOARD, metric) for title, metric in (("A/U", _A_OVER_U), ("A, B", _A), ("U, B", _U))},
+        "A/U of its trace, replayed": lambda cell: cell.workload in replayed and median_of(
+            results, replayed[cell.workload], HOARD, "a_over_u") or None}
+
+
+def _by_fraction(metric: Metric, published: dict, title: str) -> Draw:
+    return grid("program", lambda results, _: _published("in the paper", published) | {
+        f"f = {fraction}": column(results, who, metric)
+        for fraction, who in (("1/8", EIGHTH), ("1/4", HOARD), ("1/2", HALF))}, title, 2)
+
+
+# ---- Rows. ----------------------------------------------------------------------------------------------------------
+
+
+def _in_program(cell: Cell) -> str:
+    return f"in {program(cell)} with {cell.threads} threads"
+
+
+def _alone(cell: Cell) -> str:
+    return f"in {program(cell)}"
+
+
+def _largest(values: list[float]) -> Ratio | None:
+    return exactly(max(values)) if values else None
+
+
+_WITH_ALL_CPUS = joined(*(all_cpus(several_threads(_studied(of))) for of in PROGRAMS))
+_COUNTED = {"metric": _A_OVER_U, "what": "A/U", "at": _in_program, "crowded": True}
+_NO_SOLVER = untold("BEMengine is part of a commercial solver: nothing here stands for it.")
+
+FIGURES = [
+    _hoard("Fig. 3 (a)", THREADTEST, _SPEED, slows_down(ONE_LOCK), linear(HOARD, _PROCESSORS),
+           _ahead(HOARD, GLIBC, 2.78, THREADTEST), stops_scaling(GLIBC, 6)),
+    _hoard("Fig. 3 (b)", SHBENCH, _SPEED, stops_scaling(ONE_LOCK, 1), linear(HOARD, _PROCESSORS, 0.5),
+           _ahead(HOARD, GLIBC, 0.85, SHBENCH), stops_scaling(GLIBC, 6)),
+    _hoard("Fig. 3 (c)", LARSON, _SPEED, slows_down(ONE_LOCK), linear(HOARD, _PROCESSORS),
+           _ahead(HOARD, GLIBC, 17, LARSON), stops_scaling(GLIBC, 6)),
+    _hoard("Fig. 3 (d)", BARNES_HUT, _SPEED, linear(HOARD, _PROCESSORS), linear(GLIBC, _PROCESSORS),
+           _ahead(HOARD, ONE_LOCK, 0.08, BARNES_HUT), _ahead(GLIBC, ONE_LOCK, 0.08, BARNES_HUT)),
+    _counted("Fig. 3 (e)", _nowhere, lambda *_: [], _NO_SOLVER),
+    _counted("Fig. 3 (f)", _nowhere, lambda *_: [], _NO_SOLVER),
+    _hoard("Fig. 4 (a)", ACTIVE, _SPEED, stops_scaling(ONE_LOCK, 1), linear(HOARD, _PROCESSORS),
+           stops_scaling(GLIBC, 4)),
+    _hoard("Fig. 4 (b)", PASSIVE, _SPEED, linear(HOARD, 12), stops_scaling(GLIBC, 4)),
+    _hoard("Table 2", joined(one_thread(joined(THREADTEST, SHBENCH, ACTIVE, PASSIVE, BARNES_HUT)), SINGLE),
+           grid("program", _changes, "Time against the system's allocator", 2),
+           compared(HOARD, ONE_LOCK, most=1.1, at=_alone,
+                    of=one_thread(joined(THREADTEST, ACTIVE, PASSIVE, BARNES_HUT))),
+           compared(HOARD, ONE_LOCK, most=1.2, at=_alone, of=SINGLE),
+           slower(HOARD, ONE_LOCK, 0.1, at=_alone, of=one_thread(SHBENCH))),
+    _counted("Table 3", _most(*PROGRAMS), grid("program", _counts, "What hoard counted of itself", 2),
+           lies(HOARD, "most objects from used superblocks in any run", _USED, most=0, show="{:,.0f}".format,
+                at=_in_program, number=_largest, asked="0")),
+    _counted("Table 4", _most(*PROGRAMS), grid(
+        "program", _counted_fragmentation, "What hoard counted of itself", 2),
+        lies(HOARD, "A/U as it counts itself", _A_OVER_U, most=lambda cell: 1.05 * _FRAGMENTATION[cell.workload],
+             at=_alone, asked="at most 5 % above the paper's", of=_most(THREADTEST, LARSON, BARNES_HUT)),
+        lies(HOARD, "A/U of replayed traces", "a_over_u", most=1.05 * 1.47, at=_alone, of=SINGLE)),
+    _counted("Table 5", _WITH_ALL_CPUS, _by_fraction(None, _TIMES_BY_FRACTION, "ns per operation"),
+           *(alike(who, HOARD, 0.1, at=_in_program) for who in (EIGHTH, HALF))),
+    _counted("Table 6", _most(*map(_studied, PROGRAMS)), _by_fraction(
+        _A_OVER_U, _BY_FRACTION, "A/U as hoard counts itself"),
+        alike(EIGHTH, HOARD, 0.05, **_COUNTED),
+        alike(HALF, HOARD, 0.05, of=_most(*map(_studied, (THREADTEST, SHBENCH, BARNES_HUT))), **_COUNTED),
+        compared(HALF, HOARD, 1.1, math.inf, of=_most(_studied(LARSON)), **_COUNTED)),
 ]
-
-_FIG_4 = [
-    _speed_up("Fig. 4 (a)", "Active false sharing", ACTIVE,
-              "Section 5.3: Hoard scales linearly to 14 processors; Ptmalloc and MTmalloc only to about 4, as they "
-              "give several threads parts of one cache line; the Solaris allocator not at all.",
-              stops_scaling(ONE_LOCK, ACTIVE, 1), linear(HOARD, ACTIVE, PROCESSORS), stops_scaling(GLIBC, ACTIVE, 4)),
-    _speed_up("Fig. 4 (b)", "Passive false sharing", PASSIVE,
-              "Section 5.3: where threads free small objects of another thread first, Hoard still scales nearly "
-              "linearly up to 12 processors; Ptmalloc and MTmalloc do not avoid the false sharing.",
-              linear(HOARD, PASSIVE, 12), stops_scaling(GLIBC, PASSIVE, 4)),
-]
-
-
-# ---- Table 2: one thread. -------------------------------------------------------------------------------------------
-
-_SEVERAL_THREADED = joined(THREADTEST, SHBENCH, ACTIVE, PASSIVE, BARNES_HUT)
-_ALONE = joined(one_thread(_SEVERAL_THREADED), SINGLE)
-_ALONE_BUT_SHBENCH = one_thread(joined(THREADTEST, ACTIVE, PASSIVE, BARNES_HUT))
-_PUBLISHED = {"threadtest": "-6.1 %", "shbench": "+49.2 %", "active-false": "+0.6 %", "passive-false": "+0.3 %",
-              "barnes-hut": "-1.0 %", "replay": "-2.9 to +15.9 %"}
-_PROGRAMS = Table(["the paper's", "here"], [
-    ["espresso, Ghostscript, LRUsim, p2c (one thread)", "traces of python, perl and sqlite"],
-    ["threadtest", "threadtest --size 8"],
-    ["shbench", "shbench"],
-    ["Larson", "larson --min 10 --max 100"],
-    ["active-false, passive-false", "active-false, passive-false"],
-    ["BEMengine", "none: part of a commercial solver"],
-    ["Barnes-Hut", "barnes-hut"],
-], "The paper's programs (its Table 1) and ours")
-
-
-def _one_thread_changes(results: Results) -> list[Table]:
-    among = _ALONE(results)
-    names = [name for name in measured_in(results, among, baselines.beside()) if name != ONE_LOCK]
-    rows = []
-    for cell in among:
-        changes = [ratio(results, cell, name, ONE_LOCK) for name in names]
-        rows.append([program(cell), results.median(cell, ONE_LOCK), _PUBLISHED[cell.workload],
-                     *(change and f"{change.median - 1:+.1%}" for change in changes)])
-    columns = ["program", "one_lock, ns", "Hoard in the paper", *names]
-    return [Table(columns, rows, "Time against the system's allocator"), _PROGRAMS] if names else []
-
-
-_IN_PROGRAM = {"at": lambda cell: f"in {program(cell)}"}
-
-_TABLE_2 = PaperFigure(
-    PAPER, "Table 2", "Run times of one thread",
-    "Section 5.1: with one thread Hoard costs 6.2 % on average against the Solaris allocator, most of it in shbench "
-    "(+49.2 %), which uses many size classes and little memory; threadtest gains 6.1 %, BEMengine 10.3 %, the other "
-    "programs of several threads change by about 1 %, those of one thread by -2.9 to +15.9 %.",
-    _one_thread_changes,
-    judged(compared(HOARD, ONE_LOCK, _ALONE_BUT_SHBENCH, most=1.1, **_IN_PROGRAM),
-           compared(HOARD, ONE_LOCK, SINGLE, most=1.2, **_IN_PROGRAM),
-           slower(HOARD, ONE_LOCK, one_thread(SHBENCH), 0.1, **_IN_PROGRAM), note=_STANDING_IN),
-    "Asked are at most 10 % of the programs of several threads and 20 % of those of one, at least 10 % of shbench.")
-
-FIGURES = [*_FIG_3, *_FIG_4, _TABLE_2, *TABLES]

@@ -1,124 +1,199 @@
-"""malloc() performance in a multithreaded Linux environment (Lever and Boreham).  Its Tables 1 to 4 and Fig. 1 to 11.
+"""The Linux paper's Tables 1 to 4 and Fig. 1 to 11 (Lever and Boreham).
 
 There is one machine here for the paper's three.  It stands for the two Linux machines where it has their number of
 CPUs; Solaris, whose heap had one lock, takes an allocator of that kind.
 """
 
+import math
+import statistics
+
 from ...bench.catalogue import Cell
 from ...bench.results import Results
-from ..figure import PaperFigure
-from .baselines import LINUX_CAST, ONE_LOCK
-from .common import GLIBC, Cells
-from .judging import Clause, judged, on_cpus
-from .linux_false_sharing import penalty, size_chart
-from .linux_successors import fault_chart, fault_spread, grows_as_predicted, less_spread, successors
-from .linux_workers import (SECONDS, expected_time, far_above_expected, flat_to_the_cpus, jump_beyond_the_cpus,
-                            not_above_expected, proportional, run_table, sporadic_slow_runs, threads_over_processes,
-                            two_workers_table, workers)
-from .pictures import lines
-
-PAPER = "Linux malloc (2000)"
+from ...bench.statistics import FEWEST, Ratio, paired_ratio
+from ..figure import Point, Series, Table
+from .measures import (GLIBC, ONE_LOCK, Cells, alone, cells, cpus, joined, measured_in, median_of, percent, values_of,
+                       with_threads)
+from .pictures import LINUX_CAST, grid, lines, of_each, size_chart, size_curves, table
+from .predicates import (Check, Clause, ends, exactly, from_to, held, lies, most_to_one_thread, on_cpus, related, span,
+                         to_one_thread)
+from .wording import of_paper
 
 _DUAL = "This machine, two of its CPUs in use, stands for the paper's dual Pentium Pro; glibc today for glibc 2.0."
 _QUAD = "This machine stands for the paper's four Xeons; glibc today for glibc 2.1."
 _SOLARIS = "A heap behind one lock stands for that of Solaris 2.6, this machine for its two UltraSPARCs."
+_linux = of_paper("Linux malloc (2000)", "glibc today for glibc 2.1.")
+
+# ---- Benchmark 1: workers. ------------------------------------------------------------------------------------------
+
+_SECONDS = "worker_s_mean"
+_WORKER = {"metric": _SECONDS, "crowded": True}
 
 
-def _three_workers(results: Results) -> list[Cell]:
-    return [cell for cell in workers(8192)(results) if cell.threads == 3]
+def _workers(size: int, mode: str = "threads", **point: int) -> Cells:
+    return cells("linux-workers", size=size, mode=mode, **point)
 
 
-_WORKERS = [
-    PaperFigure(PAPER, "Table 1", "Two threads against two processes, two CPUs",
-                "Section 5.1: 10 million requests of 512 B take a worker 26.04 and 26.06 s as two threads, 23.31 and "
-                "23.31 s as two processes: sharing a heap costs about 10 %.",
-                two_workers_table, judged(threads_over_processes(GLIBC, most=1.15), note=_DUAL),
-                "Confirmed up to 15 %: the paper's own numbers make 12 %. Seconds are of fewer requests."),
-    PaperFigure(PAPER, "Table 2", "Two threads against two processes, Solaris",
-                "Section 5.1: on Solaris two threads take 54.27 and 54.41 s, two processes 6.02 and 6.05 s: one shared "
-                "heap costs nearly an order of magnitude.",
-                two_workers_table, judged(threads_over_processes(ONE_LOCK, least=5), note=_SOLARIS),
-                "Nearly an order of magnitude is taken as at least 5 times."),
-    PaperFigure(PAPER, "Table 3", "Two threads against two processes, four CPUs",
-                "Section 5.1: on four CPUs two threads take 12.39 and 12.40 s, two processes 10.39 and 10.40 s: "
-                "sharing a heap costs about 20 %.",
-                two_workers_table, judged(on_cpus(4, threads_over_processes(GLIBC, most=1.25)), note=_QUAD),
-                "Confirmed up to 25 %."),
-    PaperFigure(PAPER, "Fig. 1", "Time over the number of threads, two CPUs",
-                "Section 5.1: with requests of 8192 B and up to five threads on n = 2 CPUs, the time grows with the "
-                "slope m/n, m = 23 s being one thread's time: contention is acceptable.",
-                lines(workers(8192), "seconds of a worker", metric=SECONDS, ideal=expected_time, cast=LINUX_CAST),
-                judged(not_above_expected(GLIBC, workers(8192), 0.2), note=_DUAL),
-                "Confirmed up to 20 % above the expected line."),
-    PaperFigure(PAPER, "Fig. 2", "Time with many threads, two CPUs",
-                "Section 5.1: with requests of 4100 B and far more threads than CPUs, the time grows fairly linearly "
-                "with the threads.",
-                lines(workers(4100), "seconds of a worker", metric=SECONDS, cast=LINUX_CAST),
-                judged(proportional(GLIBC, workers(4100), 0.25), note=_DUAL), "Fairly linear is taken as within 25 %."),
-    PaperFigure(PAPER, "Fig. 3", "Time over the number of threads, Solaris",
-                "Section 5.1: on Solaris five threads with requests of 8192 B take twenty times as long as one (6 s) "
-                "on two CPUs, far above the expected slope of 6/2 s.",
-                lines(workers(8192), "seconds of a worker", metric=SECONDS, ideal=expected_time, cast=LINUX_CAST),
-                judged(far_above_expected(ONE_LOCK, workers(8192), 2), note=_SOLARIS), "Far above is taken as twice."),
-    PaperFigure(PAPER, "Fig. 4", "Time over the number of threads, four CPUs",
-                "Section 5.1: on four CPUs the time jumps twice, from one thread (10.4 s) to several (about 12.6 s) "
-                "and where there are more threads than CPUs; scalability is very good.",
-                lines(workers(8192), "seconds of a worker", metric=SECONDS, ideal=expected_time, cast=LINUX_CAST),
-                judged(on_cpus(4, flat_to_the_cpus(GLIBC, workers(8192), 1.25)),
-                       on_cpus(4, jump_beyond_the_cpus(GLIBC, workers(8192), 1.1)), note=_QUAD),
-                "Very good is taken as at most 25 % above one thread, a jump as at least 10 %."),
-    PaperFigure(PAPER, "Table 4", "Runs of three threads, four CPUs",
-                "Section 5.1: of 15 runs with three threads, ten take about 12.58 s and five about 14.85 s: "
-                "sporadically 20 % slower, where the allocator's variables share cache lines.",
-                run_table(_three_workers), judged(sporadic_slow_runs(GLIBC, _three_workers, 0.1, 10), note=_QUAD),
-                "Slower is taken as 10 % above the median."),
+_TWO = joined(_workers(512, "processes", threads=2), _workers(512, "threads", threads=2))
+_THREE = _workers(8192, threads=3)
+
+
+def _share(cell: Cell, count: int) -> float:
+    """Of a CPU's time, that the cell's threads ask of each."""
+    return max(1.0, cell.threads / count)
+
+
+def _expected(results: Results, among: list[Cell]) -> list[Series]:
+    """One thread's time of glibc, shared by the CPUs: m * t/n from the point where there are more threads than CPUs."""
+    return [Series("expected", [Point(cell.threads, base * _share(cell, cpus(results))) for cell in among], dashed=True)
+            for one in alone(among) if cpus(results) and (base := median_of(results, one, GLIBC, _SECONDS)) is not None]
+
+
+def _runs(results: Results, among: list[Cell]) -> list[Table]:
+    """Each round's time."""
+    times = {who: values_of(results, among[0], who, _SECONDS) for who in measured_in(results, among[:1], LINUX_CAST)}
+    rounds = sorted({number for values in times.values() for number in values})
+    return table(["run", *times], [[number, *(times[who].get(number) for who in times)] for number in rounds],
+                 "Seconds of a worker")
+
+
+_TABLE = grid("two workers", of_each(_SECONDS, LINUX_CAST), "Seconds of a worker",
+              label=lambda cell: cell.point["mode"])
+_TIME = lines("seconds of a worker", _SECONDS, LINUX_CAST)
+_TIME_AND_EXPECTED = lines("seconds of a worker", _SECONDS, LINUX_CAST, extra=_expected)
+
+
+def _as_threads(who: str, **limits: float) -> Clause:
+    return related(who, ends, "time as threads over time as processes", at=lambda *_: "for two workers",
+                   metric=_SECONDS, **limits)
+
+
+def _beyond_the_cpus(results: Results, among: list[Cell]) -> list[tuple[Cell, Cell]]:
+    """All against one thread, where some have more threads than CPUs."""
+    beyond = cpus(results) and any(cell.threads > cpus(results) for cell in among)
+    return to_one_thread(results, among) if beyond else []
+
+
+def _busy(results: Results, among: list[Cell]) -> list[tuple[Cell, Cell]]:
+    """Of those with at least as many threads as CPUs, all against the first."""
+    busy = [cell for cell in among if cell.threads >= cpus(results) > 0]
+    return [(cell, busy[0]) for cell in busy[1:]]
+
+
+def _sporadic(results: Results, among: list[Cell], name: str) -> list[Check]:
+    """Some runs, but fewer than half, are over 10 % above the median, of at least ten that nobody disturbed."""
+    found = [value for cell in among[:1] for number, value in values_of(results, cell, name, _SECONDS).items()
+             if number not in results.noisy_rounds]
+    slow = sum(value > 1.1 * statistics.median(found) for value in found)
+    rounds = FEWEST if len(found) >= 10 else 0
+    return [Check(f"of {len(found)}", exactly(slow, rounds), 1, math.ceil(len(found) / 2) - 1, "{:.0f}".format)
+            for _ in among[:1]]
+
+
+# ---- Benchmark 2: page faults of successors. ------------------------------------------------------------------------
+
+_FAULTS = "faults_since_start"
+
+
+def _rounds(cell: Cell) -> int:
+    return int(cell.point["rounds"])
+
+
+def _successors(threads: int, fewest: int = 1, most: int = 8) -> Cells:
+    of = cells("linux-successors", lambda cell: fewest <= _rounds(cell) <= most, threads=threads)
+    return lambda results: sorted(of(results), key=_rounds)
+
+
+def _predicted(cell: Cell) -> float:
+    """The paper's lower bound (section 5.2) for 10,000 objects of 40 bytes a thread."""
+    return 14 + 1.1 * cell.threads * _rounds(cell) + 127.6 * cell.threads
+
+
+def _spread(faults: list[float]) -> Ratio | None:
+    """Largest less smallest as a share of the smallest."""
+    return exactly(max(faults) / min(faults) - 1, len(faults)) if faults and min(faults) > 0 else None
+
+
+def _spreads(**limits: float) -> Clause:
+    asked = f"at least {percent(limits['least'])}" if "least" in limits else f"at most {percent(limits['most'])}"
+    return lies(GLIBC, "spread of the page faults over the runs", _FAULTS, show=percent, number=_spread, asked=asked,
+                at=lambda cell: f"with {_rounds(cell)} round{'s' * (_rounds(cell) > 1)}", **limits)
+
+
+def _less_than_with_three(results: Results, among: list[Cell], name: str) -> list[Check]:
+    """On average over the numbers of rounds."""
+    means = []
+    for each in (among, others := _successors(3)(results)):
+        spreads = [_spread(list(values_of(results, cell, name, _FAULTS).values())) for cell in each]
+        told = spreads and all(spread and spread.rounds >= FEWEST for spread in spreads)
+        means.append(statistics.mean(spread.median for spread in spreads) if told else None)
+    if not others:
+        return []
+    at = f"{with_threads(among[0])} against {percent(means[1] or 0)} {with_threads(others[0])}"
+    return [Check(at, None if None in means else exactly(means[0]), 0, math.nextafter(means[1] or 0, -1), percent)]
+
+
+def _grow_as_predicted(tolerance: float) -> Clause:
+    return related(GLIBC, ends, "growth of the page faults",
+                   f"at most {percent(tolerance)} above the predictor's growth",
+                   most=lambda cell, base, _: (1 + tolerance) * _predicted(cell) / _predicted(base),
+                   at=lambda cell, base: f"from {_rounds(base)} to {_rounds(cell)} rounds", metric=_FAULTS,
+                   crowded=True)
+
+
+_FAULT_CHART = lines(
+    "minor page faults", _FAULTS, LINUX_CAST, x="rounds",
+    point=lambda x, faults: Point(x, statistics.mean(faults), min(faults), max(faults)), extra=lambda _, among: [
+        Series("predictor", [Point(_rounds(cell), _predicted(cell)) for cell in among], dashed=True)])
+
+
+# ---- Benchmark 3: false sharing by object size. ---------------------------------------------------------------------
+
+
+def _objects(threads: int) -> Cells:
+    return joined(*(cells("linux-false-sharing", threads=threads, aligned=way) for way in (0, 1)))
+
+
+def _penalty(least: float) -> Clause:
+    """The slowest size but one, so that one disturbance does not count, over the median of aligned objects."""
+    def build(results: Results, among: list[Cell], name: str) -> list[Check]:
+        normal, aligned = (size_curves(results, among, name, way) for way in (0, 1))
+        slowest = {number: sorted(curve.values())[-2:][0] for number, curve in normal.items()}
+        usual = {number: statistics.median(curve.values()) for number, curve in aligned.items()}
+        return [Check(with_threads(cell), paired_ratio(slowest, usual), least) for cell in among[:1]]
+    return held((GLIBC,), build, "{0}, time of the slowest sizes over aligned objects", span(least))
+
+
+# ---- Rows. ----------------------------------------------------------------------------------------------------------
+
+_OVER_ONE, _GROWTH = "time over that with one thread", "growth of the time"
+
+FIGURES = [
+    _linux("Table 1", _TWO, _TABLE, _as_threads(GLIBC, most=1.15), note=_DUAL),
+    _linux("Table 2", _TWO, _TABLE, _as_threads(ONE_LOCK, least=5), note=_SOLARIS),
+    _linux("Table 3", _TWO, _TABLE, on_cpus(4, _as_threads(GLIBC, most=1.25)), note=_QUAD),
+    _linux("Fig. 1", _workers(8192), _TIME_AND_EXPECTED, related(
+        GLIBC, _beyond_the_cpus, _OVER_ONE, "at most 20 % above the threads for each CPU",
+        most=lambda cell, _, count: 1.2 * _share(cell, count), **_WORKER), note=_DUAL),
+    _linux("Fig. 2", _workers(4100), _TIME, related(
+        GLIBC, _busy, _GROWTH, "as the threads, within 25 %", lambda cell, base, _: 0.75 * cell.threads / base.threads,
+        lambda cell, base, _: 1.25 * cell.threads / base.threads, from_to, **_WORKER), note=_DUAL),
+    _linux("Fig. 3", _workers(8192), _TIME_AND_EXPECTED, on_cpus(1, related(
+        ONE_LOCK, most_to_one_thread, _OVER_ONE, "at least 2 times the threads for each CPU",
+        lambda cell, _, count: 2 * _share(cell, count), **_WORKER)), note=_SOLARIS),
+    _linux("Fig. 4", _workers(8192), _TIME_AND_EXPECTED,
+           on_cpus(4, related(GLIBC, to_one_thread, _OVER_ONE, most=1.25, metric=_SECONDS)),
+           # One thread more than CPUs, against as many.
+           on_cpus(4, related(GLIBC, lambda results, among: [
+               (over, full) for full in among for over in among if full.threads == cpus(results) == over.threads - 1],
+               _GROWTH, least=1.1, at=from_to, **_WORKER)), note=_QUAD),
+    _linux("Table 4", _THREE, _runs, held((GLIBC,), _sporadic, "{0}, undisturbed runs over 10 % above the median",
+                                          "some, but fewer than half"), note=_QUAD),
+    _linux("Fig. 5", _successors(1), _FAULT_CHART, _grow_as_predicted(0.05), _spreads(most=0.05)),
+    _linux("Fig. 6", _successors(3), _FAULT_CHART, _spreads(least=0.25)),
+    _linux("Fig. 7", _successors(7), _FAULT_CHART, _spreads(most=0.18), held(
+        (GLIBC,), _less_than_with_three, "{0}, mean spread", "less", crowded=True)),
+    _linux("Fig. 8", _successors(7, 9, 1000), _FAULT_CHART, on_cpus(2, _grow_as_predicted(0.1))),
+    _linux("Fig. 9", _objects(2), size_chart, _penalty(2)),
+    _linux("Fig. 10", _objects(3), size_chart, _penalty(1.5)),
+    _linux("Fig. 11", _objects(4), size_chart, _penalty(2)),
 ]
-
-
-def _faults(label: str, title: str, claim: str, of: Cells, *clauses: Clause) -> PaperFigure:
-    return PaperFigure(PAPER, label, title, claim, fault_chart(of), judged(*clauses, note="glibc today for glibc 2.1."),
-                       "Faults since the first object: loading a program of today costs some hundred more. Points are "
-                       "means over the rounds, bars reach from the smallest to the largest.")
-
-
-_SUCCESSORS = [
-    _faults("Fig. 5", "Page faults over rounds, one thread",
-            "Section 5.2: with 10,000 objects of 40 B and one thread, faults follow 14 + 1.1tr + 127.6t for t threads "
-            "and r rounds, one more page each round, and do not vary.",
-            successors(1), grows_as_predicted(GLIBC, successors(1), 0.05),
-            fault_spread(GLIBC, successors(1), most=0.05)),
-    _faults("Fig. 6", "Page faults over rounds, three threads",
-            "Section 5.2: with three threads the smallest counts start at 399 and grow by 3 each round, as predicted, "
-            "but the largest are 25 to 50 % above the smallest: the heap leaks.",
-            successors(3), fault_spread(GLIBC, successors(3), least=0.25)),
-    _faults("Fig. 7", "Page faults over rounds, seven threads",
-            "Section 5.2: with seven threads the largest counts are only 9 to 18 % above the smallest, less than with "
-            "three.",
-            successors(7), fault_spread(GLIBC, successors(7), most=0.18),
-            less_spread(GLIBC, successors(7), successors(3))),
-    _faults("Fig. 8", "Page faults over many rounds, seven threads on several CPUs",
-            "Section 5.2: over many rounds on four CPUs, faults grow with the slope of the predictor, 1.1 a thread and "
-            "round, at a nearly constant distance: the heap does not grow without bound.",
-            successors(7, 9, 1000), on_cpus(2, grows_as_predicted(GLIBC, successors(7, 9, 1000), 0.1))),
-]
-
-
-def _sharing(label: str, threads: int, claim: str, least: float) -> PaperFigure:
-    return PaperFigure(PAPER, label, f"False sharing by object size, {threads} threads", claim, size_chart(threads),
-                       judged(penalty(GLIBC, threads, least), note="glibc today for glibc 2.1."),
-                       "We draw the time of a write, the paper that of 100 million. Solid: as malloc places them.")
-
-
-_FALSE_SHARING = [
-    _sharing("Fig. 9", 2,
-             "Section 5.3: where two threads write objects of 3 to 52 B on one cache line, a write takes twice as "
-             "long as with aligned objects, or longer.", 2),
-    _sharing("Fig. 10", 3,
-             "Section 5.3: with three threads on 3 to 52 B objects, of which any two may share a line, the "
-             "penalty is still large.", 1.5),
-    _sharing("Fig. 11", 4,
-             "Section 5.3: four threads on lines of their own are almost as fast as one (2.1 s); with 3 to 52 B "
-             "objects as they come, sometimes up to 4 times slower.", 2),
-]
-
-FIGURES = [*_WORKERS, *_SUCCESSORS, *_FALSE_SHARING]

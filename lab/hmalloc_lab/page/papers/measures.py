@@ -1,19 +1,23 @@
-"""What all papers share: which cells a figure is made of, who was measured, and what was measured of them."""
+"""Which cells a claim is about, who was measured in them, and which number of theirs counts."""
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import median
 
 from ...bench.catalogue import Cell
 from ...bench.results import Results
-from ..figure import Chart, Table
 
 Cells = Callable[[Results], list[Cell]]
-Draw = Callable[[Results], Sequence[Chart | Table]]
 Who = str | tuple[str, ...]       # a name, or several of which the first that was measured counts
 Cast = Callable[[str], bool]      # which allocators a picture shows
-Metric = str | Callable[[Mapping], float | None]  # a metric's name, or what to make of those of a run
+Metric = str | None | Callable[[Mapping], float | None]  # a name; None: the cell's own; or what to make of a run's
 
-GLIBC = "glibc"
-
+GLIBC, TODAY, ONE_LOCK, TCMALLOC = "glibc", "hmalloc", "one_lock", ("gperftools", "tcmalloc")
+HOARD, EIGHTH, HALF = "hoard", "hoard-f8", "hoard-f2"  # by the empty fraction: 1/4, 1/8, 1/2
+VV1, VV2, VV3, VV4 = (f"vvmalloc-{approach}" for approach in (1, 2, 3, 4))
+AR_MALLOC, AR_LOCKED = "ar_malloc", "ar_malloc-lock"
+PRELOADED, PAPER, SHARED = "hmalloc_paper", "hmalloc_paper-explicit", "hmalloc_paper-all-shared"
+EXPLICIT = "hmalloc-explicit"
+BASELINES = (ONE_LOCK, HOARD, EIGHTH, HALF, VV1, VV2, VV3, VV4, AR_MALLOC, AR_LOCKED, PRELOADED, PAPER, SHARED)
 
 # ---- Cells. ---------------------------------------------------------------------------------------------------------
 
@@ -28,18 +32,18 @@ def joined(*parts: Cells) -> Cells:
     return lambda results: [cell for part in parts for cell in part(results)]
 
 
-def one_thread(chosen: Cells) -> Cells:
-    return lambda results: [cell for cell in chosen(results) if cell.threads == 1]
+def one_thread(of: Cells) -> Cells:
+    return lambda results: [cell for cell in of(results) if cell.threads == 1]
 
 
-def several_threads(chosen: Cells) -> Cells:
-    return lambda results: [cell for cell in chosen(results) if cell.threads > 1]
+def several_threads(of: Cells) -> Cells:
+    return lambda results: [cell for cell in of(results) if cell.threads > 1]
 
 
-def most_threads(chosen: Cells) -> Cells:
+def most_threads(of: Cells) -> Cells:
     """Those of the largest number of threads that anything was measured with."""
     def choose(results: Results) -> list[Cell]:
-        found = [cell for cell in chosen(results) if measured_in(results, [cell])]
+        found = [cell for cell in of(results) if measured_in(results, [cell])]
         return [cell for cell in found if cell.threads == max(each.threads for each in found)]
     return choose
 
@@ -58,6 +62,11 @@ def cpus(results: Results) -> int:
     return int(results.campaign.environment.get("CPUs") or 0)
 
 
+def alone(among: Sequence[Cell]) -> list[Cell]:
+    """The cell with one thread, if it is there."""
+    return [cell for cell in among if cell.threads == 1][:1]
+
+
 # ---- Allocators. ----------------------------------------------------------------------------------------------------
 
 
@@ -68,6 +77,15 @@ def chosen(results: Results, who: Who) -> str:
 
 def only(*names: str) -> Cast:
     return lambda name: name in names
+
+
+def beside(*names: str) -> Cast:
+    """One of each work, as published, beside the subject of a figure."""
+    return only(*names, GLIBC, ONE_LOCK, HOARD, VV4, AR_MALLOC, PRELOADED, TODAY)
+
+
+def all_but_baselines(*kept: str) -> Cast:
+    return lambda name: name in kept or name not in BASELINES
 
 
 def measured_in(results: Results, among: Sequence[Cell], cast: Cast | None = None) -> list[str]:
@@ -81,7 +99,7 @@ def measured_in(results: Results, among: Sequence[Cell], cast: Cast | None = Non
 # ---- Numbers. -------------------------------------------------------------------------------------------------------
 
 
-def values_of(results: Results, cell: Cell, who: str, metric: Metric | None = None) -> dict[int, float]:
+def values_of(results: Results, cell: Cell, who: str, metric: Metric = None) -> dict[int, float]:
     """round -> value."""
     if not callable(metric):
         return results.values(cell, who, metric)
@@ -89,11 +107,28 @@ def values_of(results: Results, cell: Cell, who: str, metric: Metric | None = No
     return {number: float(value) for number, value in found.items() if value is not None}
 
 
-# ---- Words. ---------------------------------------------------------------------------------------------------------
+def median_of(results: Results, cell: Cell, who: str, metric: Metric = None) -> float | None:
+    values = values_of(results, cell, who, metric)
+    return median(values.values()) if values else None
+
+
+def quotient(above: str, below: str, unit: float = 1) -> Metric:
+    """None where one of them was not counted."""
+    def metric(run: Mapping) -> float | None:
+        return run[above] * unit / run[below] if run.get(above) is not None and run.get(below) else None
+    return metric
+
+
+def share_of_time(name: str) -> Metric:
+    """Of a counter of nanoseconds, in the time that all threads had."""
+    def metric(run: Mapping) -> float | None:
+        waited, seconds, threads = (run.get(key) for key in (name, "seconds", "threads"))
+        return waited / (1e9 * seconds * threads) if waited is not None and seconds and threads else None
+    return metric
 
 
 def with_threads(cell: Cell) -> str:
-    return "with 1 thread" if cell.threads == 1 else f"with {cell.threads} threads"
+    return f"with {cell.threads} thread{'s' * (cell.threads > 1)}"
 
 
 def percent(share: float) -> str:

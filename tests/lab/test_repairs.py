@@ -1,0 +1,75 @@
+"""What each repair of HMalloc bought: won, lost or not told, by what it was made for."""
+
+import pytest
+from hmalloc_lab.bench.catalogue import cells
+from hmalloc_lab.page.figure import CONFIRMED, NOT_CONFIRMED, UNTOLD
+from hmalloc_lab.page.papers import repairs
+from paper_campaigns import FIGURES, REPAIRED, SLOW, both, campaign, counted, only, times
+
+BOUGHT = {repair.name: repair for repair in repairs.REPAIRS}
+
+
+def repaired(name: str, *factors, cpus: int = 16, **more) -> repairs.Outcome:
+    return repairs.outcome(campaign(both(*factors), cpus, **more), BOUGHT[name])
+
+
+def test_every_repair_has_its_cells_or_says_why_not():
+    results = campaign(plan=cells("full"), rounds=5)
+    assert len(BOUGHT) == 23 and repairs.SHOWN_BY.keys() | repairs.LOCAL.keys() < BOUGHT.keys()
+    for repair in BOUGHT.values():
+        assert (repair.cells is None) == repair.also.startswith("none: "), repair.name
+        assert repair.cells is None or repair.cells(results), repair.name
+        assert repair.aim in ("time", "memory", "correctness")
+
+
+@pytest.mark.parametrize("name, verdict, factors", [
+    *(("memory goes back", verdict, only("end_ratio", lambda cell, _, factor=factor: factor, "hmalloc"))
+      for factor, verdict in ((0.8, "won"), (1.2, "lost"), (1.004, "no difference"))),
+    *(("large blocks", verdict, times(hmalloc_paper=1, hmalloc=factor))
+      for factor, verdict in ((0.8, "won"), (1.2, "lost"), (1.004, "no difference"))),
+    ("state outside the block", "no difference; costs time", times(hmalloc=1.2)),
+    # Local memory is compared through the entry points; a price is not a loss.
+    ("lists of local superblocks", "won", times(**{"hmalloc-explicit": 0.5, "hmalloc": SLOW})),
+    ("constant-time lists", "lost", times(**{"hmalloc-explicit": 0.5, "hmalloc": SLOW})),
+    ("sizes of local blocks", "its price; costs time", times(**{"hmalloc-explicit": 1.5})),
+])
+def test_a_repair_wins_or_loses_in_what_it_was_made_for(name, verdict, factors):
+    found = repaired(name, factors)
+    assert "; ".join(filter(None, [found.verdict, found.besides])) == verdict
+
+
+def test_several_cells_count_as_their_mean():
+    for threadtest, trace, mean, verdict in ((0.5, 2, 1, "no difference"), (0.25, 1, 0.5, "won"), (1, 4, 2, "lost")):
+        found = repaired("state outside the block", counted(threadtest, "threadtest", "hmalloc", "vm_hwm_kb"),
+                         counted(trace, "replay", "hmalloc", "max_allocated"))
+        assert len(found.cells) == 2 and found.memory.median == pytest.approx(mean) and found.verdict == verdict
+
+
+def test_times_beyond_the_cpus_are_left_out_and_memory_is_not():
+    found = repaired("whole sweep", REPAIRED, cpus=1)
+    assert found.cells and found.time is None and found.verdict == "won"
+    assert repaired("whose cache", REPAIRED, cpus=1).verdict == "not measured"
+
+
+def test_too_few_rounds_and_missing_cells_are_said():
+    assert repaired("memory goes back", REPAIRED, rounds=3).verdict == "too few rounds"
+    few = campaign(REPAIRED, plan=[cell for cell in cells("paper") if cell.workload != "drain"])
+    assert FIGURES["repairs"].judge(few).outcome == UNTOLD
+    rows = {row[0]: row for row in FIGURES["repairs"].draw(few)[0].rows}
+    assert rows["memory goes back"][1:] == ["not measured", "memory", *[None] * 6, "nothing in this campaign"]
+    assert rows["fork, exhaustion and bad pointers"][-1].startswith("none: ")
+    assert rows["large blocks"][1] == "won; saves memory" and rows["large blocks"][-1] == "largetest threads=8"
+    median, low, high = rows["large blocks"][3:6]
+    assert low <= median <= high and median == pytest.approx(0.5, rel=0.02)
+
+
+@pytest.mark.parametrize("factor", [2, 4])  # of what REPAIRED has halved: no difference, lost
+def test_one_repair_that_bought_nothing_refutes_that_each_did(factor):
+    changed = both(REPAIRED, only("end_ratio", lambda cell, _: factor, "hmalloc"))
+    verdict = FIGURES["repairs"].judge(campaign(changed))
+    assert verdict.outcome == NOT_CONFIRMED and "memory goes back" in verdict.reason
+
+
+def test_a_price_does_not_refute():
+    dear = counted(4, "pairs", "hmalloc-explicit", "ns_per_op", pattern="once")
+    assert FIGURES["repairs"].judge(campaign(both(REPAIRED, dear))).outcome == CONFIRMED
