@@ -34,6 +34,7 @@ _SEED = 1         # the same data always give the same report
 FASTER, SLOWER, LEANER, FATTER = "faster", "slower", "leaner", "fatter"
 EVEN, TOO_FEW = "not distinguishable", "too few rounds"
 BETTER, WORSE = (FASTER, LEANER), (SLOWER, FATTER)
+VERDICTS = (*BETTER, *WORSE, EVEN, TOO_FEW)
 
 _MEMORY = frozenset({"vm_hwm_kb", "vm_peak_kb", "peak_kb", "rss_kb", "kb_per_thread", "footprint", "end_ratio",
                      "drift_rss_kb", "minor_faults", "faults_since_start", "a_over_u", "max_allocated"})

@@ -1,5 +1,7 @@
 """What is drawn as lines: time over threads, resident memory over time, latency percentiles."""
 
+from itertools import pairwise
+
 from hdrh.histogram import HdrHistogram
 
 from ..bench.catalogue import Cell
@@ -25,7 +27,7 @@ def thread_groups(results: Results) -> list[dict]:
 
 
 def resident(results: Results, cell: Cell) -> list | None:
-    """[step in ms, [KB, ...]] of one typical run per allocator; null: no samples."""
+    """[step in ms, [KB, KB more, ...]] of one typical run per allocator; null: no samples."""
     curves = [_curve(_typical(results, cell, name)) for name in results.allocators]
     return curves if any(curves) else None
 
@@ -50,8 +52,8 @@ def _curve(run: Run | None) -> list | None:
     filled, last = [], run.resident[0][1]
     for value in highest:
         last = value if value is not None else last
-        filled.append(int(last))
-    return [compact(end / steps), filled]
+        filled.append(compact(last, 3))
+    return [compact(end / steps), [filled[0], *(after - before for before, after in pairwise(filled))]]
 
 
 def latency(results: Results, cell: Cell) -> dict | None:

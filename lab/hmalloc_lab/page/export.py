@@ -52,6 +52,7 @@ def _opened(page_path: Path) -> Iterator:
             page = browser.new_page(viewport={"width": 1440, "height": 1000}, device_scale_factor=2,
                                     color_scheme="light", reduced_motion="reduce")
             page.goto(page_path.resolve().as_uri())
+            page.evaluate("started")
             yield page
             browser.close()
     except Error as error:

@@ -41,11 +41,11 @@ def quantity(value: float, metric: str) -> str:
     return f"{significant(value)} {unit}" if unit else number(value)
 
 
-def compact(value: float | None) -> float | int | None:
+def compact(value: float | None, digits: int = 4) -> float | int | None:
     """For the data block: four significant digits are more than a pixel or a reader can tell apart."""
     if value is None or not math.isfinite(value):
         return None
-    short = float(f"{value:.4g}")
+    short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() else short
 
 

@@ -11,19 +11,19 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from ..bench.participants import is_baseline
 from ..bench.results import Results
 from ..bench.store import AllocatorRow
 from ..errors import Failure
-from . import curves, formats, heatmap, machine, overview, palette, replay, verdicts
+from ..bench.statistics import VERDICTS
+from . import curves, formats, heatmap, machine, overview, packing, palette, replay, verdicts
 from .papers import all_figures
 from .questions import QUESTIONS
 
 _TEMPLATES = Path(__file__).parent / "templates"
 # One after the other: each uses what those before it define.
-_SCRIPTS = ("state.js", "plots.js", "overview.js", "curves.js", "figures.js", "heatmap.js", "details.js", "filters.js",
+_SCRIPTS = ("unpack.js", "state.js", "plots.js", "overview.js", "curves.js", "figures.js", "heatmap.js", "details.js", "filters.js",
             "moving.js", "paper.js", "start.js")
 _STYLES = ("frame.css", "overview.css", "results.css", "narrow.css", "print.css")
 _SECTIONS = (
@@ -49,7 +49,7 @@ def write(results: Results, path: Path) -> None:
 
 def render(results: Results) -> str:
     campaign = results.campaign
-    scripts = [get_plotlyjs(), _read(_SCRIPTS)]
+    script = _read(_SCRIPTS)
     rankings = overview.rankings(results)
     shown = [verdicts.show(results, figure) for figure in all_figures()]
     data = _data(results, rankings, shown)
@@ -58,8 +58,9 @@ def render(results: Results) -> str:
         campaign=campaign,
         machine=machine.describe(results),
         style=Markup(_read(_STYLES)),
-        scripts=[Markup(script) for script in scripts],
-        policy=_policy(scripts),
+        script=Markup(script),
+        library=packing.packed_library(),
+        policy=_policy([packing.plotting_library(), script]),
         looks=palette.looks(results.allocators.values()),
         choices=[(question.id, question.title) for question in QUESTIONS],
         rankings=rankings,
@@ -76,7 +77,7 @@ def render(results: Results) -> str:
         cpus=campaign.environment.get("CPUs"),
         has={"threads": data["threadGroups"], "memory": any("resident" in cell for cell in data["cells"]),
              "latency": any("latency" in cell for cell in data["cells"])},
-        data=_embedded(data))
+        data=packing.packed(_json(data)))
 
 
 def _read(names: tuple[str, ...]) -> str:
@@ -113,6 +114,8 @@ def _data(results: Results, rankings: list[overview.Ranking], shown: list[verdic
         "reference": next((row.name for row in results.of_kind("system")), next(iter(results.allocators), "")),
         "cpus": results.campaign.environment.get("CPUs"),
         "noisy": sorted(results.noisy_rounds),
+        "counters": heatmap.counter_names(),
+        "verdicts": VERDICTS,
         "cells": cells,
         "threadGroups": curves.thread_groups(results),
         "scatter": overview.scatter(fast, lean),
@@ -120,10 +123,8 @@ def _data(results: Results, rankings: list[overview.Ranking], shown: list[verdic
     }
 
 
-def _embedded(data: dict) -> Markup:
-    """JSON that no browser takes for markup, whatever a name contains."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+def _json(data: dict) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 @cache

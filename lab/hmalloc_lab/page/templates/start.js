@@ -1,7 +1,13 @@
-fillPanels();
-fillFigures();
-listenToFilters();
-listenToMoves();
-onChange(() => showEverything());
-change(readAddress());
-if (state.anchor) visit(state.anchor);
+async function start() {
+  runLibrary(await unpacked('library'));
+  data = expanded(JSON.parse(await unpacked('data')));
+  fillPanels();
+  fillFigures();
+  listenToFilters();
+  listenToMoves();
+  onChange(() => showEverything());
+  change(readAddress());
+  if (state.anchor) visit(state.anchor);
+}
+
+const started = start();

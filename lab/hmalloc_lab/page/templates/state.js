@@ -1,6 +1,5 @@
-'use strict';
 // What the reader has chosen.  It lives in the address, #SECTION?hide=a,b&family=local, so that a view can be sent on.
-const data = JSON.parse(document.getElementById('data').textContent);
+let data;  // what was measured; start.js reads it
 const DEFAULTS = { family: '', threads: '', search: '', theme: '', question: 'time', curve: 'time' };
 const state = { ...DEFAULTS, hidden: new Set(), anchor: '' };
 const listeners = [];
