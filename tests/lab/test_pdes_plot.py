@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from browsing import browser  # noqa: F401
 from hmalloc_lab.errors import Failure
 from hmalloc_lab.page import simulation
 
@@ -48,21 +49,21 @@ def test_both_formats_say_the_same(write, name):
 
 
 def test_there_are_rate_utilisation_windows_and_memory(write):
-    figure = simulation.figure(simulation.read(write(POINTS)), "run")
-    titles = [note.text for note in figure.layout.annotations]
+    figure = simulation.figure(simulation.read(write(POINTS)))
+    titles = [note["text"] for note in figure["layout"]["annotations"]]
     assert [title.split(":")[0] for title in titles] == [
         "Events executed", "Utilisation", "Length of the last window", "Memory of pending events and queues",
         "Pending events"]
-    drawn = {trace.name: trace for trace in figure.data}
-    assert list(drawn["thread 2"].y) == pytest.approx([80] * 20)
-    assert list(drawn["rate"].y) == [10_000 + at for at in range(20)]
-    assert list(drawn["memory"].x) == pytest.approx([0.1 * at for at in range(20)])
-    assert list(drawn["window"].customdata) == [2.5 * at for at in range(20)]
+    drawn = {trace["name"]: trace for trace in figure["traces"]}
+    assert drawn["thread 2"]["y"] == pytest.approx([80] * 20)
+    assert drawn["rate"]["y"] == [10_000 + at for at in range(20)]
+    assert drawn["memory"]["x"] == pytest.approx([0.1 * at for at in range(20)])
+    assert drawn["window"]["customdata"] == [2.5 * at for at in range(20)]
 
 
 def test_without_windows_there_is_no_picture_of_them(write):
-    figure = simulation.figure(simulation.read(write([point(at, window=0) for at in range(5)])), "run")
-    assert "window" not in {trace.name for trace in figure.data}
+    figure = simulation.figure(simulation.read(write([point(at, window=0) for at in range(5)])))
+    assert "window" not in {trace["name"] for trace in figure["traces"]}
 
 
 @pytest.mark.parametrize("name", ["run.jsonl", "run.csv"])
@@ -91,7 +92,19 @@ def test_the_page_needs_nothing_else(bench, write, tmp_path):
     assert (done.returncode, done.stderr, done.stdout) == (0, "", f"Plots: {tmp_path}/new/run.html\n")
     text = (tmp_path / "new" / "run.html").read_text()
     assert not re.search(r"<(script|link|img)[^>]+(src|href)=", text)
-    assert "Utilisation" in text and '"run"' in text
+    assert "Utilisation" in text and "<h1>run</h1>" in text and len(text.encode()) < 2_000_000
+
+
+def test_the_page_draws_every_chart(browser, write, tmp_path):
+    simulation.write(simulation.read(write([*POINTS, {**point(20), "window": None}])), "a <run>", tmp_path / "run.html")
+    page, said = browser.new_page(), []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto((tmp_path / "run.html").as_uri())
+    page.evaluate("started")
+    assert page.locator("#plot .subplot path.js-line").count() == 4 + THREADS
+    assert "Pending events" in page.get_by_role("img", name="a <run> over time").get_attribute("aria-label")
+    assert not said
 
 
 def test_a_series_that_is_not_there(bench, tmp_path):

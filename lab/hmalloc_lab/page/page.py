@@ -1,27 +1,19 @@
 """Writes a campaign as one HTML page that needs nothing else: no server, no net, no other file."""
 
-import base64
-import hashlib
 import json
-import os
-from contextlib import suppress
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..bench.participants import is_baseline
 from ..bench.results import Results
 from ..bench.store import AllocatorRow
-from ..errors import Failure
 from ..bench.statistics import VERDICTS
-from . import curves, formats, heatmap, machine, overview, packing, palette, replay, verdicts
+from . import curves, formats, heatmap, machine, overview, packing, palette, parts, replay, verdicts
 from .papers import all_figures
 from .questions import QUESTIONS
 
-_TEMPLATES = Path(__file__).parent / "templates"
 # One after the other: each uses what those before it define.
 _SCRIPTS = ("unpack.js", "state.js", "plots.js", "overview.js", "curves.js", "figures.js", "heatmap.js", "details.js", "filters.js",
             "moving.js", "paper.js", "start.js")
@@ -35,32 +27,23 @@ _KINDS = (
 
 
 def write(results: Results, path: Path) -> None:
-    text = render(results)
-    beside = path.with_name(path.name + ".new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
-        raise Failure(f"{path}: {error.strerror}", 1) from error
+    parts.replace_file(path, render(results))
 
 
 def render(results: Results) -> str:
     campaign = results.campaign
-    script = _read(_SCRIPTS)
+    script = parts.joined(_SCRIPTS)
     rankings = overview.rankings(results)
     shown = [verdicts.show(results, figure) for figure in all_figures()]
     data = _data(results, rankings, shown)
-    return _templates().get_template("page.html.j2").render(
+    return parts.templates().get_template("page.html.j2").render(
         results=results,
         campaign=campaign,
         machine=machine.describe(results),
-        style=Markup(_read(_STYLES)),
+        style=Markup(parts.joined(_STYLES)),
         script=Markup(script),
         library=packing.packed_library(),
-        policy=_policy([packing.plotting_library(), script]),
+        policy=parts.policy([packing.plotting_library(), script]),
         looks=palette.looks(results.allocators.values()),
         choices=[(question.id, question.title) for question in QUESTIONS],
         rankings=rankings,
@@ -80,22 +63,11 @@ def render(results: Results) -> str:
         data=packing.packed(_json(data)))
 
 
-def _read(names: tuple[str, ...]) -> str:
-    return "\n".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in names)
-
-
 def _kinds(results: Results) -> list[tuple[str, list[AllocatorRow]]]:
     """The allocators as the filters group them."""
     groups = [(title, [row for row in results.of_kind(*kinds) if not is_baseline(row)]) for title, kinds in _KINDS]
     groups.insert(2, ("Baselines", [row for row in results.allocators.values() if is_baseline(row)]))
     return [(title, rows) for title, rows in groups if rows]
-
-
-def _policy(scripts: list[str]) -> str:
-    """Forbids every connection, and every script but these: what a name smuggles in does not run."""
-    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
 
 
 def _data(results: Results, rankings: list[overview.Ranking], shown: list[verdicts.Shown]) -> dict:
@@ -125,12 +97,3 @@ def _data(results: Results, rankings: list[overview.Ranking], shown: list[verdic
 
 def _json(data: dict) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-@cache
-def _templates() -> Environment:
-    templates = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
-                            trim_blocks=True, lstrip_blocks=True)
-    templates.filters |= {"ratio": formats.ratio, "quantity": formats.quantity, "significant": formats.significant,
-                          "number": formats.number, "anchor": heatmap.anchor}
-    return templates

@@ -8,15 +8,17 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
+from markupsafe import Markup
 
 from ..errors import Failure
+from . import packing, parts
 
 _NEEDED = ("wall_s", "now", "events_per_s", "window", "pending", "bytes")
 _COLUMN_OF_ARRAY = re.compile(r"(.+)_(\d+)")
 _COLOURS = ("#c4122f", "#0b5aa5", "#00805f", "#d98200", "#6a51b0", "#3f9fd8", "#b0579b", "#7d7412")
 _EACH_CHART_PX = 260
+_AXIS = {"showgrid": False, "showline": True, "linecolor": "#1b1f24", "zeroline": False, "ticks": "outside",
+         "automargin": True}
 
 
 @dataclass
@@ -82,42 +84,61 @@ def _number(value: float | None) -> float:
 
 
 def write(series: Series, name: str, path: Path) -> None:
-    page = figure(series, name).to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise Failure(f"{path}: {error.strerror}", 1) from error
+    drawn, script = figure(series), parts.joined(("unpack.js", "simulation.js"))
+    page = parts.templates().get_template("simulation.html.j2").render(
+        name=name, titles=[chart.title for chart in _charts(series)], script=Markup(script),
+        policy=parts.policy([packing.plotting_library(), script]), library=packing.packed_library(),
+        data=packing.packed(json.dumps(drawn, allow_nan=False)))
+    parts.replace_file(path, page)
 
 
-def figure(series: Series, name: str) -> go.Figure:
-    """Against real time; pointing at a line also tells the virtual time."""
+def figure(series: Series) -> dict:
+    """Charts one below the other against real time; pointing at a line also tells the virtual time."""
     charts = _charts(series)
-    drawn = make_subplots(rows=len(charts), cols=1, shared_xaxes=True, vertical_spacing=0.06,
-                          subplot_titles=[title for title, _, _ in charts])
-    for row, (_, unit, lines) in enumerate(charts, 1):
-        for number, (line, values) in enumerate(lines):
-            hover = f"{line}: %{{y:.4~s}} {unit}<br>virtual time %{{customdata:.6~g}}<extra></extra>"
-            drawn.add_scatter(x=series.numbers["wall_s"], y=values, customdata=series.numbers["now"], name=line,
-                              row=row, col=1, mode="lines", hovertemplate=hover,
-                              line={"color": _COLOURS[number % len(_COLOURS)], "width": 1.5},
-                              showlegend=len(lines) > 1, legend=f"legend{row}" if row > 1 else "legend")
-        drawn.update_yaxes(title_text=unit, rangemode="tozero", row=row, col=1)
-        top = drawn.layout[f"yaxis{row if row > 1 else ''}"].domain[1]
-        drawn.update_layout({f"legend{row if row > 1 else ''}": {"y": top, "yanchor": "top"}})
-    drawn.update_xaxes(title_text="seconds", row=len(charts), col=1)
-    drawn.update_layout(title=name, template="simple_white", hovermode="x", height=_EACH_CHART_PX * len(charts) + 100)
-    return drawn
+    traces, annotations = [], []
+    layout: dict = {"height": _EACH_CHART_PX * len(charts) + 60, "hovermode": "x", "margin": {"t": 40},
+                    "annotations": annotations}
+    for row, chart in enumerate(charts):
+        top = 1 - row / len(charts)
+        number = str(row + 1) if row else ""
+        x_title = {"title": {"text": "seconds"}} if row == len(charts) - 1 else {"showticklabels": False}
+        layout[f"xaxis{number}"] = _AXIS | x_title | {"anchor": f"y{number}"} | ({"matches": "x"} if row else {})
+        layout[f"yaxis{number}"] = _AXIS | {"title": {"text": chart.unit}, "rangemode": "tozero",
+                                            "domain": [top - 0.78 / len(charts), top]}
+        layout[f"legend{number}"] = {"y": top, "yanchor": "top"}
+        annotations.append({"text": chart.title, "x": 0.5, "y": top, "xref": "paper", "yref": "paper",
+                            "yanchor": "bottom", "showarrow": False, "font": {"size": 16}})
+        traces += [_trace(series, chart, place, number) for place in range(len(chart.lines))]
+    return {"traces": traces, "layout": layout}
 
 
-def _charts(series: Series) -> list[tuple[str, str, list[tuple[str, list[float]]]]]:
-    """(title, unit, lines) of each."""
+def _trace(series: Series, chart: "_Chart", place: int, number: str) -> dict:
+    name, values = chart.lines[place]
+    return {"type": "scatter", "mode": "lines", "name": name, "x": _known(series.numbers["wall_s"]), "y": _known(values),
+            "customdata": _known(series.numbers["now"]), "xaxis": f"x{number}", "yaxis": f"y{number}",
+            "hovertemplate": f"{name}: %{{y:.4~s}} {chart.unit}<br>virtual time %{{customdata:.6~g}}<extra></extra>",
+            "line": {"color": _COLOURS[place % len(_COLOURS)], "width": 1.5},
+            "showlegend": len(chart.lines) > 1, "legend": f"legend{number}"}
+
+
+def _known(values: list[float]) -> list[float | None]:
+    return [value if math.isfinite(value) else None for value in values]
+
+
+@dataclass(frozen=True)
+class _Chart:
+    title: str
+    unit: str
+    lines: list[tuple[str, list[float]]]
+
+
+def _charts(series: Series) -> list[_Chart]:
     numbers = series.numbers
     utilised = [(f"thread {thread}", [100 * (1 - share) for share in shares])
                 for thread, shares in enumerate(series.of_threads["blocked"])]
-    found = [("Events executed", "events/s", [("rate", numbers["events_per_s"])]),
-             ("Utilisation: time not spent waiting for other threads", "%", utilised)]
+    found = [_Chart("Events executed", "events/s", [("rate", numbers["events_per_s"])]),
+             _Chart("Utilisation: time not spent waiting for other threads", "%", utilised)]
     if any(length > 0 for length in numbers["window"]):  # none with neighbour synchronisation
-        found.append(("Length of the last window", "virtual time", [("window", numbers["window"])]))
-    return [*found, ("Memory of pending events and queues", "bytes", [("memory", numbers["bytes"])]),
-            ("Pending events", "events", [("pending", numbers["pending"])])]
+        found.append(_Chart("Length of the last window", "virtual time", [("window", numbers["window"])]))
+    return [*found, _Chart("Memory of pending events and queues", "bytes", [("memory", numbers["bytes"])]),
+            _Chart("Pending events", "events", [("pending", numbers["pending"])])]

@@ -1,0 +1,49 @@
+"""What the pages have in common: templates, a policy that forbids every connection, and the way into a file."""
+
+import base64
+import hashlib
+import os
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from ..errors import Failure
+from . import formats, heatmap
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+@cache
+def templates() -> Environment:
+    found = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
+                        trim_blocks=True, lstrip_blocks=True)
+    found.filters |= {"ratio": formats.ratio, "quantity": formats.quantity, "significant": formats.significant,
+                      "number": formats.number, "anchor": heatmap.anchor}
+    return found
+
+
+def joined(names: tuple[str, ...]) -> str:
+    """Scripts or style sheets, one after the other."""
+    return "\n".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in names)
+
+
+def policy(scripts: list[str]) -> str:
+    """Forbids every connection, and every script but these: what a name smuggles in does not run."""
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
+
+
+def replace_file(path: Path, text: str) -> None:
+    """A reader finds the old page or the new one, never half of it."""
+    beside = path.with_name(path.name + ".new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink()
+        raise Failure(f"{path}: {error.strerror}", 1) from error
