@@ -178,7 +178,7 @@ def test_a_slow_hmalloc_does_not_lead(tmp_path):
 @pytest.mark.parametrize("low, high, close", [(1.0, 1.05, False), (0.95, 1.2, True)])
 def test_a_narrow_lead_is_called_one(low, high, close):
     means = {"hmalloc": statistics.Mean(1.02, low, high, 40), "jemalloc": statistics.Mean(1.1, 1.0, 1.2, 40)}
-    assert ("too close to call" in overview.Ranking(TIME, means).sentence) == close
+    assert ("too close to call" in overview.Ranking(TIME, means, 10).sentence) == close
 
 
 def test_a_win_is_one_against_every_peer(quick):
@@ -190,11 +190,45 @@ def test_a_win_is_one_against_every_peer(quick):
             assert theirs is None or duel.ours < theirs, (duel.cell.name, peer.name)
 
 
-def test_too_few_rounds_give_no_verdict(tmp_path):
-    results = Results.read(fabricate(tmp_path / "lab.db", "quick", 3))
+def headlines(text: str) -> list[str]:
+    return re.findall(r'<p class="big">(.*?)</p>', text)
+
+
+def test_too_few_rounds_give_no_verdict_and_no_headline(tmp_path):
+    results = Results.read(fabricate(tmp_path / "lab.db", "quick", 4))
     duels = overview.duels(results)
     assert not duels.losses and not duels.leads and duels.too_few == duels.total > 0
-    assert "too few rounds" in words(section(page.render(results), "overview"))
+    text = section(page.render(results), "overview")
+    assert headlines(text) == ["too few rounds"] * 4
+    assert "4 rounds of most cells: a leader is named from 5 on." in words(text)
+    assert [words(text).count(f"{title} × the best, ") for title in ("Time", "Memory", "Latency tail")] == [1, 1, 1]
+
+
+def test_five_rounds_give_headlines(tmp_path):
+    results = Results.read(fabricate(tmp_path / "lab.db", "quick", 5))
+    found = headlines(page.render(results))
+    assert set(found[:3]) <= set(results.allocators) and re.fullmatch(r"\d+ of \d+", found[3])
+
+
+@pytest.mark.parametrize("rounds, told", [(4, False), (6, True)])
+def test_the_summary_to_share_has_machine_date_allocators_and_numbers(tmp_path, rounds, told):
+    results = Results.read(fabricate(tmp_path / "lab.db", "quick", rounds))
+    text = re.search(r'<pre id="summary"[^>]*>(.*?)</pre>', page.render(results), re.S)[1]
+    for part in ("Made-up CPU at 3.0 GHz", "2 CPUs", "21 November 2026", f"{rounds} rounds",
+                 *(f"{row.name} {row.version}" for row in results.drop_ins)):
+        assert part in text, part
+    numbers = re.findall(r"^(time|memory|latency tail): hmalloc ([\d.]+) \[([\d.]+), ([\d.]+)\]", text, re.M)
+    assert len(numbers) == (3 if told else 0) and text.count("too few rounds to tell") == (0 if told else 3)
+    for ranking, (title, *shown) in zip(overview.rankings(results), numbers, strict=False):
+        mean = ranking.means["hmalloc"]
+        assert title == ranking.question.title.lower()
+        assert [float(each) for each in shown] == pytest.approx([mean.value, mean.low, mean.high], abs=0.005)
+
+
+def test_nothing_is_shared_of_hmalloc_alone(quick):
+    alone = without(quick, allocators=[quick.allocators["hmalloc"]],
+                    runs=[run for run in quick.campaign.runs if run.allocator == "hmalloc"])
+    assert "Summary to share" not in page.render(alone)
 
 
 def test_failures_and_noisy_rounds_are_rows(results, paper):

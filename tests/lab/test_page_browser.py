@@ -9,8 +9,12 @@ from playwright.sync_api import expect
 def plots(page, which: str = "") -> int:
     """Of the plots that are not hidden, how many are there, or are `drawn`."""
     inside = ".main-svg" if which == "drawn" else ""
-    return page.evaluate("""inside => [...document.querySelectorAll('.plot')].filter(plot => plot.offsetParent
+    return page.evaluate("""inside => [...document.querySelectorAll('.plot')].filter(plot => plot.checkVisibility()
                             && (!inside || plot.querySelector(inside))).length""", inside)
+
+
+def unfold(page) -> None:
+    page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
 
 
 def names_drawn(page, plot: str) -> set[str]:
@@ -29,14 +33,15 @@ def test_every_plot_is_drawn_on_the_way_down_and_not_before(show):
         if page.evaluate("scrollY + innerHeight >= document.documentElement.scrollHeight - 2"):
             break
         page.wait_for_timeout(20)
-    page.wait_for_function("[...plots].every(([plot, it]) => !plot.offsetParent || it.drawn)")
+    page.wait_for_function("[...plots].every(([plot, it]) => !plot.checkVisibility() || it.drawn)")
     assert plots(page, "drawn") == plots(page) > 20
 
 
 def test_every_plot_shows_something(show):
     page = show()
-    page.evaluate("""for (const [plot, it] of plots) if (plot.offsetParent) draw(plot)""")
-    empty = page.evaluate("""[...plots.keys()].filter(plot => plot.offsetParent && !plot.querySelector(
+    unfold(page)
+    page.evaluate("""for (const [plot, it] of plots) if (plot.checkVisibility()) draw(plot)""")
+    empty = page.evaluate("""[...plots.keys()].filter(plot => plot.checkVisibility() && !plot.querySelector(
         '.scatterlayer .points path, .scatterlayer .lines path, .barlayer path')).map(plot => plot.ariaLabel)""")
     assert not empty
 
@@ -78,6 +83,32 @@ def test_curves_show_time_or_speed_up(show):
     assert "ideal" not in names_drawn(page, plot)
     page.locator("#curve [data-curve=speedup]").click()
     assert "ideal" in names_drawn(page, plot)
+
+
+# ---- For screen readers, and to be shared. --------------------------------------------------------------------------
+
+
+def test_every_plot_says_what_it_shows_and_of_whom(show):
+    page = show()
+    unfold(page)
+    page.locator("#heat [data-row] button").first.click()
+    page.evaluate("for (const [plot] of plots) if (plot.checkVisibility()) draw(plot)")
+    said = page.locator(".plot:visible").evaluate_all("plots => plots.map(plot => [plot.role, plot.ariaLabel])")
+    assert len(said) > 20 and {role for role, _ in said} == {"img"}
+    assert len({label for _, label in said}) == len(said), "two plots of one name"
+    for _, label in said:
+        assert re.search(r"^.+: .+, of .*\bhmalloc\b", label), label
+    assert "ns per operation over threads" in page.locator("[data-panels=threads] .plot").first.get_attribute("aria-label")
+
+
+def test_the_summary_is_copied_by_one_press(show):
+    page = show()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_text("Summary to share").click()
+    page.locator("#copy").click()
+    expect(page.locator("#copy")).to_have_text("Copied")
+    text = page.evaluate("navigator.clipboard.readText()")
+    assert text == page.locator("#summary").inner_text() and text.startswith("hmalloc against")
 
 
 # ---- Filters. -------------------------------------------------------------------------------------------------------
@@ -124,9 +155,24 @@ def test_family_threads_and_search_narrow_tables_and_curves(show):
 
 def test_search_finds_figures_of_the_papers(show):
     page = show()
-    figures = page.locator("article.figure:visible").count()
+    expect(page.locator("article.figure:visible")).to_have_count(0)
     page.get_by_label("Search").fill("fig. 11 thread")
-    assert 0 < page.locator("article.figure:visible").count() < figures
+    found = page.locator("article.figure:visible").all_inner_texts()
+    assert found and all("Fig. 11" in text for text in found)
+    assert 0 < page.locator("details.paper:visible").count() < page.locator("details.paper").count()
+
+
+def test_claims_are_folded_away_until_a_link_or_a_press_opens_them(show):
+    page = show()
+    shown = "article.figure .says:visible"
+    expect(page.locator(shown)).to_have_count(0)
+    page.locator("details.paper > summary").first.click()
+    expect(page.locator(shown)).to_have_count(0)
+    page.locator("details.paper .figure summary").first.click()
+    expect(page.locator(shown)).to_have_count(1)
+    linked = show("#hmalloc-fig-11-a")
+    expect(linked.locator("#hmalloc-fig-11-a .says")).to_be_in_viewport()
+    expect(linked.locator(shown)).to_have_count(1)
 
 
 def test_a_link_to_a_losing_cell_opens_it_whatever_hides_it(show):

@@ -80,12 +80,12 @@ def test_the_first_tab_offers_to_skip_the_controls(show):
 def test_paper_has_everything_but_the_controls(show, tmp_path):
     page = show(color_scheme="dark")
     page.emulate_media(media="print")
-    for control in (".side", "#question", "#curve", "summary >> nth=0"):
+    for control in (".side", "#question", "#curve", "#copy", ".duels summary >> nth=0"):
         expect(page.locator(control)).to_be_hidden()
     page.emulate_media(media="screen")
     page.evaluate("""() => {
       addEventListener('beforeprint', () => {
-        const shown = [...plots.keys()].filter(plot => plot.offsetParent);
+        const shown = [...plots.keys()].filter(plot => plot.checkVisibility());
         const widths = shown.map(plot => plot.querySelector('.main-svg').getAttribute('width'));
         window.onPaper = { widths: [...new Set(widths)].sort(),
           folded: document.querySelectorAll('details:not([open])').length,

@@ -49,5 +49,9 @@ def compact(value: float | None, digits: int = 4) -> float | int | None:
     return int(short) if short.is_integer() else short
 
 
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def ordinal(number: int) -> str:
     return f"{number}{'th' if 10 <= number % 100 <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"

@@ -1,15 +1,17 @@
 """The first screen: who is fast, who is lean, and where hmalloc loses."""
 
 from dataclasses import dataclass, replace
+from statistics import median_low
 
 from ..bench import statistics
 from ..bench.catalogue import Cell
 from ..bench.results import Results
 from ..bench.statistics import Mean, Ratio
-from .formats import ordinal, times
+from .formats import counted, ordinal, times
 from .questions import MEMORY, QUESTIONS, Question, cells_asked
 
 OURS = "hmalloc"
+_TOO_FEW = "too few rounds"
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,12 @@ class Ranking:
 
     question: Question
     means: dict[str, Mean]
+    rounds: int  # that at least half of the cells have
+
+    @property
+    def too_few(self) -> bool:
+        """A leader by chance is no leader."""
+        return self.rounds < statistics.FEWEST
 
     @property
     def most(self) -> float:
@@ -31,12 +39,16 @@ class Ranking:
 
     @property
     def leader(self) -> str:
+        if self.means and self.too_few:
+            return _TOO_FEW
         return next(iter(self.means), "not measured") if len(self.means) != 1 else "no comparison"
 
     @property
     def sentence(self) -> str:
         if not self.means:
             return "No cell was measured that answers this."
+        if self.too_few:
+            return f"{counted(self.rounds, 'round')} of most cells: a leader is named from {statistics.FEWEST} on."
         (first, best), (second, next_best) = self._foremost()
         if second is None:
             return f"{first} was measured alone: there is nobody to compare it with."
@@ -77,14 +89,16 @@ class Duels:
 
     @property
     def headline(self) -> str:
-        return f"{len(self.losses)} of {self.total}" if self.total > self.too_few else "not known"
+        if not self.total:
+            return "not known"
+        return _TOO_FEW if self.total == self.too_few else f"{len(self.losses)} of {self.total - self.too_few}"
 
     @property
     def sentence(self) -> str:
         if not self.total:
             return "hmalloc and a peer were not measured in the same cell."
         if self.too_few == self.total:
-            return "There are too few rounds to tell any difference from noise."
+            return f"A difference is told from noise from {statistics.FEWEST} rounds on."
         rest = f"It leads in {len(self.leads)}; the others cannot be told apart."
         if not self.losses:
             return f"comparisons of a cell's time, memory or tail. {rest}"
@@ -104,7 +118,13 @@ def _ranking(results: Results, question: Question) -> Ranking:
     else:
         means = statistics.means_over(results, cells)
     ordered = sorted(((name, mean) for name, mean in means.items() if mean.cells), key=lambda item: item[1].value)
-    return Ranking(question, dict(ordered))
+    return Ranking(question, dict(ordered), _rounds(results, cells))
+
+
+def _rounds(results: Results, cells: list[Cell]) -> int:
+    """That at least half of the cells have, each with the allocator that has most of them."""
+    each = [max((len(results.values(cell, who.name)) for who in results.drop_ins), default=0) for cell in cells]
+    return median_low(measured) if (measured := [rounds for rounds in each if rounds]) else 0
 
 
 def scatter(fast: Ranking, lean: Ranking) -> list[dict]:

@@ -10,13 +10,13 @@ from ..bench.participants import is_baseline
 from ..bench.results import Results
 from ..bench.store import AllocatorRow
 from ..bench.statistics import VERDICTS
-from . import curves, formats, heatmap, machine, overview, packing, palette, parts, replay, verdicts
+from . import curves, formats, heatmap, machine, overview, packing, palette, parts, replay, sharing, verdicts
 from .papers import all_figures
 from .questions import QUESTIONS
 
 # One after the other: each uses what those before it define.
 _SCRIPTS = ("unpack.js", "state.js", "plots.js", "overview.js", "curves.js", "figures.js", "heatmap.js", "details.js", "filters.js",
-            "moving.js", "paper.js", "start.js")
+            "moving.js", "sharing.js", "paper.js", "start.js")
 _STYLES = ("frame.css", "overview.css", "results.css", "narrow.css", "print.css")
 _SECTIONS = (
     ("overview", "Overview"), ("heatmap", "Every cell"), ("threads", "Threads"), ("memory", "Memory over time"),
@@ -36,10 +36,11 @@ def render(results: Results) -> str:
     rankings = overview.rankings(results)
     shown = [verdicts.show(results, figure) for figure in all_figures()]
     data = _data(results, rankings, shown)
+    told, duels = machine.describe(results), overview.duels(results)
     return parts.templates().get_template("page.html.j2").render(
         results=results,
         campaign=campaign,
-        machine=machine.describe(results),
+        machine=told,
         style=Markup(parts.joined(_STYLES)),
         script=Markup(script),
         library=packing.packed_library(),
@@ -47,11 +48,14 @@ def render(results: Results) -> str:
         looks=palette.looks(results.allocators.values()),
         choices=[(question.id, question.title) for question in QUESTIONS],
         rankings=rankings,
-        duels=overview.duels(results),
+        duels=duels,
+        summary=sharing.summary(results, told, rankings, duels),
         replay=(traces := replay.traces(results)),
         replayed=replay.served(traces),
-        papers=verdicts.by_paper(shown),
+        papers=verdicts.by_paper([each for each in shown if not each.is_silent]),
+        silent=[each for each in shown if each.is_silent],
         verdict_counts=verdicts.counts(shown),
+        counts=verdicts.counts,
         sections=_SECTIONS,
         kinds=_kinds(results),
         place={name: index for index, name in enumerate(results.allocators)},

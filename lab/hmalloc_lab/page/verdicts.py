@@ -23,6 +23,11 @@ class Shown:
         return bool(self.charts or self.tables)
 
     @property
+    def is_silent(self) -> bool:
+        """Nothing to show and nothing to say but why."""
+        return not self.drawn and self.verdict.outcome == UNTOLD
+
+    @property
     def is_broad(self) -> bool:
         """Too many columns to stand beside the text."""
         return any(len(table.columns) > 9 for table in self.tables)

@@ -66,6 +66,10 @@ function hideUnwanted() {
     element.hidden = state.hidden.has(allocator) || (cell !== undefined && !matches(cells.get(cell)))
       || (search !== undefined && !matchesText(search));
   }
+  for (const paper of document.querySelectorAll('details.paper')) {
+    paper.hidden = !paper.querySelector('[data-search]:not([hidden])');
+    if (state.search) paper.open = true;
+  }
   for (const { panel, cells: members } of panels) panel.hidden = !members.some(matches);
 }
 

@@ -10,8 +10,15 @@ function visit(anchor) {
     opened.add(cell.name);
     change(changes);
   }
+  unfold(byId(anchor));
   byId(anchor)?.scrollIntoView();
   if (cell) byId(anchor).querySelector('button').focus({ preventScroll: true });
+}
+
+/** What a link leads to is seen, and so is a figure of the papers. */
+function unfold(target) {
+  if (target?.matches('.figure')) target.querySelector('details').open = true;
+  for (let fold = target?.closest('details'); fold; fold = fold.parentElement.closest('details')) fold.open = true;
 }
 
 function step(by) {

@@ -30,8 +30,17 @@ function draw(element, size) {
   const plot = plots.get(element), { traces, layout } = plot.build();
   plot.stale = false;
   plot.drawn = true;
+  element.setAttribute('aria-label', spoken(element, traces, layout));
   const whole = merged(merged(baseLayout(), layout), size ? { ...size, autosize: false } : {});
   Plotly.react(element, traces, whole, { displayModeBar: false, responsive: !size });
+}
+
+/** What a screen reader says in place of the picture: its name, its axes, and whose lines it has. */
+function spoken(element, traces, layout) {
+  element.dataset.name ??= element.getAttribute('aria-label');
+  const across = layout.xaxis?.title?.text, up = layout.yaxis?.title?.text;
+  const names = [...new Set(traces.map(trace => trace.name))].join(', ');
+  return `${element.dataset.name}: ${up ? `${up} over ${across}` : across}, of ${names || 'nobody'}`;
 }
 
 function redraw() {

@@ -5,6 +5,7 @@ async function start() {
   fillFigures();
   listenToFilters();
   listenToMoves();
+  listenToSharing();
   onChange(() => showEverything());
   change(readAddress());
   if (state.anchor) visit(state.anchor);
