@@ -98,7 +98,8 @@ def test_every_plot_says_what_it_shows_and_of_whom(show):
     assert len({label for _, label in said}) == len(said), "two plots of one name"
     for _, label in said:
         assert re.search(r"^.+: .+, of .*\bhmalloc\b", label), label
-    assert "ns per operation over threads" in page.locator("[data-panels=threads] .plot").first.get_attribute("aria-label")
+    first = page.locator("[data-panels=threads] .plot").first
+    assert "ns per operation over threads" in first.get_attribute("aria-label")
 
 
 def test_the_summary_is_copied_by_one_press(show):

@@ -52,7 +52,7 @@ def _line(results: Results, environment: dict) -> list[str]:
         rounds += f" of {campaign.rounds} planned"
     known = [_text(environment.get("CPU") or ""), f"Linux {kernel}" if (kernel := environment.get("kernel")) else ""]
     return [*filter(None, known), _date(campaign.started), f"profile {campaign.profile}",
-            f"{rounds}, {noisy or 'none'} of them noisy"]
+            f"{rounds}, {('all' if noisy == measured else noisy) if noisy else 'none'} of them noisy"]
 
 
 def _date(stamp: str) -> str:

@@ -52,7 +52,7 @@ class Ranking:
         (first, best), (second, next_best) = self._foremost()
         if second is None:
             return f"{first} was measured alone: there is nobody to compare it with."
-        text = f"Its {self.question.subject} is {times(best.value)} the best of each of {best.cells} cells, on average."
+        text = f"Its {self.question.subject} is {times(best.value)} {best_of(best)}."
         if first == OURS or OURS not in self.means:
             close = ": too close to call" if best.high >= next_best.value else ""
             return f"{text} Next is {second} with {times(next_best.value)}{close}."
@@ -61,6 +61,15 @@ class Ranking:
 
     def _foremost(self) -> list[tuple]:
         return [*self.means.items(), (None, None)][:2]
+
+
+def best_of(mean: Mean) -> str:
+    return f"the best of each of {mean.cells} cells, on average" if mean.cells > 1 else "the best in one cell"
+
+
+def spread(mean: Mean) -> str:
+    """What its low and high are."""
+    return "95 % interval" if mean.cells >= statistics.FEWEST else "smallest and largest"
 
 
 @dataclass(frozen=True)

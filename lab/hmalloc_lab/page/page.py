@@ -8,15 +8,15 @@ from markupsafe import Markup
 
 from ..bench.participants import is_baseline
 from ..bench.results import Results
-from ..bench.store import AllocatorRow
 from ..bench.statistics import VERDICTS
-from . import curves, formats, heatmap, machine, overview, packing, palette, parts, replay, sharing, verdicts
+from ..bench.store import AllocatorRow
+from . import curves, heatmap, machine, overview, packing, palette, parts, replay, sharing, verdicts
 from .papers import all_figures
 from .questions import QUESTIONS
 
 # One after the other: each uses what those before it define.
-_SCRIPTS = ("unpack.js", "state.js", "plots.js", "overview.js", "curves.js", "figures.js", "heatmap.js", "details.js", "filters.js",
-            "moving.js", "sharing.js", "paper.js", "start.js")
+_SCRIPTS = ("unpack.js", "state.js", "plots.js", "overview.js", "curves.js", "figures.js", "heatmap.js", "details.js",
+            "filters.js", "moving.js", "sharing.js", "paper.js", "start.js")
 _STYLES = ("frame.css", "overview.css", "results.css", "narrow.css", "print.css")
 _SECTIONS = (
     ("overview", "Overview"), ("heatmap", "Every cell"), ("threads", "Threads"), ("memory", "Memory over time"),

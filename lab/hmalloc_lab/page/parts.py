@@ -10,7 +10,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ..errors import Failure
-from . import formats, heatmap
+from . import formats, heatmap, overview
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -20,7 +20,8 @@ def templates() -> Environment:
     found = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
                         trim_blocks=True, lstrip_blocks=True)
     found.filters |= {"ratio": formats.ratio, "quantity": formats.quantity, "significant": formats.significant,
-                      "number": formats.number, "anchor": heatmap.anchor}
+                      "number": formats.number, "counted": formats.counted, "anchor": heatmap.anchor,
+                      "spread": overview.spread}
     return found
 
 

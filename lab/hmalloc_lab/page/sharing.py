@@ -1,10 +1,10 @@
 """A few lines to copy out of the page: machine, date, allocators, and hmalloc's means with their intervals."""
 
 from ..bench.results import Results
-from ..bench.statistics import Mean
+from ..bench.statistics import FEWEST, Mean
 from .formats import counted, ordinal, ratio
 from .machine import Machine
-from .overview import OURS, Duels, Ranking
+from .overview import OURS, Duels, Ranking, best_of
 
 
 def summary(results: Results, machine: Machine, rankings: list[Ranking], duels: Duels) -> str:
@@ -13,7 +13,8 @@ def summary(results: Results, machine: Machine, rankings: list[Ranking], duels: 
     if not ranked:
         return ""
     return "\n".join([*_head(results, machine), *map(_line, ranked), *_losses(duels),
-                      "1.00 would be the best in every cell; [95 % intervals over the cells]."])
+                      "1.00: the best in every cell; [95 % interval over the cells]",
+                      *["(smallest to largest of fewer than five cells)"] * any(map(_few_cells, ranked))])
 
 
 def _head(results: Results, machine: Machine) -> list[str]:
@@ -21,10 +22,10 @@ def _head(results: Results, machine: Machine) -> list[str]:
     cpus = counted(int(facts["CPUs"]), "CPU") if facts.get("CPUs") else ""
     kernel = f"Linux {facts['kernel']}" if facts.get("kernel") else ""
     where = ", ".join(str(fact) for fact in (facts.get("CPU"), cpus, facts.get("memory"), kernel) if fact)
-    rounds = counted(len({run.round for run in results.campaign.runs}), "round")
+    *_, profile, rounds = machine.line
     others = counted(len(results.peers), "allocator")
     return [f"hmalloc against {others}, {machine.date}{f': {where}' if where else ''}",
-            f"{', '.join(machine.versions)}; {rounds}, profile {results.campaign.profile}"]
+            f"{', '.join(machine.versions)}; {profile}, {rounds}"]
 
 
 def _line(ranking: Ranking) -> str:
@@ -32,15 +33,19 @@ def _line(ranking: Ranking) -> str:
     if ranking.too_few:
         return f"{title}: too few rounds to tell"
     place = list(ranking.means).index(OURS) + 1
-    best, mean = next(iter(ranking.means.items()))
-    other = "" if best == OURS else f"; {best} {_interval(mean)}"
+    other = next(name for name in ranking.means if name != OURS)
+    named = f"{'next' if place == 1 else 'first'} {other} {_interval(ranking.means[other])}"
     mine = ranking.means[OURS]
-    return (f"{title}: hmalloc {_interval(mine)} × the best of each of {counted(mine.cells, 'cell')}, "
-            f"{ordinal(place)} of {len(ranking.means)}{other}")
+    return f"{title}: hmalloc {_interval(mine)} × {best_of(mine)}: {ordinal(place)} of {len(ranking.means)}, {named}"
 
 
 def _interval(mean: Mean) -> str:
-    return f"{ratio(mean.value)} [{ratio(mean.low)}, {ratio(mean.high)}]"
+    low, high = ratio(mean.low), ratio(mean.high)
+    return f"{ratio(mean.value)} {f'[{low}, {high}]' if mean.cells >= FEWEST else f'({low} to {high})'}"
+
+
+def _few_cells(ranking: Ranking) -> bool:
+    return not ranking.too_few and min(mean.cells for mean in ranking.means.values()) < FEWEST
 
 
 def _losses(duels: Duels) -> list[str]:

@@ -114,8 +114,9 @@ def figure(series: Series) -> dict:
 
 def _trace(series: Series, chart: "_Chart", place: int, number: str) -> dict:
     name, values = chart.lines[place]
-    return {"type": "scatter", "mode": "lines", "name": name, "x": _known(series.numbers["wall_s"]), "y": _known(values),
-            "customdata": _known(series.numbers["now"]), "xaxis": f"x{number}", "yaxis": f"y{number}",
+    return {"type": "scatter", "mode": "lines", "name": name, "x": _known(series.numbers["wall_s"]),
+            "y": _known(values), "customdata": _known(series.numbers["now"]),
+            "xaxis": f"x{number}", "yaxis": f"y{number}",
             "hovertemplate": f"{name}: %{{y:.4~s}} {chart.unit}<br>virtual time %{{customdata:.6~g}}<extra></extra>",
             "line": {"color": _COLOURS[place % len(_COLOURS)], "width": 1.5},
             "showlegend": len(chart.lines) > 1, "legend": f"legend{number}"}
