@@ -10,10 +10,14 @@ from playwright.sync_api import sync_playwright
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("report")
-    path = folder / "report.html"
-    report.write(Results.read(fabricate(folder / "lab.db", "quick", rounds=6)), path)
+def campaign(tmp_path_factory) -> Results:
+    return Results.read(fabricate(tmp_path_factory.mktemp("campaign") / "lab.db", "quick", rounds=6))
+
+
+@pytest.fixture(scope="module")
+def written(campaign, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    report.write(campaign, path)
     return path
 
 

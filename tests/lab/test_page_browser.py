@@ -2,7 +2,8 @@
 
 import re
 
-from browsing import browser, columns, rows, show, written  # noqa: F401
+import pytest
+from browsing import browser, campaign, columns, rows, show, written  # noqa: F401
 from playwright.sync_api import expect
 
 
@@ -35,6 +36,26 @@ def test_every_plot_is_drawn_on_the_way_down_and_not_before(show):
         page.wait_for_timeout(20)
     page.wait_for_function("[...plots].every(([plot, it]) => !plot.checkVisibility() || it.drawn)")
     assert plots(page, "drawn") == plots(page) > 20
+
+
+def test_what_was_packed_is_what_was_measured(show, campaign):
+    data, names = show().evaluate("data"), list(campaign.allocators)
+    about = {"rel": 1e-3}  # of the median; no digit that the page shows
+    for cell, shown in zip(campaign.campaign.cells, data["cells"], strict=True):
+        answer = next(iter(shown["answers"].values()))
+        faults = next(each["values"] for each in shown["counters"] if each["title"] == "minor faults")
+        for place, name in enumerate(names):
+            runs = campaign.good_runs(cell.name, name)
+            assert [number for number, _ in answer["rounds"][place] or ()] == [run.round for run in runs]
+            if runs:
+                assert [value for _, value in answer["rounds"][place]] == pytest.approx(
+                    [run.metrics[answer["metric"]] for run in runs], **about)
+                values = campaign.values(cell, name, answer["metric"]).values()
+                assert [answer["low"][place], answer["high"][place]] == pytest.approx([min(values), max(values)], **about)
+                assert faults[place] == pytest.approx(campaign.median(cell, name, "minor_faults"), rel=5e-3)
+                step, curve = shown["resident"][place]
+                peaks = sorted(max(kb for _, kb in run.resident) for run in campaign.runs(cell.name, name))
+                assert max(curve) == pytest.approx(peaks[len(peaks) // 2], rel=5e-3) and step > 0
 
 
 def test_every_plot_shows_something(show):

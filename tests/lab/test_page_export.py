@@ -3,7 +3,7 @@
 import xml.etree.ElementTree as xml
 
 import pytest
-from browsing import written  # noqa: F401
+from browsing import campaign, written  # noqa: F401
 from hmalloc_lab.errors import Failure
 from hmalloc_lab.page import export
 

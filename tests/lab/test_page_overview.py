@@ -101,7 +101,9 @@ def test_few_cells_have_a_range_and_no_interval(quick):
         text = section(page.render(results), "overview")
         ranks = text[text.index('class="ranks"'):text.index('id="losses"')]
         assert set(re.findall(r"95 % interval|smallest and largest", ranks)) == {spread}
-        assert ("(smallest to largest of fewer than five cells)" in text) == (spread == "smallest and largest")
+        few = spread == "smallest and largest"
+        assert ("(smallest to largest of fewer than five cells)" in text) == few
+        assert re.search(r"^time: hmalloc [\d.]+ \(" if few else r"^time: hmalloc [\d.]+ \[", text, re.M)
 
 
 def test_nothing_is_shared_of_hmalloc_alone(quick):

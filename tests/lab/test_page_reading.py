@@ -1,7 +1,7 @@
 """The report in a real browser: in light and dark, by keys, on paper, in narrow windows, with strange names."""
 
 import pytest
-from browsing import browser, columns, rows, show, written  # noqa: F401
+from browsing import browser, campaign, columns, rows, show, written  # noqa: F401
 from fabricate import fabricate
 from hmalloc_lab.bench.results import Results
 from hmalloc_lab.page import page as report
