@@ -26,7 +26,7 @@ class Context {
 
   Time now() const noexcept { return partition_.now; }
   LpId id() const noexcept { return lp_.id; }
-  LpId population() const noexcept { return partition_.world.population; }  // LPs in all
+  LpId lp_count() const noexcept { return partition_.world.lp_count; }  // LPs in all
   Time lookahead() const noexcept { return partition_.world.lookahead; }
   Time end() const noexcept { return partition_.world.end; }
 
@@ -44,7 +44,7 @@ class Context {
     partition_.send<E>(lp_, to, delay, kIndex<E>, event, priority);
   }
   template <class E>
-  void self(Time delay, const E& event, Priority priority = 0) {
+  void send_self(Time delay, const E& event, Priority priority = 0) {
     send(lp_.id, delay, event, priority);
   }
 

@@ -19,7 +19,7 @@
 #include "pdes/lp.h"
 #include "pdes/options.h"
 #include "pdes/report.h"
-#include "pdes/wheel.h"
+#include "pdes/timing_wheel.h"
 
 namespace pdes {
 
@@ -28,7 +28,7 @@ std::string type_name(const std::type_info& type);
 
 // What all threads of a rank know and nobody changes while the simulation runs.
 struct World {
-  LpId population = 0;
+  LpId lp_count = 0;
   Time end = 0, lookahead = 0;
   std::uint64_t seed = 0;
   Generator generator = Generator::splitmix;
@@ -86,7 +86,7 @@ class alignas(128) Partition {
   // Smallest time of anything pending or in an outbox.
   Time least() const { return std::min(pending.lower_bound(), min_sent); }
   // Looks at numbers that change slowly.
-  void look_around() noexcept { memory.adapt(pending.size()); }
+  void adapt_memory() noexcept { memory.adapt(pending.size()); }
   // Frees whatever is still pending or on its way.
   void discard_events();
   // Of pending events and queues.  Events are counted by who allocated them and by who released them: only the sum over
@@ -98,7 +98,7 @@ class alignas(128) Partition {
   const World& world;
   const unsigned number;
   Time now = 0;
-  Wheel pending;
+  TimingWheel pending;
   EventMemory memory;
   std::vector<std::vector<Key>> outboxes[2];  // by parity and partition
   std::vector<Key>* outbox = nullptr;         // of the current parity
@@ -115,10 +115,10 @@ class alignas(128) Partition {
  private:
   void check(const Lp& from, LpId to, Time delay, std::uint16_t type, Priority priority) {
     if (to == from.id) {
-      if (!(delay >= 0)) [[unlikely]] refuse(from, to, delay, type);
+      if (!(delay >= 0)) [[unlikely]] throw_bad_send(from, to, delay, type);
     } else {
       ++counts.sent;
-      if (!(delay >= enforced_) || to >= world.population) [[unlikely]] look_at(from, to, delay, type);
+      if (!(delay >= enforced_) || to >= world.lp_count) [[unlikely]] check_slow(from, to, delay, type);
     }
     if (priority > kLastPriority) [[unlikely]] refuse_priority(from, priority);
   }
@@ -141,13 +141,13 @@ class alignas(128) Partition {
     pending.push(key);
   }
   void execute(const Key& key);
-  void allow(Time smallest) noexcept;
+  void set_min_delay(Time smallest) noexcept;
 
-  [[noreturn]] void refuse(const Lp& from, LpId to, Time delay, std::uint16_t type) const;
+  [[noreturn]] void throw_bad_send(const Lp& from, LpId to, Time delay, std::uint16_t type) const;
   [[noreturn]] void refuse_priority(const Lp& from, Priority priority) const;
   [[noreturn]] void refuse_route(const Lp& from, const Key& key);
   [[noreturn]] void no_memory() const;
-  void look_at(const Lp& from, LpId to, Time delay, std::uint16_t type);
+  void check_slow(const Lp& from, LpId to, Time delay, std::uint16_t type);
 
   double enforced_ = 0;                // smallest delay to another LP that needs no closer look
   double allowed_ = 0;                 // smallest delay to another LP: the lookahead, or 0 while first events are sent

@@ -25,7 +25,7 @@ class Simulation {
   Simulation& operator=(const Simulation&) = delete;
 
   const Options& options() const noexcept;
-  LpId population() const noexcept;  // LPs added so far
+  LpId lp_count() const noexcept;  // LPs added so far
 
   // count LPs of class Object; make(id) returns each, on the thread that will run it.  Returns the id of the first.
   // Object has: using Context = pdes::Context<...>; void start(Context&), which sends its first events (to anybody,

@@ -20,12 +20,12 @@ static_assert(sizeof(Head) == 24);
 Exchange::Exchange(Team& team, Ranks& ranks)
     : team_(team), ranks_(ranks), outgoing_(static_cast<std::size_t>(ranks.count())), arrivals_(team.threads()) {}
 
-void Exchange::begin(unsigned parity, Rendezvous::Word here) {
+void Exchange::begin(unsigned parity, ReducingBarrier::Reduction here) {
   pack(parity);
   ranks_.begin_exchange(outgoing_, {here.least, here.flags});
 }
 
-Rendezvous::Word Exchange::end(double& blocked_s) {
+ReducingBarrier::Reduction Exchange::end(double& blocked_s) {
   auto began = std::chrono::steady_clock::now();
   Ranks::Vote all = ranks_.end_exchange();
   blocked_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/rendezvous.h"
+#include "engine/reducing_barrier.h"
 #include "pdes/mpi.h"
 
 namespace pdes {
@@ -21,9 +21,9 @@ class Exchange {
   Exchange(Team& team, Ranks& ranks);
 
   // Sends the outboxes of that parity, and this rank's word with them.
-  void begin(unsigned parity, Rendezvous::Word here);
+  void begin(unsigned parity, ReducingBarrier::Reduction here);
   // The word of all ranks; arrivals are what they sent.  Adds the seconds of waiting to blocked_s.
-  Rendezvous::Word end(double& blocked_s);
+  ReducingBarrier::Reduction end(double& blocked_s);
   std::vector<Key>& arrivals(unsigned thread) noexcept { return arrivals_[thread]; }
 
  private:

@@ -13,7 +13,7 @@
 
 #include <algorithm>
 
-#include "engine/place.h"
+#include "engine/cpu_pin.h"
 #include "engine/team.h"
 
 namespace pdes {
@@ -26,11 +26,11 @@ constexpr double kMaxPatience = 1024;     // lookaheads
 class Follower {
  public:
   Follower(Team& team, unsigned thread)
-      : team_(team), shared_(*team.neighbourhood), thread_(thread), own_(*team.partitions[thread]),
-        clock_(shared_.clocks[thread]), bed_(shared_.beds[thread]) {}
+      : team_(team), shared_(*team.null_messages), thread_(thread), own_(*team.partitions[thread]),
+        clock_(shared_.clocks[thread]), parker_(shared_.parkers[thread]) {}
 
   void run() {
-    for (Rendezvous::Word all = begin(); all.flags == 0 && all.least < team_.world.end; all = meet()) {
+    for (ReducingBarrier::Reduction all = begin(); all.flags == 0 && all.least < team_.world.end; all = meet()) {
       jump(all.least);
       while (!shared_.is_called(met_)) round();
     }
@@ -45,18 +45,18 @@ class Follower {
   struct Sink {
     std::vector<Key>* outbox;
     Channel<Key>* channel;
-    Bed* bed;
+    Parker* parker;
   };
 
   // What LPs sent when they started, to anybody and for any time, has been met for already.
-  Rendezvous::Word begin() {
+  ReducingBarrier::Reduction begin() {
     attempt([&] {
       own_.send_into(1);
       for (auto& other : team_.partitions) own_.receive(other->outboxes[0][thread_]);
       own_.pending.start();
       declare();
     });
-    Rendezvous::Word all = reduce();
+    ReducingBarrier::Reduction all = reduce();
     for (unsigned from = 0; from < team_.threads(); ++from)
       if (auto& row = shared_.to[from]; !row.empty() && row[thread_] != nullptr)
         sources_.push_back({from, &shared_.clocks[from], row[thread_].get()});
@@ -66,7 +66,7 @@ class Follower {
   // Makes channels to the threads of all LPs that ours may send to.
   void declare() {
     own_.reaches.assign(team_.threads(), false);
-    for (LpId id = 0; id < team_.world.population; ++id) {
+    for (LpId id = 0; id < team_.world.lp_count; ++id) {
       if (team_.world.owner[id] != thread_) continue;
       if (team_.neighbours) team_.neighbours(id, [&](LpId to) { reach(id, to); });
       else own_.reaches.assign(team_.threads(), true);
@@ -76,14 +76,14 @@ class Follower {
     for (unsigned to = 0; to < team_.threads(); ++to) {
       if (to == thread_ || !own_.reaches[to]) continue;
       row[to] = std::make_unique<Channel<Key>>();
-      sinks_.push_back({&own_.outboxes[1][to], row[to].get(), &shared_.beds[to]});
+      sinks_.push_back({&own_.outboxes[1][to], row[to].get(), &shared_.parkers[to]});
     }
   }
 
   void reach(LpId from, LpId to) {
-    if (to >= team_.world.population)
+    if (to >= team_.world.lp_count)
       throw Error("LP " + std::to_string(from) + " has LP " + std::to_string(to) + " as neighbour: there are only " +
-                  std::to_string(team_.world.population) + " LPs");
+                  std::to_string(team_.world.lp_count) + " LPs");
     own_.reaches[team_.world.owner[to]] = true;
   }
 
@@ -123,7 +123,7 @@ class Follower {
     if (!(time > clock_.own())) return;
     clock_.raise(time);
     ++own_.windows;
-    for (const Sink& sink : sinks_) sink.bed->raised(thread_, time);
+    for (const Sink& sink : sinks_) sink.parker->raised(thread_, time);
   }
 
   // Until the slowest clock has reached ours: then there is work for a while.  The thread whose clock is behind all
@@ -135,18 +135,18 @@ class Follower {
     const auto news = [&] { return shared_.is_called(met_) || (!ended && slowest->clock->read() >= wanted); };
     if (news()) return;
     const Stopwatch watch(&own_.blocked_s);
-    if (came_true(team_.rendezvous.patience(), news)) return;
-    bed_.lie_down(ended ? Bed::kNobody : slowest->thread, wanted);
-    if (news()) bed_.get_up();
-    else bed_.sleep();
-    if (team_.rendezvous.patience().has_home) Place::return_home();
+    if (spin_until(team_.barrier.spin_policy(), news)) return;
+    parker_.prepare_to_park(ended ? Parker::kNobody : slowest->thread, wanted);
+    if (news()) parker_.cancel();
+    else parker_.park();
+    if (team_.barrier.spin_policy().has_home) CpuPin::return_home();
     if (thread_ == 0) rounds_ = 0;  // woken to look, perhaps
   }
 
   // Progress is told by the first thread, even if it has nothing else to do.
   void look() {
     team_.check_point(thread_, shared_.min_clock(), 0);
-    if (thread_ != 0) shared_.beds[0].wake();
+    if (thread_ != 0) shared_.parkers[0].unpark();
   }
 
   void drain() {
@@ -163,17 +163,17 @@ class Follower {
   }
 
   // When all have published and met, all that is on its way can be received; then the least is of all events there are.
-  Rendezvous::Word meet() {
+  ReducingBarrier::Reduction meet() {
     attempt([&] { publish(); });
-    team_.rendezvous.meet(thread_, {0, 0}, &own_.blocked_s);
+    team_.barrier.arrive_and_reduce(thread_, {0, 0}, &own_.blocked_s);
     attempt([&] { drain(); });
     ++met_;
     return reduce();
   }
 
-  Rendezvous::Word reduce() {
-    const Rendezvous::Word mine{own_.pending.lower_bound(), flags_};
-    const Rendezvous::Word all = team_.rendezvous.meet(thread_, mine, &own_.blocked_s);
+  ReducingBarrier::Reduction reduce() {
+    const ReducingBarrier::Reduction mine{own_.pending.lower_bound(), flags_};
+    const ReducingBarrier::Reduction all = team_.barrier.arrive_and_reduce(thread_, mine, &own_.blocked_s);
     if (thread_ == 0) team_.conclude(all);
     return all;
   }
@@ -191,11 +191,11 @@ class Follower {
   void attempt(Work&& work) noexcept { flags_ |= team_.attempt(thread_, work); }
 
   Team& team_;
-  Neighbourhood& shared_;
+  NullMessageGroup& shared_;
   const std::uint32_t thread_;
   Partition& own_;
   Clock& clock_;
-  Bed& bed_;
+  Parker& parker_;
   std::vector<Source> sources_;
   std::vector<Sink> sinks_;
   Time floor_ = 0;        // of all clocks, since the last meeting
@@ -207,7 +207,7 @@ class Follower {
 
 }  // namespace
 
-Time Neighbourhood::min_clock() const noexcept {
+Time NullMessageGroup::min_clock() const noexcept {
   Time least = kNever;
   for (const Clock& clock : clocks) least = std::min(least, clock.read());
   return least;

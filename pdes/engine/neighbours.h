@@ -14,7 +14,7 @@ namespace pdes {
 // The promise of a thread: it executes no event before this time any more, so whatever it may still send to another is
 // the lookahead later at least.  Never falls.
 //
-// Sequentially consistent, with Bed: whoever raises a clock sees the sleeper, or the sleeper sees the clock.
+// Sequentially consistent, with Parker: whoever raises a clock sees the sleeper, or the sleeper sees the clock.
 class alignas(128) Clock {
  public:
   // By the owner, when what it sent before is published: who reads the clock, and the channels then, misses nothing.
@@ -28,25 +28,25 @@ class alignas(128) Clock {
 };
 
 // Where a thread sleeps until another one's clock has reached some time.
-class alignas(128) Bed {
+class alignas(128) Parker {
  public:
   static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
-  // By the owner.  To be followed by a last look at the clock, then sleep() or get_up().
-  void lie_down(std::uint32_t until_thread, Time until) noexcept {
+  // By the owner.  To be followed by a last look at the clock, then park() or get_up().
+  void prepare_to_park(std::uint32_t until_thread, Time until) noexcept {
     until_.store(until, std::memory_order_relaxed);  // seen by who sees state_
     state_.store(until_thread);
   }
-  void sleep() noexcept {
+  void park() noexcept {
     for (std::uint32_t state; (state = state_.load()) != kAwake;) state_.wait(state);
   }
-  void get_up() noexcept { state_.store(kAwake); }
+  void cancel() noexcept { state_.store(kAwake); }
 
   // By others: a thread that has raised its clock, and whoever has news for all.
   void raised(std::uint32_t thread, Time clock) noexcept {
-    if (state_.load() == thread && clock >= until_.load(std::memory_order_relaxed)) [[unlikely]] wake();
+    if (state_.load() == thread && clock >= until_.load(std::memory_order_relaxed)) [[unlikely]] unpark();
   }
-  void wake() noexcept {
+  void unpark() noexcept {
     if (state_.load() != kAwake && state_.exchange(kAwake) != kAwake) state_.notify_one();
   }
 
@@ -56,22 +56,22 @@ class alignas(128) Bed {
   std::atomic<Time> until_{0};
 };
 
-class Neighbourhood {
+class NullMessageGroup {
  public:
-  explicit Neighbourhood(unsigned threads)
-      : clocks(threads), beds(threads), to(threads) {}
+  explicit NullMessageGroup(unsigned threads)
+      : clocks(threads), parkers(threads), to(threads) {}
 
   // All threads are to meet: for the (number + 1)-th time, the caller having met `number` times.
   void call(std::uint32_t number) noexcept {
     called_.store(number + 1);
-    for (Bed& bed : beds) bed.wake();
+    for (Parker& parker : parkers) parker.unpark();
   }
   bool is_called(std::uint32_t number) const noexcept { return called_.load() != number; }
   // No event before it is still to come, on any thread.
   Time min_clock() const noexcept;
 
   std::vector<Clock> clocks;
-  std::vector<Bed> beds;
+  std::vector<Parker> parkers;
   // to[a][b] leads from thread a to thread b, if a may send to b.  Made by a, then read by all.
   std::vector<std::vector<std::unique_ptr<Channel<Key>>>> to;
 

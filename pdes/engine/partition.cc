@@ -54,7 +54,7 @@ Partition::Partition(const World& all, const Options& options, unsigned own_numb
       memory(options.allocator, options.blocks, partitions > 1), executed_by_type(all.types.size()) {
   for (const EventType& type : all.types) sizes_.push_back(static_cast<std::uint32_t>(sizeof(Event)) + type.size);
   if (options.measure_delays) delays = std::make_unique<DelayRecorder>();
-  allow(0);
+  set_min_delay(0);
   if (partitions == 1) return;
   for (auto& boxes : outboxes) boxes.resize(partitions);
   outbox = outboxes[0].data();
@@ -97,14 +97,14 @@ void Partition::build() {
   }
   for (Lp* lp : own_lps_) {
     world.class_of(lp->id).start(*this, *lp);
-    look_around();
+    adapt_memory();
   }
   // Where nobody else runs ahead, delays can be measured of a model that breaks its lookahead.
   bool alone = world.owner.empty();
-  allow(delays != nullptr && alone ? 0 : world.lookahead);
+  set_min_delay(delays != nullptr && alone ? 0 : world.lookahead);
 }
 
-void Partition::allow(Time smallest) noexcept {
+void Partition::set_min_delay(Time smallest) noexcept {
   allowed_ = smallest;
   enforced_ = delays != nullptr ? kNever : smallest;
 }
@@ -127,12 +127,12 @@ void Partition::allow(Time smallest) noexcept {
 
 bool Partition::run_until(Time bound, std::size_t most) {
   for (std::size_t left = most; left > 0; --left) {
-    const Key* least = pending.least(bound);
+    const Key* least = pending.peek(bound);
     if (least == nullptr) return true;
     Key key = *least;
-    pending.take(least);
-    const Key* ahead = pending.ahead();
-    if (pending.ahead_end() - ahead > kPrefetchEvent) {
+    pending.pop(least);
+    const Key* ahead = pending.upcoming();
+    if (pending.upcoming_end() - ahead > kPrefetchEvent) {
       __builtin_prefetch(ahead[kPrefetchEvent].event, 1);
       __builtin_prefetch(world.lps[ahead[kPrefetchLp].event->destination], 1);
     }
@@ -161,8 +161,8 @@ std::uint64_t Partition::hashed(std::uint64_t tie) noexcept {
   return (tie & kPriority) | rest;
 }
 
-void Partition::look_at(const Lp& from, LpId to, Time delay, std::uint16_t type) {
-  if (!(delay >= allowed_) || to >= world.population) refuse(from, to, delay, type);
+void Partition::check_slow(const Lp& from, LpId to, Time delay, std::uint16_t type) {
+  if (!(delay >= allowed_) || to >= world.lp_count) throw_bad_send(from, to, delay, type);
   if (delay < kNever) delays->add(delay);
 }
 
@@ -175,11 +175,11 @@ void Partition::no_handler(const Lp& lp, const Event& event) const {
               world.types[event.type].name);
 }
 
-void Partition::refuse(const Lp& from, LpId to, Time delay, std::uint16_t type) const {
+void Partition::throw_bad_send(const Lp& from, LpId to, Time delay, std::uint16_t type) const {
   std::string who = "LP " + std::to_string(from.id) + " (" + world.class_of(from.id).name + ") sends " +
                     world.types[type].name + " to LP " + std::to_string(to) + " at time " + text_of(now);
-  if (to >= world.population)
-    throw Error(who + ": there are only " + std::to_string(world.population) + " LPs");
+  if (to >= world.lp_count)
+    throw Error(who + ": there are only " + std::to_string(world.lp_count) + " LPs");
   if (!(delay >= 0)) throw Error(who + " with delay " + text_of(delay) + ": a delay must be 0 or more");
   throw Error("lookahead violation: " + who + " for time " + text_of(now + delay) + ": the delay " + text_of(delay) +
               " is below the lookahead " + text_of(world.lookahead));

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "engine/delays.h"
-#include "engine/harvest.h"
-#include "engine/place.h"
+#include "engine/collect_results.h"
+#include "engine/cpu_pin.h"
 #include "engine/team.h"
 
 namespace pdes {
@@ -67,7 +67,7 @@ Simulation::Simulation(Options options) : inside_(std::make_unique<Inside>()) {
 
 Simulation::~Simulation() = default;
 const Options& Simulation::options() const noexcept { return inside_->options; }
-LpId Simulation::population() const noexcept { return inside_->world.population; }
+LpId Simulation::lp_count() const noexcept { return inside_->world.lp_count; }
 void Simulation::set_neighbours(Neighbours each) { inside_->neighbours = std::move(each); }
 void Simulation::on_progress(std::function<void(const Progress&)> call) { inside_->on_progress = std::move(call); }
 void Simulation::stop() noexcept { inside_->stop.store(true, std::memory_order_relaxed); }
@@ -77,12 +77,12 @@ LpId Simulation::add_class(LpClass added, std::vector<EventType> types, const ch
   World& world = inside_->world;
   if (inside_->event_list != nullptr && inside_->event_list != list)
     throw Error(added.name + " has another list of event types than the LPs before it");
-  if (added.count > kMaxLps - world.population)
+  if (added.count > kMaxLps - world.lp_count)
     throw Error("at most " + std::to_string(kMaxLps) + " LPs");
   inside_->event_list = list;
   world.types = std::move(types);
-  added.first = world.population;
-  world.population += added.count;
+  added.first = world.lp_count;
+  world.lp_count += added.count;
   LpId first = added.first;
   if (added.count > 0) world.classes.push_back(std::move(added));
   return first;
@@ -93,7 +93,7 @@ namespace {
 World prepared(World world, const Options& options, Ranks* ranks) {
   auto rank_count = ranks == nullptr ? 1u : static_cast<unsigned>(ranks->count());
   unsigned partitions = options.threads * rank_count;
-  if (world.population == 0) throw Error("there are no LPs");
+  if (world.lp_count == 0) throw Error("there are no LPs");
   if (partitions > kMaxThreads) throw Error("at most " + std::to_string(kMaxThreads) + " threads on all ranks");
   if (partitions > 1 && !(options.lookahead > 0))
     throw Error("more than one thread or rank needs a lookahead above 0");
@@ -105,18 +105,18 @@ World prepared(World world, const Options& options, Ranks* ranks) {
   world.generator = options.generator;
   world.ties = options.ties;
   world.first_partition = ranks == nullptr ? 0 : static_cast<unsigned>(ranks->rank()) * options.threads;
-  if (partitions > 1) world.owner = owners(options.partitioning, world.population, partitions, options.seed);
-  world.lps = std::make_unique<Lp*[]>(world.population);
+  if (partitions > 1) world.owner = owners(options.partitioning, world.lp_count, partitions, options.seed);
+  world.lps = std::make_unique<Lp*[]>(world.lp_count);
   return world;
 }
 
 void run_thread(Team& team, unsigned thread) {
   Partition& own = *team.partitions[thread];
-  Place place(team.world.first_partition + thread, team.options.pin);
+  CpuPin place(team.world.first_partition + thread, team.options.pin);
   CachesInHand in_hand(own.memory);
   std::uint32_t flags = team.attempt(thread, [&] { own.build(); });
   // With ranks, the others have to learn of it: at the end of the first window.
-  if (team.rendezvous.meet(thread, {0, flags}).flags != 0 && team.ranks == nullptr) {
+  if (team.barrier.arrive_and_reduce(thread, {0, flags}).flags != 0 && team.ranks == nullptr) {
     if (thread == 0) team.failed = true;
     return;
   }
@@ -139,7 +139,7 @@ Result Simulation::run(Ranks* ranks) {
     for (unsigned i = 1; i < team.threads(); ++i) others.emplace_back([&team, i] { run_thread(team, i); });
     run_thread(team, 0);
   }
-  inside_->result = harvest(team);
+  inside_->result = collect_results(team);
   for (auto& partition : team.partitions)
     if (partition->failure != nullptr) std::rethrow_exception(partition->failure);
   if (team.failed) throw OtherRankFailed("the run failed on another rank");

@@ -13,13 +13,13 @@ unsigned cpus_of(const Ranks& ranks) { return std::max(1u, static_cast<unsigned>
 
 Team::Team(const Options& how, World all, Ranks* others, std::atomic<bool>& asked)
     : options(how), world(std::move(all)), ranks(others), gauges(how.threads), 
-      rendezvous(how.threads, others == nullptr ? allowed_cpus() : cpus_of(*others)), stop(asked) {
+      barrier(how.threads, others == nullptr ? allowed_cpus() : cpus_of(*others)), stop(asked) {
   auto rank_count = ranks == nullptr ? 1u : static_cast<unsigned>(ranks->count());
   for (unsigned i = 0; i < how.threads; ++i)
     partitions.push_back(
         std::make_unique<Partition>(world, options, world.first_partition + i, rank_count * how.threads));
   if (ranks != nullptr) exchange = std::make_unique<Exchange>(*this, *ranks);
-  if (options.sync == Sync::neighbours) neighbourhood = std::make_unique<Neighbourhood>(how.threads);
+  if (options.sync == Sync::neighbours) null_messages = std::make_unique<NullMessageGroup>(how.threads);
 }
 
 // Blocks of the private free lists travel between threads: all events go before the first list does.
@@ -27,7 +27,7 @@ Team::~Team() {
   for (auto& partition : partitions) partition->discard_events();
 }
 
-void Team::conclude(Rendezvous::Word all) {
+void Team::conclude(ReducingBarrier::Reduction all) {
   stopped = (all.flags & kStopped) != 0;
   failed = (all.flags & kFailed) != 0;
   reached = std::min(all.least, world.end);
@@ -35,7 +35,7 @@ void Team::conclude(Rendezvous::Word all) {
 
 void Team::check_point(unsigned thread, Time now, Time window) {
   Partition& own = *partitions[thread];
-  own.look_around();
+  own.adapt_memory();
   gauges[thread].show(own);
   if (options.max_memory > 0) {
     std::int64_t bytes = 0;

@@ -10,7 +10,7 @@
 
 #include "engine/exchange.h"
 #include "engine/neighbours.h"
-#include "engine/rendezvous.h"
+#include "engine/reducing_barrier.h"
 #include "pdes/mpi.h"
 #include "pdes/options.h"
 #include "pdes/partition.h"
@@ -73,15 +73,15 @@ struct Team {
     }
   }
   // By the first thread: how the run ended, as the last meeting found it.
-  void conclude(Rendezvous::Word all);
+  void conclude(ReducingBarrier::Reduction all);
 
   Options options;
   World world;
   Ranks* ranks;
   std::vector<std::unique_ptr<Partition>> partitions;  // of this rank
   std::vector<Gauge> gauges;
-  Rendezvous rendezvous;
-  std::unique_ptr<Neighbourhood> neighbourhood;        // with Sync::neighbours
+  ReducingBarrier barrier;
+  std::unique_ptr<NullMessageGroup> null_messages;        // with Sync::neighbours
   std::atomic<bool>& stop;
   std::function<void(const Progress&)> on_progress;
   Simulation::Neighbours neighbours;

@@ -7,16 +7,16 @@
 
 namespace pdes {
 
-struct Patience {
+struct SpinPolicy {
   unsigned polls, yields;
   bool has_home;  // a CPU of its own to go back to after sleeping
 };
 // With a CPU for each thread the others come soon: 1000 pauses are 10 to 60 us.  Then the machine has something else
 // to do, perhaps for milliseconds.
-inline constexpr Patience kRoomy{1000, 0, true};
+inline constexpr SpinPolicy kRoomy{1000, 0, true};
 // Without, whoever we wait for may need this CPU: let it run.  Twenty yields are some 10 us, less than a sleeper takes
 // to wake on a virtual machine.
-inline constexpr Patience kCrowded{5, 20, false};
+inline constexpr SpinPolicy kCrowded{5, 20, false};
 
 inline void pause() noexcept {
 #if defined(__x86_64__)
@@ -26,14 +26,14 @@ inline void pause() noexcept {
 #endif
 }
 
-// Whether done() came true while patience lasted; if not it is time to sleep.
+// Whether done() came true while the policy lasts; if not it is time to sleep.
 template <class Done>
-bool came_true(Patience patience, Done&& done) {
-  for (unsigned i = 0; i < patience.polls; ++i) {
+bool spin_until(SpinPolicy policy, Done&& done) {
+  for (unsigned i = 0; i < policy.polls; ++i) {
     if (done()) return true;
     pause();
   }
-  for (unsigned i = 0; i < patience.yields; ++i) {
+  for (unsigned i = 0; i < policy.yields; ++i) {
     if (done()) return true;
     sched_yield();
   }

@@ -25,7 +25,7 @@ class Windows {
         flags_(own_.failure == nullptr ? 0u : kFailed) {}
 
   void run() {
-    Rendezvous::Word all{};
+    ReducingBarrier::Reduction all{};
     while (true) {
       all = meet({own_.least(), flags_});
       if (team_.ranks == nullptr) receive();
@@ -37,7 +37,7 @@ class Windows {
   }
 
  private:
-  Rendezvous::Word meet(Rendezvous::Word mine) { return team_.rendezvous.meet(thread_, mine, &own_.blocked_s); }
+  ReducingBarrier::Reduction meet(ReducingBarrier::Reduction mine) { return team_.barrier.arrive_and_reduce(thread_, mine, &own_.blocked_s); }
 
   void receive() {
     unsigned filled = sending_;
@@ -49,10 +49,10 @@ class Windows {
     });
   }
 
-  Rendezvous::Word receive_with_ranks(Rendezvous::Word here) {
+  ReducingBarrier::Reduction receive_with_ranks(ReducingBarrier::Reduction here) {
     if (thread_ == 0) team_.exchange->begin(sending_, here);
     receive();
-    Rendezvous::Word all{kNever, 0};
+    ReducingBarrier::Reduction all{kNever, 0};
     if (thread_ == 0) all = team_.exchange->end(own_.blocked_s);
     all = meet(all);
     attempt([&] { own_.receive(team_.exchange->arrivals(thread_)); });

@@ -48,7 +48,7 @@ class Airport {
     const double waiting = runway_free_ - context.now();
     const double service = context.random().exponential(p_.landing);
     runway_free_ += service;
-    context.self(waiting + service, Landing{{waiting, event.plane.landings + 1}});
+    context.send_self(waiting + service, Landing{{waiting, event.plane.landings + 1}});
   }
 
   void on(Context& context, const Landing& event) {
@@ -71,7 +71,7 @@ class Airport {
 
  private:
   void stay(Context& context, const Plane& plane) {
-    context.self(context.random().exponential(p_.ground), Departure{plane});
+    context.send_self(context.random().exponential(p_.ground), Departure{plane});
   }
 
   const Parameters& p_;

@@ -116,15 +116,15 @@ class Cell {
       portable.next += context.random().exponential(p_.next_call);
     }
     if (portable.completion <= portable.move) {
-      context.self(until(context, portable.completion), CompletionCall{portable});
+      context.send_self(until(context, portable.completion), CompletionCall{portable});
     } else {
-      context.self(until(context, portable.move), MoveCallOut{portable});
+      context.send_self(until(context, portable.move), MoveCallOut{portable});
     }
   }
 
   // Without a call: the next event is the next attempt, here or in the next cell, or else the step into that.
   void wait(Context& context, Portable portable) {
-    if (portable.next <= portable.move) return context.self(until(context, portable.next), NextCall{portable});
+    if (portable.next <= portable.move) return context.send_self(until(context, portable.next), NextCall{portable});
     const pdes::Time step = until(context, portable.move, context.lookahead());
     portable.move = context.now() + step + context.random().exponential(p_.move);
     if (portable.next <= portable.move) {

@@ -12,12 +12,12 @@ class Node {
   explicit Node(const phold::Parameters& p) : p_(p) {}
 
   void start(Context& context) {
-    for (std::uint32_t i = 0; i < p_.events_per_lp; ++i) context.self(delay(context), Hop{0});
+    for (std::uint32_t i = 0; i < p_.events_per_lp; ++i) context.send_self(delay(context), Hop{0});
   }
   void on(Context& context, const Hop& event) {
     auto random = context.random();
     const bool remote = random.chance(p_.remote);
-    const auto to = remote ? static_cast<pdes::LpId>(random.integer(context.population())) : context.id();
+    const auto to = remote ? static_cast<pdes::LpId>(random.integer(context.lp_count())) : context.id();
     context.send(to, delay(context), Hop{event.hops + 1});
   }
 

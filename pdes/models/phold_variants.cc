@@ -104,7 +104,7 @@ class VariedNode<std::index_sequence<kKind...>> {
     auto random = context.random();
     if (!random.chance(p.remote)) return context.id();
     const bool preferred = p.imbalance > 0 && random.chance(p.imbalance);
-    const pdes::LpId among = preferred ? std::max(context.population() / 8, 1u) : context.population();
+    const pdes::LpId among = preferred ? std::max(context.lp_count() / 8, 1u) : context.lp_count();
     return static_cast<pdes::LpId>(random.integer(among));
   }
 

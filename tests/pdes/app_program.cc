@@ -20,18 +20,18 @@ struct Token {
   std::uint64_t steps;
 };
 
-class Place {
+class CpuPin {
  public:
   using Context = pdes::Context<Token>;
-  explicit Place(const Parameters& p) : p_(p) {}
-  void start(Context& context) { context.self(0, Token{0}); }
+  explicit CpuPin(const Parameters& p) : p_(p) {}
+  void start(Context& context) { context.send_self(0, Token{0}); }
   void on(Context& context, const Token& token) {
     ++visits_;
     times_.add(context.now());
     if (p_.kind == Kind::throwing && context.now() > 5) throw std::runtime_error("a model's own trouble");
     const double delay = p_.kind == Kind::hasty && token.steps == 0 ? 0 : p_.delay;
-    context.send((context.id() + 1) % context.population(), delay, Token{token.steps + 1});
-    if (p_.kind == Kind::greedy) context.self(1e-3, Token{0});
+    context.send((context.id() + 1) % context.lp_count(), delay, Token{token.steps + 1});
+    if (p_.kind == Kind::greedy) context.send_self(1e-3, Token{0});
   }
   void report(pdes::Report& report) const {
     report.count("visits", visits_);
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
       argc, argv,
       [&](pdes::Simulation& simulation) {
         if (p.odd == 2) throw pdes::Error("--odd: 2 is even");
-        simulation.add<Place>(p.lps, [&](pdes::LpId) { return Place(p); });
+        simulation.add<CpuPin>(p.lps, [&](pdes::LpId) { return CpuPin(p); });
       },
       [](const pdes::Result& result, pdes::Summary& summary) {
         summary.add("visits per time", static_cast<double>(result.statistics.count_of("visits")) / result.reached);

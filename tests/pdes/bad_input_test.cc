@@ -16,11 +16,11 @@ struct Foreign {};
 struct Ticker {
   using Context = pdes::Context<Token, Foreign>;
   const std::function<void(Context&)>* misdeed;
-  void start(Context& context) { context.self(1, Token{}); }
+  void start(Context& context) { context.send_self(1, Token{}); }
   void on(Context& context, const Token&) {
-    if (context.now() == 5 && context.id() == context.population() - 1) (*misdeed)(context);
-    context.self(1, Token{});
-    context.send((context.id() + 1) % context.population(), 1, Token{});
+    if (context.now() == 5 && context.id() == context.lp_count() - 1) (*misdeed)(context);
+    context.send_self(1, Token{});
+    context.send((context.id() + 1) % context.lp_count(), 1, Token{});
   }
 };
 using Misdeed = std::function<void(Ticker::Context&)>;
@@ -62,7 +62,7 @@ TEST_P(Misdeeds, ADelayBelowTheLookahead) {
             "lookahead 1");
 }
 TEST_P(Misdeeds, ADelayBelowZeroToItself) {
-  EXPECT_EQ(error_of(GetParam(), [](auto& context) { context.self(-1, Token{}); }),
+  EXPECT_EQ(error_of(GetParam(), [](auto& context) { context.send_self(-1, Token{}); }),
             "LP 5 (Ticker) sends Token to LP 5 at time 5 with delay -1: a delay must be 0 or more");
 }
 TEST_P(Misdeeds, ADelayThatIsNoNumber) {
@@ -78,7 +78,7 @@ TEST_P(Misdeeds, AnEventThatNobodyHandles) {
             "LP 2 (Ticker) has no handler for event Foreign");
 }
 TEST_P(Misdeeds, APriorityThatIsNotThere) {
-  EXPECT_EQ(error_of(GetParam(), [](auto& context) { context.self(1, Token{}, 64); }),
+  EXPECT_EQ(error_of(GetParam(), [](auto& context) { context.send_self(1, Token{}, 64); }),
             "LP 5 (Ticker) sends with priority 64: the last is 63");
 }
 TEST_P(Misdeeds, AnExceptionOfTheModelComesOutOfRun) {
@@ -105,10 +105,10 @@ TEST_P(Misdeeds, MemoryWithoutEnd) {
   Simulation simulation(how);
   struct Breeder {
     using Context = pdes::Context<Token, Foreign>;
-    void start(Context& context) { context.self(1, Token{}); }
+    void start(Context& context) { context.send_self(1, Token{}); }
     void on(Context& context, const Token&) {
-      context.self(1, Token{});
-      context.send((context.id() + 1) % context.population(), 1, Token{});
+      context.send_self(1, Token{});
+      context.send((context.id() + 1) % context.lp_count(), 1, Token{});
     }
   };
   simulation.add<Breeder>(6, [](LpId) { return Breeder{}; });
@@ -202,8 +202,8 @@ TEST(BadOptions, MoreThreadsThanLps) {
 TEST(BadOptions, ALookaheadBeyondTheEnd) {
   struct Loner {
     using Context = pdes::Context<Token>;
-    void start(Context& context) { context.self(1, Token{}); }
-    void on(Context& context, const Token&) { context.self(1, Token{}); }
+    void start(Context& context) { context.send_self(1, Token{}); }
+    void on(Context& context, const Token&) { context.send_self(1, Token{}); }
   };
   Options how = options(2);
   how.lookahead = 1000;

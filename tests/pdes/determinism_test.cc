@@ -17,17 +17,17 @@ struct Node {
   std::uint64_t state = 0;
 
   void start(Context& context) {
-    context.self(static_cast<Time>(context.random().integer(3)), Pulse{});
-    context.self(context.random().exponential(1), Small{0});
+    context.send_self(static_cast<Time>(context.random().integer(3)), Pulse{});
+    context.send_self(context.random().exponential(1), Small{0});
   }
   void on(Context& context, const Pulse&) {  // ticks at whole times
-    context.self(1, Pulse{}, static_cast<Priority>(state % 3));
+    context.send_self(1, Pulse{}, static_cast<Priority>(state % 3));
     context.send(other(context), 1 + static_cast<Time>(state % 2), Small{1}, static_cast<Priority>(context.id() % 4));
   }
   void on(Context& context, const Small& small) {
     state = state * 31 + small.hops;
     waited.add(context.random().exponential(0.1));
-    if (small.hops % 3 == 0) context.self(0, Large{{state}});
+    if (small.hops % 3 == 0) context.send_self(0, Large{{state}});
     else if (small.hops < 20) context.send(other(context), 0.1 + context.random().exponential(0.5), Small{small.hops + 1});
   }
   void on(Context& context, const Large& large) {
@@ -35,8 +35,8 @@ struct Node {
     context.send(other(context), 0.1 + context.random().exponential(1), Small{static_cast<std::uint32_t>(state % 20) + 1});
   }
   LpId other(Context& context) const {
-    auto to = static_cast<LpId>(context.random().integer(context.population()));
-    return to == context.id() ? (to + 1) % context.population() : to;
+    auto to = static_cast<LpId>(context.random().integer(context.lp_count()));
+    return to == context.id() ? (to + 1) % context.lp_count() : to;
   }
   void report(Report& report) const {
     report.tally("waited", waited);
@@ -130,8 +130,8 @@ TEST(Determinism, TheDigestKnowsTheOrder) {
     using Context = pdes::Context<Small>;
     bool swapped;
     void start(Context& context) {
-      context.self(1, Small{1}, swapped ? 1 : 0);
-      context.self(1, Small{2}, swapped ? 0 : 1);
+      context.send_self(1, Small{1}, swapped ? 1 : 0);
+      context.send_self(1, Small{2}, swapped ? 0 : 1);
     }
     void on(Context&, const Small&) {}
   };

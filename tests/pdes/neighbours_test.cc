@@ -23,11 +23,11 @@ struct Site {
   std::uint64_t seen = 0;
 
   void start(Context& context) {
-    if (first >= 0) context.self(first, Token{0});
+    if (first >= 0) context.send_self(first, Token{0});
   }
   void on(Context& context, const Token& token) {
     ++seen;
-    if (context.random().chance(0.5)) context.self(context.random().exponential(stay), Token{token.hops + 1});
+    if (context.random().chance(0.5)) context.send_self(context.random().exponential(stay), Token{token.hops + 1});
     else context.send(next, context.lookahead() + context.random().exponential(stay), Token{token.hops + 1});
   }
   void report(Report& report) const { report.count("seen", static_cast<std::int64_t>(seen)); }
@@ -101,13 +101,13 @@ TEST(Neighbours, JumpOverEmptyTime) {
 struct Drummer {
   using Context = pdes::Context<Token>;
   void start(Context& context) {
-    context.self(0, Token{0});
-    context.send((context.id() + 1) % context.population(), 0, Token{1});
+    context.send_self(0, Token{0});
+    context.send((context.id() + 1) % context.lp_count(), 0, Token{1});
   }
   void on(Context& context, const Token& token) {
-    const LpId next = (context.id() + 1) % context.population();
+    const LpId next = (context.id() + 1) % context.lp_count();
     if (token.hops > 0) return;
-    context.self(context.lookahead() / 16, token);
+    context.send_self(context.lookahead() / 16, token);
     context.send(next, context.lookahead(), Token{1});
   }
 };
@@ -179,10 +179,10 @@ TEST(Neighbours, RefuseNeighboursThatAreNoLps) {
 struct Bomb {
   using Context = pdes::Context<Token>;
   Time at;
-  void start(Context& context) { context.self(0, Token{0}); }
+  void start(Context& context) { context.send_self(0, Token{0}); }
   void on(Context& context, const Token& token) {
     if (context.now() > at) throw std::logic_error("bang");
-    if (at < kNever) context.self(0.001, token);
+    if (at < kNever) context.send_self(0.001, token);
   }
 };
 
@@ -226,19 +226,19 @@ TEST(Neighbours, TellProgressAndStop) {
 }
 
 TEST(Neighbours, SleepUntilOneClockHasReachedTheirs) {
-  Bed bed;
-  bed.lie_down(3, 5.0);
-  bed.raised(2, 9.0);
-  bed.raised(3, 4.0);
+  Parker parker;
+  parker.prepare_to_park(3, 5.0);
+  parker.raised(2, 9.0);
+  parker.raised(3, 4.0);
   std::atomic<bool> up{false};
   std::thread sleeper([&] {
-    bed.sleep();
+    parker.park();
     up = true;
   });
-  bed.raised(3, 4.9);
+  parker.raised(3, 4.9);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_FALSE(up);
-  bed.raised(3, 5.0);
+  parker.raised(3, 5.0);
   sleeper.join();
   EXPECT_TRUE(up);
 }

@@ -70,18 +70,18 @@ struct Node {
   using Context = pdes::Context<Walk, Pulse>;
   Tally tally{};
   void start(Context& context) {
-    context.self(1, Pulse{});
-    context.send((context.id() + 7) % context.population(), 0.25, Walk{{1, 2, 3}});  // first events need no lookahead
+    context.send_self(1, Pulse{});
+    context.send((context.id() + 7) % context.lp_count(), 0.25, Walk{{1, 2, 3}});  // first events need no lookahead
   }
   void on(Context& context, const Pulse&) {
-    context.self(1, Pulse{});
-    auto to = static_cast<LpId>(context.random().integer(context.population()));
+    context.send_self(1, Pulse{});
+    auto to = static_cast<LpId>(context.random().integer(context.lp_count()));
     context.send(to, 0.5 + context.random().exponential(1), Walk{{0.1, context.now(), 0}});
   }
   void on(Context& context, const Walk& walk) {
     tally.add(walk.way[1]);
     if (context.random().chance(0.5))
-      context.send((context.id() + 1) % context.population(), 0.5, Walk{{0, walk.way[1] * 0.7, 1}}, context.id() % 3);
+      context.send((context.id() + 1) % context.lp_count(), 0.5, Walk{{0, walk.way[1] * 0.7, 1}}, context.id() % 3);
   }
   void report(Report& report) const { report.tally("way", tally); }
 };

@@ -78,12 +78,12 @@ struct Echo {
   using Context = TestContext;
   std::vector<std::uint32_t>* heard;
   void start(Context& context) {
-    context.self(1, Note{3});
-    context.self(1, Note{10});
+    context.send_self(1, Note{3});
+    context.send_self(1, Note{10});
   }
   void on(Context& context, const Note& note) {
     heard->push_back(note.number);
-    if (note.number > 0 && note.number < 10) context.self(0, Note{note.number - 1});
+    if (note.number > 0 && note.number < 10) context.send_self(0, Note{note.number - 1});
   }
 };
 
@@ -126,7 +126,7 @@ TEST(Simulation, CountsWhatHappens) {
   simulation.add<Speaker>(1, [](LpId) {
     return Speaker{[](TestContext& context) {
       context.send(0, 1, Note{});
-      context.self(1, Note{});
+      context.send_self(1, Note{});
       context.send(0, 3, Note{});
     }};
   });
@@ -143,10 +143,10 @@ struct Forever {
   using Context = TestContext;
   Simulation* simulation;
   std::uint64_t events = 0;
-  void start(Context& context) { context.self(1, Note{0}); }
+  void start(Context& context) { context.send_self(1, Note{0}); }
   void on(Context& context, const Note&) {
     if (++events == 20000 && context.id() == 0) simulation->stop();
-    context.self(1, Note{0});
+    context.send_self(1, Note{0});
   }
   void report(Report& report) const { report.count("events", static_cast<std::int64_t>(events)); }
 };

@@ -25,11 +25,11 @@ class Station {
   explicit Station(const Parameters& parameters) : p_(parameters) {}
 
   void start(Context& context) {
-    for (std::uint32_t i = 0; i < p_.letters; ++i) context.self(0, Letter{0});
+    for (std::uint32_t i = 0; i < p_.letters; ++i) context.send_self(0, Letter{0});
   }
 
   void on(Context& context, const Letter& letter) {
-    context.self(context.random().exponential(p_.reading), Read{{letter.stations + 1}});
+    context.send_self(context.random().exponential(p_.reading), Read{{letter.stations + 1}});
   }
 
   void on(Context& context, const Read& read) {

@@ -1,4 +1,4 @@
-#include "pdes/wheel.h"
+#include "pdes/timing_wheel.h"
 
 #include <hmalloc/hmalloc.h>
 
@@ -19,10 +19,10 @@ Time power_of_two_below(double x) noexcept { return std::exp2(std::floor(std::lo
 
 }  // namespace
 
-Wheel::Wheel(Queue kind, Time widest)
+TimingWheel::TimingWheel(Queue kind, Time widest)
     : widest_(widest > 0 ? power_of_two_below(widest) : kNever), kind_(kind) {}
 
-Wheel::~Wheel() {
+TimingWheel::~TimingWheel() {
   for (std::size_t number = 0; number < buckets_.size(); ++number)
     if (buckets_[number] != nullptr) empty(number, [](const Key&) {});
   while (free_ != nullptr) {
@@ -32,14 +32,14 @@ Wheel::~Wheel() {
   }
 }
 
-std::size_t Wheel::bytes() const noexcept {
+std::size_t TimingWheel::bytes() const noexcept {
   return chunk_count_ * sizeof(Chunk) + (sorted_.capacity() + opening_.capacity()) * sizeof(Key) + sort_.bytes() +
          late_.bytes() + buckets_.capacity() * sizeof(Bucket);
 }
 
 // ---- Chunks. --------------------------------------------------------------------------------------------------------
 
-void Wheel::add_chunk(std::size_t number) {
+void TimingWheel::add_chunk(std::size_t number) {
   Chunk* chunk = free_;
   if (chunk != nullptr) {
     free_ = chunk->older;
@@ -55,7 +55,7 @@ void Wheel::add_chunk(std::size_t number) {
   used_[number / 64] |= std::uint64_t{1} << number % 64;
 }
 
-void Wheel::release(Chunk* chunk) noexcept {
+void TimingWheel::release(Chunk* chunk) noexcept {
   if (free_count_ >= kSpare + (chunk_count_ - free_count_) / 4) {
     hm_free(chunk);
     --chunk_count_;
@@ -68,7 +68,7 @@ void Wheel::release(Chunk* chunk) noexcept {
 
 // Hands all keys of a bucket to take, which may fill other buckets.
 template <class F>
-void Wheel::empty(std::size_t number, F&& take) {
+void TimingWheel::empty(std::size_t number, F&& take) {
   const Key* end = buckets_[number];
   Chunk* chunk = chunk_of(buckets_[number]);
   buckets_[number] = nullptr;
@@ -84,7 +84,7 @@ void Wheel::empty(std::size_t number, F&& take) {
 
 // ---- The next bucket. -----------------------------------------------------------------------------------------------
 
-std::size_t Wheel::first_used(std::size_t from, std::size_t to) const noexcept {
+std::size_t TimingWheel::first_used(std::size_t from, std::size_t to) const noexcept {
   for (std::size_t word = from / 64; word * 64 < to; ++word) {
     std::uint64_t bits = used_[word];
     if (word == from / 64) bits &= ~std::uint64_t{0} << from % 64;
@@ -94,7 +94,7 @@ std::size_t Wheel::first_used(std::size_t from, std::size_t to) const noexcept {
 }
 
 // The first tick that the keys of the next bucket can have; false: there are none.
-bool Wheel::find_next(std::uint64_t& tick, std::size_t& number) const noexcept {
+bool TimingWheel::find_next(std::uint64_t& tick, std::size_t& number) const noexcept {
   number = first_used(next_ % kNear, kNear);
   if (number != kNear) {
     tick = (next_ & ~(kNear - 1)) | number;
@@ -112,7 +112,7 @@ bool Wheel::find_next(std::uint64_t& tick, std::size_t& number) const noexcept {
 }
 
 // Opening begins a new stretch: what waited for it on the levels comes down.
-void Wheel::advance(std::uint64_t tick) {
+void TimingWheel::advance(std::uint64_t tick) {
   std::uint64_t changed = tick ^ next_;
   next_ = tick;
   for (unsigned level = kLevels; level-- > 0;) {
@@ -122,7 +122,7 @@ void Wheel::advance(std::uint64_t tick) {
   }
 }
 
-const Key* Wheel::min_slow(Time bound) {
+const Key* TimingWheel::min_slow(Time bound) {
   std::uint64_t tick;
   std::size_t number;
   while (open_ == open_end_ && late_.empty()) {
@@ -130,11 +130,11 @@ const Key* Wheel::min_slow(Time bound) {
     if (number < kNear) open(tick);
     else advance(tick);
   }
-  if (open_ != open_end_) return least(bound);
+  if (open_ != open_end_) return peek(bound);
   return late_.least().time < bound ? &late_.least() : nullptr;
 }
 
-void Wheel::open(std::uint64_t tick) {
+void TimingWheel::open(std::uint64_t tick) {
   opening_.clear();  // together: chunks lie all over the memory, and sorting reads the keys twice
   empty(tick % kNear, [this](const Key& key) { opening_.push_back(key); });
   std::size_t count = opening_.size();
@@ -147,7 +147,7 @@ void Wheel::open(std::uint64_t tick) {
   watch(count);
 }
 
-Time Wheel::lower_bound() const {
+Time TimingWheel::lower_bound() const {
   Time least = late_.empty() ? kNever : late_.least().time;
   if (open_ != open_end_) return std::min(least, open_->time);
   std::uint64_t tick;
@@ -161,7 +161,7 @@ Time Wheel::lower_bound() const {
 
 // ---- The width. -----------------------------------------------------------------------------------------------------
 
-std::vector<Key> Wheel::drain() {
+std::vector<Key> TimingWheel::drain() {
   std::vector<Key> keys;
   keys.reserve(size_);
   for (std::size_t number = 0; number < buckets_.size(); ++number)
@@ -173,7 +173,7 @@ std::vector<Key> Wheel::drain() {
   return keys;
 }
 
-void Wheel::start() {
+void TimingWheel::start() {
   if (kind_ == Queue::heap) return;
   buckets_.assign(kNear + kLevels * kFar, nullptr);
   used_.assign(buckets_.size() / 64, 0);
@@ -184,7 +184,7 @@ void Wheel::start() {
 }
 
 // So that the buckets which open first hold kWanted keys.
-Time Wheel::suitable_width(std::vector<Key>& keys) const {
+Time TimingWheel::suitable_width(std::vector<Key>& keys) const {
   Time widest = widest_ < kNever ? widest_ : 1;
   if (keys.size() < 2) return widest;
   std::size_t some = std::min(keys.size() - 1, std::max<std::size_t>(keys.size() / 4, 16));
@@ -195,7 +195,7 @@ Time Wheel::suitable_width(std::vector<Key>& keys) const {
   return std::min(widest_, power_of_two_below(1.4 * spread / static_cast<double>(some) * kWanted));
 }
 
-void Wheel::set_width(Time width, const std::vector<Key>& keys) {
+void TimingWheel::set_width(Time width, const std::vector<Key>& keys) {
   width_ = width;
   per_width_ = 1 / width;
   Time least = kNever;
@@ -205,7 +205,7 @@ void Wheel::set_width(Time width, const std::vector<Key>& keys) {
   size_ = keys.size();
 }
 
-void Wheel::watch(std::size_t opened) {
+void TimingWheel::watch(std::size_t opened) {
   ++opened_buckets_;
   opened_keys_ += opened;
   if (opened_buckets_ < patience_ && opened_keys_ < patience_ * static_cast<std::uint64_t>(kWanted)) return;
@@ -224,7 +224,7 @@ void Wheel::watch(std::size_t opened) {
   set_width(wanted, keys);
 }
 
-bool Wheel::is_valid() const {
+bool TimingWheel::is_valid() const {
   std::size_t found = late_.size() + static_cast<std::size_t>(open_end_ - open_);
   bool valid = std::is_sorted(open_, open_end_);
   for (std::size_t number = 0; number < buckets_.size(); ++number) {

@@ -1,13 +1,13 @@
-#include "engine/place.h"
+#include "engine/cpu_pin.h"
 
 namespace pdes {
 namespace {
 
-thread_local const Place* current = nullptr;
+thread_local const CpuPin* current = nullptr;
 
 }  // namespace
 
-Place::Place(unsigned thread, bool pinned) noexcept
+CpuPin::CpuPin(unsigned thread, bool pinned) noexcept
     : known_(sched_getaffinity(0, sizeof allowed_, &allowed_) == 0), pinned_(pinned) {
   if (!known_) return;
   auto left = static_cast<int>(thread) % CPU_COUNT(&allowed_);
@@ -19,18 +19,18 @@ Place::Place(unsigned thread, bool pinned) noexcept
   current = this;
 }
 
-Place::~Place() {
+CpuPin::~CpuPin() {
   if (known_) sched_setaffinity(0, sizeof allowed_, &allowed_);
   current = nullptr;
 }
 
-void Place::return_home() noexcept {
+void CpuPin::return_home() noexcept {
   if (current == nullptr || current->pinned_ || CPU_ISSET(sched_getcpu(), &current->home_)) return;
   current->move();
 }
 
 // Home at once; then, unless pinned, wherever the system thinks.
-void Place::move() const noexcept {
+void CpuPin::move() const noexcept {
   sched_setaffinity(0, sizeof home_, &home_);
   if (!pinned_) sched_setaffinity(0, sizeof allowed_, &allowed_);
 }

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "pdes/wheel.h"
+#include "pdes/timing_wheel.h"
 
 namespace {
 
@@ -29,22 +29,22 @@ void operator delete(void* block, std::size_t) noexcept { operator delete(block)
 namespace pdes {
 namespace {
 
-TEST(Wheel, ALateKeyBesideTheEndOfTheOpenArray) {
-  Wheel wheel(Queue::wheel, 1);
+TEST(TimingWheel, ALateKeyBesideTheEndOfTheOpenArray) {
+  TimingWheel wheel(Queue::wheel, 1);
   wheel.push({1.25, 1, nullptr});
   wheel.push({1.5, 2, nullptr});
   wheel.start();
   side_by_side = true;
   for (std::uint64_t tie : {1, 2}) {
-    ASSERT_EQ(wheel.least(kNever)->tie, tie);
-    wheel.take(wheel.least(kNever));
+    ASSERT_EQ(wheel.peek(kNever)->tie, tie);
+    wheel.pop(wheel.peek(kNever));
   }
   wheel.push({1.75, 3, nullptr});
   side_by_side = false;
   ASSERT_EQ(wheel.late(), 1u);
-  ASSERT_EQ(wheel.least(kNever)->tie, 3u);
-  wheel.take(wheel.least(kNever));
-  EXPECT_EQ(wheel.least(kNever), nullptr);
+  ASSERT_EQ(wheel.peek(kNever)->tie, 3u);
+  wheel.pop(wheel.peek(kNever));
+  EXPECT_EQ(wheel.peek(kNever), nullptr);
   EXPECT_TRUE(wheel.is_valid());
 }
 

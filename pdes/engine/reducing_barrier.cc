@@ -1,4 +1,4 @@
-#include "engine/rendezvous.h"
+#include "engine/reducing_barrier.h"
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <climits>
 
-#include "engine/place.h"
+#include "engine/cpu_pin.h"
 
 namespace pdes {
 namespace {
 
-Rendezvous::Word both(Rendezvous::Word a, Rendezvous::Word b) noexcept {
+ReducingBarrier::Reduction both(ReducingBarrier::Reduction a, ReducingBarrier::Reduction b) noexcept {
   return {std::min(a.least, b.least), a.flags | b.flags};
 }
 
@@ -25,10 +25,10 @@ unsigned allowed_cpus() noexcept {
   return static_cast<unsigned>(CPU_COUNT(&set));
 }
 
-void Epoch::wait(std::uint32_t old, Patience patience) noexcept {
-  if (came_true(patience, [&] { return is_past(old); })) return;
+void Epoch::wait(std::uint32_t old, SpinPolicy policy) noexcept {
+  if (spin_until(policy, [&] { return is_past(old); })) return;
   while (!is_past(old)) sleep(old);
-  if (patience.has_home) Place::return_home();
+  if (policy.has_home) CpuPin::return_home();
 }
 
 // The bit is set and the number advanced in one word: advance sees the bit, or the kernel sees another number.
@@ -42,23 +42,23 @@ void Epoch::sleep(std::uint32_t old) noexcept {
 
 void Epoch::wake() noexcept { syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0); }
 
-Rendezvous::Rendezvous(unsigned threads, unsigned cpus) : slots_(threads), crowded_(threads > cpus) {}
+ReducingBarrier::ReducingBarrier(unsigned threads, unsigned cpus) : slots_(threads), crowded_(threads > cpus) {}
 
-Rendezvous::Word Rendezvous::meet(unsigned thread, Word mine, double* blocked_s) noexcept {
-  return crowded_ ? meet_last(slots_[thread], mine, blocked_s) : meet_all(slots_[thread], mine, blocked_s);
+ReducingBarrier::Reduction ReducingBarrier::arrive_and_reduce(unsigned thread, Reduction mine, double* blocked_s) noexcept {
+  return crowded_ ? reduce_last(slots_[thread], mine, blocked_s) : reduce_all(slots_[thread], mine, blocked_s);
 }
 
 // Everybody tells everybody: one transfer of a cache line from each other thread, and none of them twice.
-Rendezvous::Word Rendezvous::meet_all(Slot& own, Word mine, double* blocked_s) noexcept {
+ReducingBarrier::Reduction ReducingBarrier::reduce_all(Slot& own, Reduction mine, double* blocked_s) noexcept {
   const std::uint32_t before = own.epoch.own();
   const std::uint32_t parity = before / Epoch::kStep % 2;
   own.words[parity] = mine;
   own.epoch.advance();
-  Word all = mine;
+  Reduction all = mine;
   for (Slot& slot : slots_) {
     if (!slot.epoch.is_past(before)) {
       const Stopwatch watch(blocked_s);
-      slot.epoch.wait(before, patience());
+      slot.epoch.wait(before, spin_policy());
     }
     all = both(all, slot.words[parity]);
   }
@@ -66,16 +66,16 @@ Rendezvous::Word Rendezvous::meet_all(Slot& own, Word mine, double* blocked_s) n
 }
 
 // The last to arrive does it for all; the others need not run for the meeting to end.
-Rendezvous::Word Rendezvous::meet_last(Slot& own, Word mine, double* blocked_s) noexcept {
+ReducingBarrier::Reduction ReducingBarrier::reduce_last(Slot& own, Reduction mine, double* blocked_s) noexcept {
   const std::uint32_t before = meeting_.own();  // it cannot advance without us
   own.words[0] = mine;
   // Release our word, acquire those of all who came before.
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < slots_.size()) {
     const Stopwatch watch(blocked_s);
-    meeting_.wait(before, patience());
+    meeting_.wait(before, spin_policy());
     return result_;
   }
-  Word all = mine;
+  Reduction all = mine;
   for (const Slot& slot : slots_) all = both(all, slot.words[0]);
   result_ = all;
   arrived_.store(0, std::memory_order_relaxed);  // seen by all with the advance

@@ -1,4 +1,4 @@
-#include "pdes/wheel.h"
+#include "pdes/timing_wheel.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ struct Later {
 using Oracle = std::priority_queue<Key, std::vector<Key>, Later>;
 
 // Holds a population while time goes on, in windows of different length, and compares with the standard's heap.
-void hold(Wheel& wheel, test::Shape shape, std::size_t population, std::size_t events, Time window) {
+void hold(TimingWheel& wheel, test::Shape shape, std::size_t population, std::size_t events, Time window) {
   std::mt19937_64 random(population + events);
   Oracle oracle;
   std::uint32_t sequence = 0;
@@ -32,9 +32,9 @@ void hold(Wheel& wheel, test::Shape shape, std::size_t population, std::size_t e
     Time bound = wheel.lower_bound();
     ASSERT_LE(bound, oracle.top().time);
     bound += window;
-    while (const Key* least = wheel.least(bound)) {
+    while (const Key* least = wheel.peek(bound)) {
       Key key = *least;
-      wheel.take(least);
+      wheel.pop(least);
       ASSERT_EQ(key.tie, oracle.top().tie) << "after " << done << " events";
       oracle.pop();
       send(key.time);
@@ -50,57 +50,57 @@ class WheelHolds : public testing::TestWithParam<test::Shape> {};
 INSTANTIATE_TEST_SUITE_P(Shapes, WheelHolds, testing::ValuesIn(test::kShapes));
 
 TEST_P(WheelHolds, FewKeys) {
-  Wheel wheel(Queue::wheel, 0.1);
+  TimingWheel wheel(Queue::wheel, 0.1);
   hold(wheel, GetParam(), 3, 2000, 0.1);
 }
 TEST_P(WheelHolds, ManyKeys) {
-  Wheel wheel(Queue::wheel, 0.1);
+  TimingWheel wheel(Queue::wheel, 0.1);
   hold(wheel, GetParam(), 5000, 20000, 0.1);
 }
 TEST_P(WheelHolds, WithoutALookahead) {
-  Wheel wheel(Queue::wheel, 0);
+  TimingWheel wheel(Queue::wheel, 0);
   hold(wheel, GetParam(), 2000, 10000, 1e-4);
 }
 TEST_P(WheelHolds, AsAHeap) {
-  Wheel wheel(Queue::heap, 0.1);
+  TimingWheel wheel(Queue::heap, 0.1);
   hold(wheel, GetParam(), 1000, 5000, 0.1);
   EXPECT_EQ(wheel.width(), 0);
 }
 
-TEST(Wheel, LongGapsAreNotSteppedThrough) {
-  Wheel wheel(Queue::wheel, 1e-3);
+TEST(TimingWheel, LongGapsAreNotSteppedThrough) {
+  TimingWheel wheel(Queue::wheel, 1e-3);
   for (int i = 0; i < 60; ++i) wheel.push({std::ldexp(1.0, i), static_cast<std::uint64_t>(i), nullptr});
   wheel.start();
   for (std::uint64_t i = 0; i < 60; ++i) {
-    const Key* least = wheel.least(kNever);
+    const Key* least = wheel.peek(kNever);
     ASSERT_NE(least, nullptr);
     EXPECT_EQ(least->tie, i);
-    wheel.take(least);
+    wheel.pop(least);
   }
-  EXPECT_EQ(wheel.least(kNever), nullptr);
+  EXPECT_EQ(wheel.peek(kNever), nullptr);
   EXPECT_EQ(wheel.lower_bound(), kNever);
 }
 
 // Windows far below the next key must come to it in a few steps.
-TEST(Wheel, TheLowerBoundReachesTheNextKey) {
-  Wheel wheel(Queue::wheel, 1e-3);
+TEST(TimingWheel, TheLowerBoundReachesTheNextKey) {
+  TimingWheel wheel(Queue::wheel, 1e-3);
   wheel.push({1e-3, 0, nullptr});
   for (int i = 0; i < 100; ++i) wheel.push({1e6 + i * 1e-5, static_cast<std::uint64_t>(i + 1), nullptr});
   wheel.start();
-  wheel.take(wheel.least(kNever));
+  wheel.pop(wheel.peek(kNever));
   int steps = 0;
-  while (wheel.least(wheel.lower_bound() + 1e-3) == nullptr) ASSERT_LT(++steps, 10);
+  while (wheel.peek(wheel.lower_bound() + 1e-3) == nullptr) ASSERT_LT(++steps, 10);
 }
 
-TEST(Wheel, AWrongWidthIsMended) {
-  Wheel wheel(Queue::wheel, 0);
+TEST(TimingWheel, AWrongWidthIsMended) {
+  TimingWheel wheel(Queue::wheel, 0);
   hold(wheel, test::Shape::one, 1, 1, 1);  // tells nothing of the width
   std::mt19937_64 random(1);
   for (std::uint64_t i = 0; i < 20000; ++i) wheel.push({1 + test::delay(test::Shape::uniform, random), i, nullptr});
   double width = wheel.width();
   for (std::uint64_t i = 0; i < 100000; ++i) {
-    Key key = *wheel.least(kNever);
-    wheel.take(wheel.least(kNever));
+    Key key = *wheel.peek(kNever);
+    wheel.pop(wheel.peek(kNever));
     wheel.push({key.time + 0.01 + test::delay(test::Shape::uniform, random), i, nullptr});
   }
   EXPECT_GT(wheel.retunings(), 0u);
@@ -108,25 +108,25 @@ TEST(Wheel, AWrongWidthIsMended) {
   EXPECT_TRUE(wheel.is_valid());
 }
 
-TEST(Wheel, MemoryComesBackAfterABurst) {
-  Wheel wheel(Queue::wheel, 0.1);
+TEST(TimingWheel, MemoryComesBackAfterABurst) {
+  TimingWheel wheel(Queue::wheel, 0.1);
   wheel.start();
   for (std::uint64_t i = 0; i < 500000; ++i) wheel.push({1 + 1e-5 * static_cast<double>(i), i, nullptr});
   std::size_t most = wheel.bytes();
   EXPECT_LT(most, 500000u * 40);
-  while (const Key* least = wheel.least(kNever)) wheel.take(least);
+  while (const Key* least = wheel.peek(kNever)) wheel.pop(least);
   EXPECT_LT(wheel.bytes(), most / 4);
 }
 
-TEST(Wheel, DrainGivesEveryKeyOnce) {
-  Wheel wheel(Queue::wheel, 0.1);
+TEST(TimingWheel, DrainGivesEveryKeyOnce) {
+  TimingWheel wheel(Queue::wheel, 0.1);
   for (const Key& key : test::keys(test::Shape::exponential, 1000, 5)) wheel.push(key);
   wheel.start();
-  for (int i = 0; i < 10; ++i) wheel.take(wheel.least(kNever));
+  for (int i = 0; i < 10; ++i) wheel.pop(wheel.peek(kNever));
   wheel.push({0, 12345, nullptr});  // late
   EXPECT_EQ(wheel.drain().size(), 991u);
   EXPECT_EQ(wheel.size(), 0u);
-  EXPECT_EQ(wheel.least(kNever), nullptr);
+  EXPECT_EQ(wheel.peek(kNever), nullptr);
 }
 
 }  // namespace

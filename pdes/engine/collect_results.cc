@@ -1,4 +1,4 @@
-#include "engine/harvest.h"
+#include "engine/collect_results.h"
 
 #include <algorithm>
 #include <cstring>
@@ -36,7 +36,7 @@ Activity activity_of(const Partition& partition) {
 
 // Commutative over LPs: who runs an LP does not matter.
 void visit_lps(Team& team, std::uint64_t& digest, Report& statistics) {
-  for (LpId id = 0; id < team.world.population; ++id) {
+  for (LpId id = 0; id < team.world.lp_count; ++id) {
     const Lp* lp = team.world.lps[id];
     if (lp == nullptr) continue;
     digest += mix(lp->digest ^ mix(id));
@@ -96,7 +96,7 @@ void exchange(Ranks& ranks, Result& result, Sums& sums, DelayRecorder& delays) {
 
 }  // namespace
 
-Result harvest(Team& team) {
+Result collect_results(Team& team) {
   Result result;
   Sums sums;
   DelayRecorder delays;

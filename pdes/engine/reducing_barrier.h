@@ -1,5 +1,5 @@
 // Where the threads of a simulation meet once per window, and learn the smallest of their times and all their flags.
-// Thread safety: thread i alone calls meet(i, ...), as often as every other.
+// Thread safety: thread i alone calls arrive_and_reduce(i, ...), as often as every other.
 //
 // 1. What one meeting returns is the same on all threads.
 // 2. Nobody comes back before all have come.
@@ -31,7 +31,7 @@ class Epoch {
   // By anybody.  Acquire: the other half of advance.
   bool is_past(std::uint32_t old) const noexcept { return (word_.load(std::memory_order_acquire) & ~kAsleep) != old; }
   // Returns when it is past old.
-  void wait(std::uint32_t old, Patience patience) noexcept;
+  void wait(std::uint32_t old, SpinPolicy policy) noexcept;
 
  private:
   static constexpr std::uint32_t kAsleep = 1;
@@ -40,36 +40,36 @@ class Epoch {
   std::atomic<std::uint32_t> word_{0};
 };
 
-class Rendezvous {
+class ReducingBarrier {
  public:
-  struct Word {
+  struct Reduction {
     Time least;
     std::uint32_t flags;
   };
 
-  explicit Rendezvous(unsigned threads, unsigned cpus = allowed_cpus());
+  explicit ReducingBarrier(unsigned threads, unsigned cpus = allowed_cpus());
 
   // The smallest least and the or of all flags.  Adds to blocked_s, if not null, the seconds spent waiting.
-  Word meet(unsigned thread, Word mine, double* blocked_s = nullptr) noexcept;
+  Reduction arrive_and_reduce(unsigned thread, Reduction mine, double* blocked_s = nullptr) noexcept;
   // How long to poll for another of these threads.
-  Patience patience() const noexcept { return crowded_ ? kCrowded : kRoomy; }
+  SpinPolicy spin_policy() const noexcept { return crowded_ ? kCrowded : kRoomy; }
 
  private:
   // Written by its thread, polled by all others.  The words of two meetings: a fast thread may be at the next one while
   // a slow one still reads this one's; nobody is two ahead.
   struct alignas(128) Slot {
-    Word words[2];
+    Reduction words[2];
     Epoch epoch;
   };
 
-  Word meet_all(Slot& own, Word mine, double* blocked_s) noexcept;
-  Word meet_last(Slot& own, Word mine, double* blocked_s) noexcept;
+  Reduction reduce_all(Slot& own, Reduction mine, double* blocked_s) noexcept;
+  Reduction reduce_last(Slot& own, Reduction mine, double* blocked_s) noexcept;
 
   std::vector<Slot> slots_;
   const bool crowded_;                             // more threads than CPUs
-  // Of meet_last.
+  // Of reduce_last.
   alignas(128) std::atomic<unsigned> arrived_{0};  // by each thread
-  alignas(128) Word result_{};                     // by the last to arrive
+  alignas(128) Reduction result_{};                     // by the last to arrive
   Epoch meeting_;
 };
 

@@ -8,6 +8,6 @@ namespace pdes {
 struct Team;
 
 // With ranks: called by all; complete on rank 0, elsewhere of that rank alone.
-Result harvest(Team& team);
+Result collect_results(Team& team);
 
 }  // namespace pdes

@@ -1,4 +1,4 @@
-#include "engine/rendezvous.h"
+#include "engine/reducing_barrier.h"
 
 #include <gtest/gtest.h>
 
@@ -27,14 +27,14 @@ class RendezvousTest : public testing::TestWithParam<std::pair<unsigned, unsigne
 };
 
 TEST_P(RendezvousTest, EveryThreadLearnsTheMinimumAndAllFlags) {
-  Rendezvous rendezvous(threads_, cpus_);
+  ReducingBarrier barrier(threads_, cpus_);
   std::vector<int> wrong(threads_, 0);
   on_threads(threads_, [&](unsigned me) {
     for (unsigned k = 0; k < 2000; ++k) {
       // The smallest is another thread's each time, and each raises its flag in its turn.
       const Time base = 10.0 * k, mine = base + (me + k) % threads_;
       const std::uint32_t flag = k % threads_ == me ? 1u << me : 0;
-      const Rendezvous::Word all = rendezvous.meet(me, {mine, flag});
+      const ReducingBarrier::Reduction all = barrier.arrive_and_reduce(me, {mine, flag});
       wrong[me] += all.least != base || all.flags != 1u << k % threads_;
     }
   });
@@ -43,14 +43,14 @@ TEST_P(RendezvousTest, EveryThreadLearnsTheMinimumAndAllFlags) {
 
 // What was written before a meeting may be read after it, without anything atomic: ThreadSanitizer looks.
 TEST_P(RendezvousTest, NobodyComesBackBeforeAllHaveCome) {
-  Rendezvous rendezvous(threads_, cpus_);
+  ReducingBarrier barrier(threads_, cpus_);
   std::vector<unsigned> round(threads_, 0), wrong(threads_, 0);
   on_threads(threads_, [&](unsigned me) {
     for (unsigned k = 1; k <= 500; ++k) {
       round[me] = k;
-      rendezvous.meet(me, {0, 0});
+      barrier.arrive_and_reduce(me, {0, 0});
       for (unsigned other : round) wrong[me] += other != k;
-      rendezvous.meet(me, {0, 0});
+      barrier.arrive_and_reduce(me, {0, 0});
     }
   });
   EXPECT_EQ(wrong, std::vector<unsigned>(threads_, 0));
@@ -58,7 +58,7 @@ TEST_P(RendezvousTest, NobodyComesBackBeforeAllHaveCome) {
 
 // Longer than anybody polls: they sleep, are woken, and know that they waited.
 TEST_P(RendezvousTest, WaitsAsleepForOneThatIsLate) {
-  Rendezvous rendezvous(threads_, cpus_);
+  ReducingBarrier barrier(threads_, cpus_);
   std::vector<double> blocked(threads_, 0);
   std::atomic<unsigned> early{0};
   on_threads(threads_, [&](unsigned me) {
@@ -69,18 +69,18 @@ TEST_P(RendezvousTest, WaitsAsleepForOneThatIsLate) {
       } else {
         ++early;
       }
-      rendezvous.meet(me, {0, 0}, &blocked[me]);
+      barrier.arrive_and_reduce(me, {0, 0}, &blocked[me]);
     }
   });
   for (unsigned i = 1; i < threads_; ++i) EXPECT_GT(blocked[i], 0);
 }
 
 TEST_P(RendezvousTest, InfiniteTimesAreTimes) {
-  Rendezvous rendezvous(threads_, cpus_);
+  ReducingBarrier barrier(threads_, cpus_);
   on_threads(threads_, [&](unsigned me) {
-    EXPECT_EQ(rendezvous.meet(me, {kNever, 0}).least, kNever);
-    EXPECT_EQ(rendezvous.meet(me, {me == 0 ? -kNever : kNever, 0}).least, -kNever);
-    EXPECT_EQ(rendezvous.meet(me, {me == 0 ? 1.0 : kNever, 0}).least, 1.0);
+    EXPECT_EQ(barrier.arrive_and_reduce(me, {kNever, 0}).least, kNever);
+    EXPECT_EQ(barrier.arrive_and_reduce(me, {me == 0 ? -kNever : kNever, 0}).least, -kNever);
+    EXPECT_EQ(barrier.arrive_and_reduce(me, {me == 0 ? 1.0 : kNever, 0}).least, 1.0);
   });
 }
 

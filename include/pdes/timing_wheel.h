@@ -26,13 +26,13 @@
 
 namespace pdes {
 
-class Wheel {
+class TimingWheel {
  public:
   // widest: what an open bucket may span at most, the lookahead: what other LPs send is then rarely late.
-  Wheel(Queue kind, Time widest);
-  ~Wheel();
-  Wheel(const Wheel&) = delete;
-  Wheel& operator=(const Wheel&) = delete;
+  TimingWheel(Queue kind, Time widest);
+  ~TimingWheel();
+  TimingWheel(const TimingWheel&) = delete;
+  TimingWheel& operator=(const TimingWheel&) = delete;
 
   void push(const Key& key) {
     ++size_;
@@ -45,8 +45,8 @@ class Wheel {
     }
   }
 
-  // The smallest key, if its time is below bound; then next() takes it.
-  const Key* least(Time bound) {
+  // The smallest key, if its time is below bound; pop() takes it.
+  const Key* peek(Time bound) {
     if (open_ != open_end_) [[likely]] {
       const Key* first = open_;
       if (!late_.empty() && late_.least() < *first) [[unlikely]] first = &late_.least();
@@ -54,15 +54,15 @@ class Wheel {
     }
     return min_slow(bound);
   }
-  // Takes what least() gave.  An array that has been read to its end may end where the heap's memory begins.
-  void take(const Key* least) noexcept {
+  // Takes what peek() gave.  An array that has been read to its end may end where the heap's memory begins.
+  void pop(const Key* least) noexcept {
     --size_;
     if (least == open_ && open_ != open_end_) [[likely]] ++open_;
     else late_.pop();
   }
   // Keys that will probably be taken soon, the next one first; up to end.
-  const Key* ahead() const noexcept { return open_; }
-  const Key* ahead_end() const noexcept { return open_end_; }
+  const Key* upcoming() const noexcept { return open_; }
+  const Key* upcoming_end() const noexcept { return open_end_; }
 
   // No key is smaller; infinity if there is none.  Exact unless a bucket with many keys comes next.
   Time lower_bound() const;
