@@ -19,14 +19,25 @@ const char* hm_version() noexcept { return HM_VERSION_STRING; }
 void* hm_malloc(size_t size) noexcept { return allocate(size); }
 void hm_free(void* block) noexcept { deallocate(block, "hm_free"); }
 
-// The size names the cache: neither map nor descriptor nor state is read, unless the cache is full.
+namespace {
+
+// The size names the cache: neither map nor descriptor nor state is read.  False: the long way.
+template <size_t kStep, size_t kCount>
+inline bool push_by_size(void* block, size_t size, const std::array<uint16_t, kCount>& cache_offset) noexcept {
+  size_t index = hide_from_optimizer((size - 1) / kStep);  // size 0 wraps, and leaves
+  return !kChecked && HM_LIKELY(index < kCount && block != nullptr) &&
+         HM_LIKELY(my_heap()->cache(cache_offset[index]).push_once(block));
+}
+
+inline void free_by_long_way(void* block, size_t size, size_t alignment, const char* function) noexcept {
+  if (kChecked && size > 0) check_size(block, size, alignment, function);
+  deallocate(block, function);
+}
+
+}  // namespace
+
 void hm_free_sized(void* block, size_t size) noexcept {
-  size_t index = hide_from_optimizer((size - 1) / kGranule);
-  if (kChecked || HM_UNLIKELY(index >= empty_heap.cache_offset.size() || block == nullptr) ||
-      HM_UNLIKELY(!my_heap()->cache(empty_heap.cache_offset[index]).push_once(block))) {
-    if (kChecked && size > 0) check_size(block, size, kGranule, "hm_free_sized");
-    deallocate(block, "hm_free_sized");
-  }
+  if (!push_by_size<kGranule>(block, size, empty_heap.cache_offset)) free_by_long_way(block, size, kGranule, "hm_free_sized");
 }
 
 void* hm_calloc(size_t count, size_t size) noexcept { return allocate_zeroed(count, size); }
@@ -52,14 +63,8 @@ void* hm_shared_alloc(size_t size) noexcept {
 
 void hm_shared_free(void* block) noexcept { deallocate(block, "hm_shared_free"); }
 
-// As hm_free_sized.
 void hm_shared_free_sized(void* block, size_t size) noexcept {
-  size_t index = hide_from_optimizer((size - 1) / kLine);
-  if (kChecked || HM_UNLIKELY(index >= kSharedCacheOffset.size() || block == nullptr) ||
-      HM_UNLIKELY(!my_heap()->cache(kSharedCacheOffset[index]).push_once(block))) {
-    if (kChecked && size > 0) check_size(block, size, kLine, "hm_shared_free_sized");
-    deallocate(block, "hm_shared_free_sized");
-  }
+  if (!push_by_size<kLine>(block, size, kSharedCacheOffset)) free_by_long_way(block, size, kLine, "hm_shared_free_sized");
 }
 
 namespace {

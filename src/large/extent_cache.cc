@@ -31,10 +31,21 @@ Extent* ExtentCache::cut(Extent& extent, size_t bytes) noexcept {
   return &extent;
 }
 
+namespace {
+
+// Best fit; of those that are too short, the longest.
+bool is_better(const Extent& a, const Extent& b, size_t bytes) noexcept {
+  bool a_fits = a.bytes() >= bytes, b_fits = b.bytes() >= bytes;
+  if (a_fits != b_fits) return a_fits;
+  return a_fits ? a.bytes() < b.bytes() : a.bytes() > b.bytes();
+}
+
+}  // namespace
+
 Extent* ExtentCache::take(size_t bytes, bool or_longest) noexcept {
   Extent* best = kept_.first();
   for (Extent* each = best; each != nullptr; each = each->next)
-    if (best->bytes() < bytes ? each->bytes() > best->bytes() : bytes <= each->bytes() && each->bytes() < best->bytes()) best = each;
+    if (is_better(*each, *best, bytes)) best = each;
   if (best == nullptr || (best->bytes() < bytes && !or_longest)) return nullptr;
   return cut(*best, std::min(bytes, best->bytes()));
 }

@@ -40,8 +40,8 @@ struct LocalChunk {
   uint64_t dirty, dirty_before;                  // of these, in use since the last round of decay, or the one before
   uint64_t used;                                 // whether any unit was, since the pages of `sizes` last went back
   std::atomic<uint8_t> remote[kUnitsInChunk];    // unit i has bytes kRemoteFreed; set by any thread
-  char rest[HM_LOCAL_SIZES_ - HM_LOCAL_COUNTS_ - kUnitsInChunk * 9 - 48];
-  std::atomic<uint8_t> sizes[kChunk / kGranule + 8];  // L1; a sweep looks at eight at a time
+  // L1; a sweep looks at eight at a time.
+  alignas(HM_LOCAL_SIZES_ - HM_LOCAL_COUNTS_) std::atomic<uint8_t> sizes[kChunk / kGranule + 8];
   alignas(kGuard) char second_guard[kGuard];
 
   static LocalChunk& of(uintptr_t address) noexcept {
