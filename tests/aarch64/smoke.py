@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "conformance"))
+sys.path[:0] = [str(HERE.parent / "conformance"), str(HERE.parent / "misuse")]
+from cases import CASES as MISUSES, LINKED  # noqa: E402
 from emulation import SUBS  # noqa: E402
 from matrix import CASES  # noqa: E402
 
@@ -55,9 +56,10 @@ def fill(root, options, debian):
     copy(options.library or build / "libhmalloc.so", root / "test/libhmalloc.so", options.strip)
     for path in ("stress/hm_stress", "aarch64/where", *([] if options.quick else ["unit/hm_unit"])):
         copy(build / "tests" / path, root / "test" / Path(path).name, options.strip)
-    for source in sorted((HERE.parent / "misuse/cases").glob("*.c")):
-        if "hmalloc/hmalloc.h" not in source.read_text():
-            copy(build / "tests/misuse" / source.stem, root / "test/misuse" / source.stem)
+    misuses = [c for c in MISUSES if c.program not in LINKED and c.answer("default")]
+    for program in {c.program for c in misuses}:
+        copy(build / "tests/misuse" / program, root / "test/misuse" / program)
+    (root / "test/misuses").write_text("".join(" ".join([c.program, *c.arguments]) + "\n" for c in misuses))
     cases = [(c.program, c.sub) for c in CASES if c.sub in SUBS and c.sub not in NOT_HERE]
     for program in {program for program, _ in cases}:
         copy(build / "tests/conformance" / program, root / "test/conformance" / program)

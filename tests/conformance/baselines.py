@@ -1,4 +1,4 @@
-"""What the baselines are held to of the 62 cases, and for each that one is not held to, why.
+"""What the baselines are held to of the cases, and for each that one is not held to, why.
 
 A case that fails and is not listed here fails the run; so does one that is listed as failing and passes.
 """
@@ -58,8 +58,6 @@ EVERY = {
 OF = {
     "one_lock": {
         **listed("memory of one size never serves another", "oom_rlimit", "phase_shift"),
-        **listed("keeps no state of a block: only the last free of a class can be told from one that comes again",
-                 "df_far", "free_unalloc"),
         **listed(LIST_IN_BLOCKS, "uaf_write"),
     },
     "hmalloc_paper": {
@@ -68,11 +66,6 @@ OF = {
         **listed("the same; how far it comes depends on the time", "prodcons8", sure=False),
         **listed("superblocks of 64 KB and 4 MB for every class in every heap", "larson_random"),
         **listed("the same; half of the time may be too short to have them all", "drift_ring", sure=False),
-        **listed("a block in a block cache list keeps its flag (section 3.3): none looks freed", "df_small",
-                 "df_medium", "df_cross", "realloc_freed"),
-        **listed("a superblock's flags do not say which blocks were never handed out", "free_unalloc"),
-        **listed("an aligned block starts within a larger one: so may any address", "free_interior",
-                 "free_medium_interior", "realloc_interior"),
     },
     "hoard": {
         **listed(NOT_FOR_LARGE, "oom_rlimit"),
@@ -87,13 +80,11 @@ OF = {
         **listed("arenas never merge: a request larger than one finds none", "oom_rlimit"),
         **listed(HOARDS, "remote_drain_reuse", "index_starve"),
         **listed(HOARDS, "prodcons1", "prodcons8", "consumer_never_allocs", "drift_ring", sure=False),
-        **listed("a block that another thread freed looks like one in use: only the last such free can be told",
-                 "df_cross"),
     },
     "vvmalloc-1": {
         **listed(LIST_IN_BLOCKS, "uaf_large"),
         **held_to_after_all("oom_rlimit", "remote_drain_reuse", "index_starve", "prodcons1", "prodcons8",
-                            "consumer_never_allocs", "drift_ring", "df_cross"),
+                            "consumer_never_allocs", "drift_ring"),
     },
     "vvmalloc-2": {
         **listed("the central queue runs through the arenas in it", "uaf_large"),
@@ -102,12 +93,10 @@ OF = {
         **listed(NOT_FOR_LARGE, "oom_rlimit"),
         **listed("every arena has slabs of every class, and there are as many as processors", "larson_random",
                  sure=False),
-        **listed("free puts a block into the thread's cache unseen; a double free is told when the cache gives back",
-                 "df_far", "df_cross", "free_unalloc"),
         **listed("the cache is a list through its blocks: who writes to one after freeing it breaks it", "uaf_write"),
     },
     "ar_malloc-lock": {
-        **held_to_after_all("larson_random", "df_far", "df_cross", "free_unalloc", "uaf_write"),  # no caches
+        **held_to_after_all("larson_random", "uaf_write"),  # no caches
     },
 }
 

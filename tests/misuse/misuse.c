@@ -1,0 +1,249 @@
+/* misuse NAME [N [M]]: one misuse of the malloc family; cases.py says how each allocator answers it. */
+#include <malloc.h>
+#include <sys/mman.h>
+
+#include "case.h"
+
+__attribute__((weak)) void free_sized(void* block, size_t size);
+__attribute__((weak)) void free_aligned_sized(void* block, size_t alignment, size_t size);
+
+static size_t n, m;  /* a size first, where there is one */
+static char* others[100000];
+static char global_array[256] __attribute__((aligned(16)));
+
+static char* take(size_t size) {
+  char* block = (char*)malloc(hidden_size(size));
+  REQUIRE(block != NULL);
+  memset(block, 1, size);
+  return (char*)hidden(block);
+}
+static void take_others(void) {
+  for (size_t i = 0; i < m; i++) others[i] = take(n);
+}
+static void free_others(size_t from, size_t to) {
+  for (size_t i = from; i < to; i++) free(others[i]);
+}
+static void free_address(uintptr_t address) { free(hidden((void*)address)); }
+static void free_again(char* block) { free(hidden(block)); }
+static char* take_and_free(void) {
+  char* block = take(n);
+  free(block);
+  return (char*)hidden(block);
+}
+
+/* ---- Double frees, by how far the second lies from the first: in time, in other frees, in threads. ---- */
+
+static void df(void) { free(take_and_free()); }
+
+/* What is asked for again is kept when it is free.  M: the alignment. */
+static void df_kept(void) {
+  char* block = NULL;
+  for (int i = 0; i < 2; i++) {
+    free(block);
+    REQUIRE((block = (char*)hidden(aligned_alloc(m, n))) != NULL);
+  }
+  free(block);
+  free_again(block);
+}
+
+/* M other frees lie between: the block still waits in a cache. */
+static void df_delayed(void) {
+  take_others();
+  char* block = take_and_free();
+  free_others(0, m);
+  free_again(block);
+}
+
+/* No cache holds it any more; its memory may have gone back to the system. */
+static void df_trimmed(void) {
+  char *block = take(n), *neighbour = take(100);
+  free(block);
+  malloc_trim(0);
+  free_again(block);
+  free(neighbour);
+}
+
+static void df_region_gone(void) {
+  take_others();
+  for (size_t i = m; i-- > 0;) free(others[i]);
+  malloc_trim(0);
+  free_again(others[m - 1]);
+}
+
+/* So many frees, and a trim, that the block has left every cache. */
+static void df_far(void) {
+  take_others();
+  char* block = take(n);
+  free_others(0, m / 2);
+  free(block);
+  free_others(m / 2, m);
+  malloc_trim(0);
+  free_again(block);
+}
+
+/* The last of M, all free: more than some cache has room for. */
+static void df_last(void) {
+  take_others();
+  free_others(0, m);
+  free_again(others[m - 1]);
+}
+
+/* Not in a row, but before the frees that make a cache give its older blocks back. */
+static void df_flushed(void) {
+  take_others();
+  free_others(0, 2);
+  free_again(others[0]);
+  free_others(2, m);
+}
+
+/* Free neighbours may be one block by now. */
+static void df_merged(void) {
+  char *block = take(n), *neighbour = take(n);
+  free(block);
+  free(neighbour);
+  free_again(neighbour);
+}
+
+static void* free_it(void* block) {
+  free(block);
+  return NULL;
+}
+
+/* By a thread that has ended and never allocated. */
+static void df_by_ended_thread(void) {
+  char *block = take(n), *neighbour = take(n);
+  join_thread(start_thread(free_it, block));
+  free(neighbour);
+  free_again(block);
+}
+static void df_by_ended_thread_trimmed(void) {
+  char* block = take(n);
+  join_thread(start_thread(free_it, block));
+  malloc_trim(0);
+  free_again(block);
+}
+
+static pthread_barrier_t step;
+
+static void* free_it_and_stay(void* block) {
+  free(block);
+  pthread_barrier_wait(&step);
+  pthread_barrier_wait(&step);
+  return NULL;
+}
+
+/* By a thread that lives and keeps it in its cache. */
+static void df_by_live_thread(void) {
+  REQUIRE(pthread_barrier_init(&step, NULL, 2) == 0);
+  char* block = take(n);
+  pthread_t thread = start_thread(free_it_and_stay, block);
+  pthread_barrier_wait(&step);
+  free_again(block);
+  pthread_barrier_wait(&step);
+  join_thread(thread);
+}
+
+/* Each thread frees once; the first keeps the block in its cache. */
+static void df_then_by_thread(void) { join_thread(start_thread(free_it, take_and_free())); }
+
+/* The block has a new holder: the second free is as good as his own. */
+static void df_reused(void) {
+  char* block = take_and_free();
+  (void)hidden(take(n));
+  free_again(block);
+}
+
+static void realloc_freed(void) { (void)hidden(realloc(take_and_free(), m)); }
+static void usable_freed(void) { (void)hidden_size(malloc_usable_size(take_and_free())); }
+
+/* ---- Memory that malloc never gave. ---- */
+
+static void free_stack(void) {
+  char buffer[256] __attribute__((aligned(16)));
+  free(hidden(buffer + 64));
+}
+static void realloc_stack(void) {
+  char buffer[256] __attribute__((aligned(16)));
+  (void)hidden(realloc(hidden(buffer), n));
+}
+static void free_global(void) { free(hidden(global_array)); }
+static void realloc_global(void) { (void)hidden(realloc(hidden(global_array), n)); }
+static void usable_global(void) { (void)hidden_size(malloc_usable_size(hidden(global_array))); }
+static void free_text(void) { free_address((uintptr_t)&free_stack & ~(uintptr_t)15); }
+static void free_made_up(void) { free_address(n); }
+static void usable_made_up(void) { (void)hidden_size(malloc_usable_size(hidden((void*)n))); }
+
+/* An address of more bits than the system gives by itself, asked for by a hint; made up where the machine has none. */
+static void free_high(void) {
+  char* hint = (char*)((uintptr_t)1 << n);
+  char* mapped = (char*)mmap(hint, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  free_again(mapped != MAP_FAILED && (uintptr_t)mapped >> 48 != 0 ? mapped : hint);
+}
+
+static char* map_foreign(int content) {
+  char* region = (char*)mmap(NULL, 16 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(region != MAP_FAILED);
+  if (content != 0) memset(region, content, 16 * MIB);
+  return region;
+}
+static void free_mapping(void) { free_again(map_foreign(0) + n); }
+static void free_filled_mapping(void) { free_again(map_foreign(0x41) + n); }
+/* At a boundary, where an allocator that masks addresses would look for its header and find zeros. */
+static void free_masked_mapping(void) { free_address((((uintptr_t)map_foreign(0) + n - 1) & ~(n - 1)) + m); }
+static void free_unmapped(void) {
+  char* region = map_foreign(0);
+  REQUIRE(munmap(region, 16 * MIB) == 0);
+  free_again(region + n);
+}
+
+/* ---- Places within blocks and beside them. ---- */
+
+static void free_inside(void) { free_again(take(n) + m); }
+static void realloc_inside(void) { (void)hidden(realloc(take(n) + m, 500)); }
+static void usable_inside(void) { (void)hidden_size(malloc_usable_size(take(n) + m)); }
+static void free_inside_zeros(void) {
+  char* block = take(n);
+  memset(block, 0, n);
+  free_again(block + m);
+}
+/* M away, or half a superblock, where none has been handed out yet. */
+static void free_unallocated(void) { free_address((uintptr_t)take(n) ^ m); }
+static void free_next(void) {
+  char* block = take(n);
+  free_again(block + malloc_usable_size(block));
+}
+/* M bytes behind the boundary of N below a block: what manages it. */
+static void free_header(void) { free_address(((uintptr_t)take(100) & ~(n - 1)) + m); }
+
+/* Where a block was before realloc moved its pages. */
+static void free_moved(void) {
+  char *block = take(n), *behind = take(n);
+  char *grown = (char*)realloc(block, 40 * MIB), *grown_too = (char*)realloc(behind, 80 * MIB);
+  free_again(grown_too == behind ? block : behind);
+  free(grown);
+}
+static void free_overwritten(void) {
+  char* block = take(n);
+  ((char*)hidden(block))[malloc_usable_size(block)] ^= 1;
+  free_again(block);
+}
+
+static void free_sized_wrong(void) { free_sized(take(n), m); }
+static void free_aligned_sized_wrong(void) { free_aligned_sized(hidden(aligned_alloc(64, n)), 64, m); }
+
+#define CASE(name) {#name, name}
+static const Case cases[] = {
+    CASE(df), CASE(df_kept), CASE(df_delayed), CASE(df_trimmed), CASE(df_region_gone), CASE(df_far), CASE(df_last),
+    CASE(df_flushed), CASE(df_merged), CASE(df_by_ended_thread), CASE(df_by_ended_thread_trimmed),
+    CASE(df_by_live_thread), CASE(df_then_by_thread), CASE(df_reused), CASE(realloc_freed), CASE(usable_freed),
+    CASE(free_stack), CASE(realloc_stack), CASE(free_global), CASE(realloc_global), CASE(usable_global), CASE(free_text),
+    CASE(free_made_up), CASE(usable_made_up), CASE(free_high), CASE(free_mapping), CASE(free_filled_mapping),
+    CASE(free_masked_mapping), CASE(free_unmapped), CASE(free_inside), CASE(realloc_inside), CASE(usable_inside),
+    CASE(free_inside_zeros), CASE(free_unallocated), CASE(free_next), CASE(free_header), CASE(free_moved),
+    CASE(free_overwritten), CASE(free_sized_wrong), CASE(free_aligned_sized_wrong)};
+
+int main(int count, char** arguments) {
+  n = count > 2 ? strtoull(arguments[2], NULL, 0) : 0;
+  m = count > 3 ? strtoull(arguments[3], NULL, 0) : 0;
+  return run_named_case(count, arguments, cases, COUNT_OF(cases));
+}

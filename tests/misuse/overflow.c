@@ -1,0 +1,260 @@
+/* overflow KIND: writes outside of its kind of block, from a byte to as much as a region has of metadata, upward and
+ * downward, then frees all blocks and allocates again.  Each time in a child, which must end in one of three ways: a fault
+ * at the bad write itself, one line and abort, or an allocator that is intact whatever the neighbours hold now. */
+#include <malloc.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "case.h"
+#if defined(OWN_API)
+#include "hmalloc/hmalloc.h"
+#endif
+
+enum { MOST_BLOCKS = 2048, PAGE = 4096, METADATA = 0x150000, LOCAL_METADATA = 0x2f000 };
+
+// What the words of an overflow point at: an allocator that trusts one of them writes there.
+static uint64_t target[64];
+static char* volatile write_begin;
+static char* volatile write_end;
+
+static void judge_fault(int number, siginfo_t* info, void* context) {
+  (void)number;
+  (void)context;
+  char* address = (char*)info->si_addr;
+  if (address >= write_begin && address < write_end) _exit(0);
+  require_failed(__FILE__, __LINE__, "the fault is the bad write's", 0);
+}
+
+// One byte is an 'A'; more are words that name the target.  Careful: only where there are zeros now, which is what an
+// attacker does who leaves all that is checked as it is, and links what is not linked.
+static void overwrite(char* begin, char* end, int downward, int careful) {
+  __asm__ volatile("" : "+r"(begin), "+r"(end));  // the compiler must not see whose bytes these are
+  write_begin = begin;
+  write_end = end;
+  if (end - begin == 1) {
+    *(volatile char*)begin = 'A';
+    return;
+  }
+  uint64_t word = (uintptr_t)&target[32];
+  size_t words = (size_t)(end - begin) / sizeof word;
+  for (size_t i = 0; i < words; i++) {
+    char* at = downward ? end - (i + 1) * sizeof word : begin + i * sizeof word;
+    static const char zeros[sizeof word];
+    if (careful && memcmp(at, zeros, sizeof word) != 0) continue;
+    memcpy(at, &word, sizeof word);
+    __asm__ volatile("" ::: "memory");
+  }
+}
+
+static void* checked(void* block) {
+  REQUIRE(block != NULL);
+  return block;
+}
+
+// Blocks of all kinds, each with its own number in its words, at its ends and in between.
+static void use_the_allocator(void* (*get)(size_t), void (*put)(void*)) {
+  static const size_t sizes[] = {16, 48, 100, 384, 1000, 1700, 5000, 20000, 32768, 100000, 1 << 20, 3 << 20};
+  enum { PASSES = 4, EACH = 40, ALL = COUNT_OF(sizes) * EACH };
+  static uint64_t* blocks[ALL];
+  for (int pass = 0; pass < PASSES; pass++)
+    for (size_t i = 0; i < ALL; i++) {
+      size_t size = sizes[i / EACH], last = size / sizeof(uint64_t) - 1, stride = last < 511 ? 1 : 512;
+      if (size > 1 << 19 && i % EACH >= 4) continue;
+      if (pass % 2 == 0) blocks[i] = (uint64_t*)checked(get(size));
+      for (size_t w = 0; w <= last; w = w < last && w + stride > last ? last : w + stride) {
+        if (pass % 2 == 0) blocks[i][w] = i;
+        REQUIRE(blocks[i][w] == i && "alone in its memory");
+      }
+      if (pass % 2 == 1) put(blocks[i]);
+    }
+  for (size_t i = 0; i < COUNT_OF(target); i++) REQUIRE(target[i] == i && "not written where an overflow pointed to");
+}
+
+struct reach {
+  size_t bytes;
+  int careful;
+};
+
+struct kind {
+  size_t size, count;
+  void* (*get)(size_t);
+  void (*put)(void*);
+  void (*prepare)(void);  // or null: when all blocks are there
+};
+
+static void get_ready(void) {
+  for (size_t i = 0; i < COUNT_OF(target); i++) target[i] = i;
+  struct sigaction action = {.sa_sigaction = judge_fault, .sa_flags = SA_SIGINFO};
+  REQUIRE(sigaction(SIGSEGV, &action, NULL) == 0 && sigaction(SIGBUS, &action, NULL) == 0);
+}
+
+// victim: 0 the lowest block, 1 one in the middle, 2 the highest.
+static void overflow(const struct kind* kind, struct reach reach, int downward, int victim) {
+  static char* blocks[MOST_BLOCKS];
+  get_ready();
+  alarm(20);
+  for (size_t i = 0; i < kind->count; i++) memset(blocks[i] = (char*)checked(kind->get(kind->size)), 1, kind->size);
+  if (kind->prepare != NULL) kind->prepare();
+  size_t chosen = kind->count / 2;
+  for (size_t i = 0; i < kind->count && victim != 1; i++)
+    if (victim == 0 ? blocks[i] < blocks[chosen] : blocks[i] > blocks[chosen]) chosen = i;
+  char *start = blocks[chosen], *end = start + kind->size;
+  downward ? overwrite(start - reach.bytes, start, 1, reach.careful) : overwrite(end, end + reach.bytes, 0, reach.careful);
+  write_begin = write_end = NULL;
+  for (size_t i = 0; i < kind->count; i++) kind->put(blocks[(chosen + 1 + i) % kind->count]);  // neighbours first
+  malloc_trim(0);  // looks at all there is
+  use_the_allocator(kind->get, kind->put);
+  if (kind->get != malloc) use_the_allocator(malloc, free);
+  _exit(0);
+}
+
+// One line and abort, as run.py has it of all misuses.
+static int is_one_message(const char* text, size_t length) {
+  return length > 8 && memcmp(text, "hmalloc:", 8) == 0 && memchr(text, '\n', length) == text + length - 1;
+}
+
+static int ends_well(const struct kind* kind, struct reach reach, int downward, int victim) {
+  int ends[2], status = 0;
+  if (pipe(ends) != 0) return 0;
+  pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    overflow(kind, reach, downward, victim);
+  }
+  close(ends[1]);
+  char said[400];
+  size_t length = 0;
+  for (ssize_t n; length < sizeof said - 1 && (n = read(ends[0], said + length, sizeof said - 1 - length)) > 0;)
+    length += (size_t)n;
+  said[length] = '\0';
+  close(ends[0]);
+  waitpid(child, &status, 0);
+  if (status == 0 && length == 0) return 1;
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && is_one_message(said, length)) return 1;
+  char text[600];
+  int n = snprintf(text, sizeof text, "%zu bytes, %zu%s %s of block %d: status %d, %s\n", kind->size, reach.bytes,
+                   reach.careful ? " with care" : "", downward ? "in front" : "behind", victim, status, said);
+  if (write(STDERR_FILENO, text, (size_t)n) != n) _exit(2);
+  return 0;
+}
+
+static void all_end_well(const struct kind* kinds, size_t count) {
+  static const struct reach reaches[] = {{1, 0},   {PAGE, 0}, {LOCAL_METADATA, 0}, {LOCAL_METADATA, 1},
+                                         {MIB, 0}, {MIB, 1},  {METADATA, 0},       {METADATA, 1}};
+  int failures = 0;
+  for (size_t i = 0; i < count; i++)
+    for (size_t r = 0; r < COUNT_OF(reaches); r++)
+      for (int downward = 0; downward < 2; downward++)
+        for (int victim = 0; victim < 3; victim++) failures += !ends_well(&kinds[i], reaches[r], downward, victim);
+  REQUIRE(failures == 0);
+}
+
+#if defined(OWN_API)
+
+static void* get(size_t size) { return hm_local_alloc(size); }
+static void put(void* block) { hm_local_free(block); }
+
+static void* get_mixed(size_t size) {
+  static int begun;
+  if (!begun++) {
+    static void* others[4000];
+    for (size_t i = 0; i < 4000; i++) others[i] = hm_local_alloc(1000);
+    for (size_t i = 0; i < 4000; i += 2) hm_local_free(others[i]);
+  }
+  return hm_local_alloc(size);
+}
+
+// Of one unit, of several chunks; and of a thread that has local caches, for it frees every other one.
+static void local(void) {
+  static const struct kind kinds[] = {{48, 100, get, put, NULL},
+                                      {1792, 2000, get, put, NULL},
+                                      {1000, 2000, get_mixed, put, NULL}};
+  all_end_well(kinds, COUNT_OF(kinds));
+}
+
+static const Case cases[] = {{"local", local}};
+
+#else
+
+// Blocks of superblocks: few, and as many as fill a region, so that one is in its first slice and one in its last.
+static void small(void) {
+  static const struct kind kinds[] = {{16, 100, malloc, free, NULL},   {64, 1000, malloc, free, NULL},
+                                      {384, 1000, malloc, free, NULL}, {5000, 100, malloc, free, NULL},
+                                      {20000, 50, malloc, free, NULL}, {32768, 1000, malloc, free, NULL}};  // two regions
+  all_end_well(kinds, COUNT_OF(kinds));
+}
+
+// Runs of slices, few and two regions of them.
+static void large(void) {
+  static const struct kind kinds[] = {{40000, 5, malloc, free, NULL},
+                                      {131072, 250, malloc, free, NULL},
+                                      {MIB, 20, malloc, free, NULL}};
+  all_end_well(kinds, COUNT_OF(kinds));
+}
+
+enum { THREADS = 4 };
+static pthread_t threads[THREADS];
+static pthread_barrier_t ready, done;
+static int started;
+
+static void* have_a_heap(void* nothing) {
+  free(malloc(100));
+  pthread_barrier_wait(&ready);
+  pthread_barrier_wait(&done);
+  return nothing;
+}
+
+static void* with_a_thread(size_t size) {
+  void* block = malloc(size);
+  if (started == THREADS) return block;
+  if (started == 0) {
+    pthread_barrier_init(&ready, NULL, 2);
+    pthread_barrier_init(&done, NULL, THREADS + 1);
+  }
+  if (pthread_create(&threads[started++], NULL, have_a_heap, NULL) != 0) return NULL;
+  pthread_barrier_wait(&ready);
+  return block;
+}
+
+static void end_threads(void) {
+  pthread_barrier_wait(&done);
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+}
+
+static void* aligned(size_t size) { return aligned_alloc(8 << 20, size); }
+
+// Blocks with an extent each, and between them the heaps of threads, mapped as they are.  The threads end before the
+// overflow, for it may run over their stacks.
+static void huge(void) {
+  static const struct kind kinds[] = {{3 << 20, 6, malloc, free, NULL},
+                                      {3 << 20, 6, with_a_thread, free, end_threads},
+                                      {4 << 20, 6, malloc, free, NULL},
+                                      {(3 << 20) + 5000, 6, aligned, free, NULL}};
+  all_end_well(kinds, COUNT_OF(kinds));
+}
+
+// One linear overflow that runs from a block of 3 MB right to the start of the next, and a little into it; then the next
+// is freed.  A header there would be all words that name the target, or have them where it has zeros now.
+static void into_next_huge(void) {
+  enum { SIZE = 3 << 20 };
+  get_ready();
+  for (int careful = 1; careful >= 0; careful--) {
+    char *one = checked(malloc(SIZE)), *other = checked(malloc(SIZE));
+    char *low = one < other ? one : other, *high = one < other ? other : one;
+    memset(low, 1, SIZE);
+    memset(high, 1, SIZE);
+    overwrite(low + SIZE, high + 80, 0, careful);
+    write_begin = write_end = NULL;
+    free(high);
+    free(checked(malloc(SIZE)));
+    free(checked(malloc(5 << 20)));
+    free(low);
+    use_the_allocator(malloc, free);
+  }
+}
+
+static const Case cases[] = {{"small", small}, {"large", large}, {"huge", huge}, {"into_next_huge", into_next_huge}};
+
+#endif
+
+CASE_MAIN(cases)
