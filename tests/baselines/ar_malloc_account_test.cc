@@ -1,6 +1,4 @@
 // What it says of itself: the account of memory, the counters, and whether its structures are sound.
-#include <unistd.h>
-
 #include "ar_malloc_support.h"
 
 using namespace hm;
@@ -25,12 +23,7 @@ TEST(Usage, CountsWhatTheProgramHas) {
 TEST(Usage, TheCountersAreMembersOfAnObject) {
   start_with("3");
   ar_malloc::free(allocate(10));
-  testing::internal::CaptureStderr();
-  {
-    FdWriter text(STDERR_FILENO);
-    write_counters(text);
-  }
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+  EXPECT_EQ(contract::counters(),
             ",\"arenas\":3,\"threads\":1,\"slabs\":1,\"slab_cuts\":1,\"arena_locks\":1,\"blocks_out\":32,"
             "\"blocks_back\":0,\"blocks_foreign\":0");
 }

@@ -1,18 +1,12 @@
 // What the tests of ar_malloc share.
 #pragma once
-#include <gtest/gtest.h>
-
 #include <cstdlib>
-#include <cstring>
-#include <functional>
 #include <set>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "base/os_pages.h"
 #include "baselines/ar_malloc/ar_malloc.h"
 #include "baselines/ar_malloc/thread_cache.h"
+#include "contract_support.h"
 
 namespace hm::ar_malloc {
 
@@ -26,7 +20,7 @@ inline void free(void* block) { deallocate(block, "free"); }
 inline Slab& slab_of(const void* block) { return Slab::of(block); }
 inline bool is_in(const void* block, const Arena& arena) { return slab_of(block).arena == &arena; }
 inline CacheList& list_of(size_t size) { return cache.lists[index_of(class_of(size))]; }
-inline void on_thread(const std::function<void()>& body) { std::thread(body).join(); }
+using contract::on_thread;
 
 inline std::vector<void*> allocate_many(size_t count, size_t size) {
   std::vector<void*> blocks;

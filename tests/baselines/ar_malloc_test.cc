@@ -187,11 +187,3 @@ TEST(Cache, AFlushTakesEachArenasLockOnce) {
   for (Arena& arena : {std::ref(arenas[0]), std::ref(arenas[1]), std::ref(arenas[2])})
     EXPECT_EQ(arena.counters().back, kBatch);
 }
-
-TEST(CacheDeathTest, ADoubleFreeIsFoundWhenItReachesTheArena) {
-  std::vector<void*> blocks = allocate_many(3 * kBatch, 100);
-  ar_malloc::free(blocks[0]);
-  ar_malloc::free(blocks[1]);
-  ar_malloc::free(blocks[0]);  // not the most recent: nobody sees it
-  EXPECT_DEATH(free_all({blocks.begin() + 2, blocks.end()}), "free.*freed already");
-}

@@ -26,30 +26,6 @@ TEST(PaperAbi, NothingIsAskedForAndEachTimeItIsAnotherBlock) {
   hmp_local_free(nullptr);
 }
 
-TEST(PaperAbi, LiveBlocksDoNotOverlap) {
-  struct Block {
-    unsigned char* start;
-    size_t usable;
-  };
-  std::vector<Block> blocks;
-  for (size_t alignment : {16, 32, 64, 128, 4096})
-    for (size_t size = 1; size < 9000; size = size * 2 + 7)
-      for (int i = 0; i < 4; ++i) {
-        void* block = alignment == 16 ? allocate(size) : allocate_aligned(alignment, size);
-        EXPECT_EQ(address_of(block) % alignment, 0u);
-        size_t usable = usable_size(block, "test");
-        EXPECT_GE(usable, size) << alignment;
-        memset(block, static_cast<int>(blocks.size()), usable);
-        blocks.push_back({static_cast<unsigned char*>(block), usable});
-      }
-  EXPECT_TRUE(is_valid()) << "the flags are intact";
-  for (size_t n = 0; n < blocks.size(); ++n)
-    for (size_t i = 0; i < blocks[n].usable; ++i)
-      ASSERT_EQ(blocks[n].start[i], static_cast<unsigned char>(n)) << n;
-  for (Block& block : blocks) deallocate(block.start, "free");
-  EXPECT_TRUE(is_valid());
-}
-
 TEST(PaperAbi, AnAlignedBlockIsFreedAsAWhole) {
   void* aligned = allocate_aligned(256, 300);
   uint32_t c = shared_superblock_of(aligned).size_class;
@@ -57,17 +33,6 @@ TEST(PaperAbi, AnAlignedBlockIsFreedAsAWhole) {
   void* plain = local_heap()->shared[c].cache.blocks[0];
   EXPECT_EQ(address_of(plain) % 64, 16u) << "the cache has the block, not a place within";
   EXPECT_EQ(usable_size(plain, "test"), shared_superblock_of(plain).object_size - 16u);
-}
-
-TEST(PaperAbi, AlignmentsUpToHugeOnes) {
-  for (size_t alignment = 32; alignment <= 64 * kMiB; alignment *= 2) {
-    void* block = allocate_aligned(alignment, 100);
-    ASSERT_NE(block, nullptr);
-    EXPECT_EQ(address_of(block) % alignment, 0u);
-    memset(block, 1, 100);
-    deallocate(block, "free");
-  }
-  EXPECT_EQ(large_blocks.allocated(), 0u);
 }
 
 TEST(PaperAbi, WhatCannotBeHadIsNullAndEnomem) {
@@ -91,24 +56,8 @@ TEST(PaperAbi, FreeKeepsErrno) {
   }
 }
 
-TEST(PaperMisuse, PointersFromElsewhere) {
+TEST(PaperMisuse, IsToldByTheNameThatWasCalled) {
   int on_stack[16];
-  static int global[16];
-  char* block = static_cast<char*>(hmp_shared_alloc(100));
-  for (void* wild : {static_cast<void*>(on_stack), static_cast<void*>(global), reinterpret_cast<void*>(16),
-                     reinterpret_cast<void*>(uintptr_t{0xdead} << 48)}) {
-    EXPECT_EXIT(hmp_shared_free(wild), aborted, "^hmalloc_paper: hmp_shared_free.*not a block of hmalloc_paper\n$");
-    EXPECT_EXIT(hmp_local_free(wild), aborted, "^hmalloc_paper: hmp_local_free");
-  }
-  EXPECT_EXIT(hmp_shared_free(block + 8), aborted, "points into a block, not to its start\n$");
-  auto* header = reinterpret_cast<char*>(&shared_superblock_of(block));
-  EXPECT_EXIT(hmp_shared_free(header + 16), aborted, "points into a block, not to its start\n$");
-  EXPECT_EXIT(hmp_shared_free(header + 1024 * kKiB), aborted, "not a block of hmalloc_paper\n$")
-      << "a superblock that nobody has yet";
-}
-
-TEST(PaperMisuse, ASecondFreeIsSeenWhenTheFlagIsReset) {
-  std::vector<void*> blocks = allocate_many(101, 64);
-  for (void* block : blocks) hmp_shared_free(block);
-  EXPECT_EXIT(hmp_shared_free(blocks[100]), aborted, "not a block, or freed already\n$");
+  EXPECT_EXIT(hmp_shared_free(on_stack), aborted, "^hmalloc_paper: hmp_shared_free.*not a block of hmalloc_paper\n$");
+  EXPECT_EXIT(hmp_local_free(on_stack), aborted, "^hmalloc_paper: hmp_local_free");
 }

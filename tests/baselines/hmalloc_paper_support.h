@@ -1,23 +1,15 @@
 // What the tests of hmalloc_paper share.
 #pragma once
 #include <baselines/hmalloc_paper.h>
-#include <gtest/gtest.h>
 
 #include <csignal>
-#include <cstring>
 #include <set>
-#include <thread>
-#include <vector>
 
-#include "base/codegen.h"
-#include "baselines/hmalloc_paper/hmalloc_paper.h"
+#include "contract_support.h"
 
 namespace hm::hmalloc_paper::test {
 
-template <class Body>
-void on_thread(Body body) {
-  std::thread(body).join();
-}
+using contract::on_thread;
 
 inline SharedSuperblock& shared_superblock_of(const void* block) {
   return *reinterpret_cast<SharedSuperblock*>(Superblock::of(block));

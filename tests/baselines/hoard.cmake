@@ -7,7 +7,7 @@ target_include_directories(baseline_hoard_examined PUBLIC ${PROJECT_SOURCE_DIR} 
 target_compile_definitions(baseline_hoard_examined PUBLIC ${hoard_definitions} HM_BASELINE_CHECKS)
 
 hm_baseline_test(hoard_test hoard_examined hoard_blowup_test.cc hoard_counters_test.cc hoard_fork_test.cc
-  hoard_heap_test.cc hoard_misuse_test.cc hoard_options_test.cc hoard_random_test.cc hoard_size_classes_test.cc
+  hoard_heap_test.cc hoard_options_test.cc hoard_random_test.cc hoard_size_classes_test.cc
   hoard_superblock_test.cc hoard_threads_test.cc hoard_transfer_test.cc)
 
 # Some once more with other options, the ends of their ranges among them.

@@ -1,38 +1,13 @@
 // Table 3: objects that could be falsely shared.  Table 4: the most allocated and in use.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cstring>
-#include <string>
-
+#include "contract_support.h"
 #include "hoard_support.h"
 
 using namespace hoard_test;
+using contract::counter;
 
 namespace {
 
 constexpr size_t kSize = 64, kTable = 50;
-
-std::string counters() {
-  int ends[2];
-  EXPECT_EQ(pipe(ends), 0);
-  {
-    FdWriter text(ends[1]);
-    write_counters(text);
-  }
-  close(ends[1]);
-  std::string all(4000, '\0');
-  ssize_t got = read(ends[0], all.data(), all.size());
-  close(ends[0]);
-  all.resize(got > 0 ? static_cast<size_t>(got) : 0);
-  return all;
-}
-uint64_t counter(const std::string& name) {
-  std::string all = counters(), key = ",\"" + name + "\":";
-  size_t at = all.find(key);
-  EXPECT_NE(at, std::string::npos) << name;
-  return at == std::string::npos ? 0 : std::stoull(all.substr(at + key.size()));
-}
 
 // Heap 1 fills superblocks and frees all but `left` of each.
 std::vector<void*> leave(size_t left) {

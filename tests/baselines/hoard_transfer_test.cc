@@ -136,26 +136,20 @@ TEST_F(HoardTransfer, AnotherHeapReusesTheGlobalOnes) {
   EXPECT_TRUE(is_valid());
 }
 
-TEST_F(HoardTransfer, EmptySuperblocksServeAnyClassOfTheirHeap) {
-  auto blocks = fill(1, 4);
-  free_all(blocks);
-  size_t from_system = heaps.superblocks.taken();
-  blocks = fill(1, 4, 48);
-  EXPECT_EQ(heaps.superblocks.taken(), from_system);
-  EXPECT_EQ(heaps.traffic.recycled, 4u);
-  EXPECT_EQ(heaps[1].a(), 4 * blocks_of(48) * 48);
-  EXPECT_TRUE(is_valid());
-}
-
-TEST_F(HoardTransfer, EmptySuperblocksOfTheGlobalHeapServeAnyClass) {
-  auto blocks = fill(1, 20);
-  free_all(blocks);
-  size_t from_system = heaps.superblocks.taken();
-  blocks = fill(2, 16, 48);
-  EXPECT_EQ(heaps.superblocks.taken(), from_system);
-  EXPECT_EQ(heaps.traffic.recycled, 16u);
-  EXPECT_EQ(heaps.global().a(), 0u);
-  EXPECT_TRUE(is_valid());
+// Those of the heap itself, and those of the global one for another heap.
+TEST_F(HoardTransfer, EmptySuperblocksServeAnyClass) {
+  for (auto [filled, heap, served] : {std::array<size_t, 3>{4, 1, 4}, {20, 3, 16}}) {
+    auto blocks = fill(heap, filled);
+    free_all(blocks);
+    size_t from_system = heaps.superblocks.taken(), recycled = heaps.traffic.recycled;
+    size_t other = heap + (filled > served);
+    blocks = fill(other, served, 48);
+    EXPECT_EQ(heaps.superblocks.taken(), from_system);
+    EXPECT_EQ(heaps.traffic.recycled, recycled + served);
+    EXPECT_EQ(heaps[other].a(), served * blocks_of(48) * 48);
+    EXPECT_EQ(heaps.global().a(), 0u);
+    EXPECT_TRUE(is_valid());
+  }
 }
 
 TEST_F(HoardTransfer, TheEmptiestComesFirst) {

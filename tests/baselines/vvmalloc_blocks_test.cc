@@ -100,44 +100,21 @@ TEST_F(OneArena, WhatIsTooLittleForABlockIsNotSplitOff) {
   EXPECT_EQ(free_blocks(), 1u);
 }
 
-// The four cases of coalescing: of three blocks in a row the middle one is freed.
-TEST_F(OneArena, MergesWithNoNeighbour) {
-  take(100);
-  Block* middle = take(200);
-  take(300);
-  give(middle);
-  EXPECT_EQ(middle->header, Tag(State::kFree, block_size(200), kMine));
-  EXPECT_EQ(free_blocks(), 2u);
-}
-TEST_F(OneArena, MergesWithTheLeftNeighbour) {
-  Block* left = take(100);
-  Block* middle = take(200);
-  take(300);
-  give(left);
-  give(middle);
-  EXPECT_EQ(left->header, Tag(State::kFree, block_size(100) + block_size(200), kMine));
-  EXPECT_EQ(free_blocks(), 2u);
-}
-TEST_F(OneArena, MergesWithTheRightNeighbour) {
-  take(100);
-  Block* middle = take(200);
-  Block* right = take(300);
-  take(400);
-  give(right);
-  give(middle);
-  EXPECT_EQ(middle->header, Tag(State::kFree, block_size(200) + block_size(300), kMine));
-  EXPECT_EQ(free_blocks(), 2u);
-}
-TEST_F(OneArena, MergesWithBothNeighbours) {
-  Block* left = take(100);
-  Block* middle = take(200);
-  Block* right = take(300);
-  take(400);
-  give(left);
-  give(right);
-  give(middle);
-  EXPECT_EQ(left->header, Tag(State::kFree, block_size(100) + block_size(200) + block_size(300), kMine));
-  EXPECT_EQ(free_blocks(), 2u);
+// The four cases of coalescing: of three blocks in a row the middle one is freed, beside neighbours that are free or not.
+TEST_F(OneArena, MergesWithItsFreeNeighbours) {
+  for (bool left_free : {false, true})
+    for (bool right_free : {false, true}) {
+      Block *left = take(100), *middle = take(200), *right = take(300), *behind = take(400);
+      if (left_free) give(left);
+      if (right_free) give(right);
+      give(middle);
+      size_t merged = block_size(200) + left_free * block_size(100) + right_free * block_size(300);
+      EXPECT_EQ((left_free ? left : middle)->header, Tag(State::kFree, merged, kMine)) << left_free << right_free;
+      EXPECT_EQ(free_blocks(), 2u);
+      if (!left_free) give(left);
+      if (!right_free) give(right);
+      give(behind);
+    }
 }
 
 TEST_F(OneArena, EdgesStopTheMerging) {

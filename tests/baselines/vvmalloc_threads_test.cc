@@ -1,25 +1,16 @@
 // Real threads (Approaches 2 to 4): whose list is whose, threads that end, blocks from hand to hand, fork.
-#include <gtest/gtest.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <thread>
-#include <vector>
 
 #include "baselines/vvmalloc/thread_lists.h"
 #include "baselines/vvmalloc/vvmalloc.h"
+#include "contract_support.h"
 
 using namespace hm;
 using namespace hm::vvmalloc;
 
 namespace {
 
-template <class Body>
-void on_thread(Body body) {
-  std::thread(body).join();
-}
+using contract::on_thread;
 
 ListId owner_of(void* payload) { return Block::of(payload)->header.owner(); }
 
@@ -136,46 +127,6 @@ TEST(Threads, AProducersMemoryStaysWithTheConsumer) {
   EXPECT_TRUE(is_valid());
 }
 
-// Blocks wander through a table; each is one holder's at a time.
-TEST(Threads, NoBlockTwice) {
-  struct Held {
-    uint64_t stamp;
-    size_t size;
-  };
-  constexpr size_t kPlaces = 512;
-  static std::array<std::atomic<Held*>, kPlaces> table{};
-  auto check_and_free = [](Held* held) {
-    auto* last = reinterpret_cast<uint64_t*>(reinterpret_cast<char*>(held) + held->size) - 1;
-    EXPECT_EQ(*last, held->stamp);
-    *last = held->stamp = 0;
-    deallocate(held, "test");
-  };
-  auto wander = [&](uint64_t seed) {
-    uint64_t random = seed * 0x9E3779B97F4A7C15 + 1;
-    for (uint64_t i = 0; i < 20000; ++i) {
-      random = random * 6364136223846793005 + 1442695040888963407;
-      uint64_t dice = random >> 33;
-      size_t size = 24 + (dice % 64 == 0 ? dice % (3 * kArena) : dice % 16 == 1 ? dice % 20000 : dice % 600) / 8 * 8;
-      void* block = dice % 32 == 2 ? allocate_aligned(64 << dice % 5, size) : allocate(size);
-      auto* held = static_cast<Held*>(block);
-      *held = {random, size};
-      reinterpret_cast<uint64_t*>(static_cast<char*>(block) + size)[-1] = random;
-      held = table[dice / 7 % kPlaces].exchange(held);
-      if (held != nullptr) check_and_free(held);
-    }
-  };
-  for (uint64_t round = 0; round < 3; ++round) {
-    std::vector<std::thread> threads;
-    for (uint64_t t = 0; t < 4; ++t) threads.emplace_back(wander, round * 4 + t + 1);
-    for (std::thread& thread : threads) thread.join();
-    ASSERT_TRUE(is_valid());
-  }
-  for (auto& place : table)
-    if (Held* held = place.exchange(nullptr)) check_and_free(held);
-  EXPECT_TRUE(is_valid());
-  EXPECT_EQ(usage().allocated, 0u);
-}
-
 // Between before_fork() and after it nobody changes what all threads share.
 TEST(Threads, AForkHoldsEverything) {
   std::atomic<int> ready{0}, passed{0};
@@ -205,7 +156,6 @@ TEST(Threads, AForkHoldsEverything) {
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // they do not survive a fork beside threads
 TEST(Threads, AChildGoesOnWithoutTheListsOfOthers) {
-  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   std::atomic<bool> done{false};
   std::atomic<int> started{0};
   std::atomic<void*> theirs{nullptr};
@@ -218,24 +168,18 @@ TEST(Threads, AChildGoesOnWithoutTheListsOfOthers) {
     });
   while (started != 3) std::this_thread::yield();
   void* mine = allocate(500);
-  for (int i = 0; i < 30; ++i) {
-    pid_t child = fork();
-    if (child == 0) {
-      alarm(10);
+  for (int i = 0; i < 30 && !HasFailure(); ++i)
+    EXPECT_EQ(contract::status_of_child([&] {
       ListId owner = owner_of(mine);
       deallocate(theirs, "test");
       deallocate(mine, "test");
       for (size_t n = 1; n < 300000; n = n * 3 / 2 + 1) deallocate(allocate(n), "test");
-      if (owner_of(allocate(100)) != owner) _exit(1);
-      std::thread([] { deallocate(allocate(100), "test"); }).join();
+      if (owner_of(allocate(100)) != owner) return false;
+      on_thread([] { deallocate(allocate(100), "test"); });
       size_t lost = 0;
       thread_lists.for_each([&](ThreadList& list) { lost += list.lost; });
-      _exit(lost != 3 ? 2 : is_valid() ? 0 : 3);
-    }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
-  }
+      return lost == 3 && is_valid();
+    }), 0);
   done = true;
   for (std::thread& thread : threads) thread.join();
   deallocate(mine, "test");

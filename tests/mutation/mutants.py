@@ -2,7 +2,7 @@
 import dataclasses
 
 UNIT, CHECKED, STRESS, LOCAL_STRESS = "unit", "unit_checked", "stress", "stress_local"
-CODEGEN, TSAN_UNIT, TSAN_STRESS = "codegen", "tsan_unit", "tsan_stress"
+CODEGEN, MISUSE, TSAN_UNIT, TSAN_STRESS = "codegen", "misuse", "tsan_unit", "tsan_stress"
 
 
 @dataclasses.dataclass
@@ -26,7 +26,7 @@ MUTANTS = [
     Mutant("cached_not_marked", "src/core/fast_path.h", "  if constexpr (kChecked) state.mark_cached();\n", "",
            (CHECKED,)),
     Mutant("repeat_not_compared", "src/core/fast_path.h",
-           "  if (HM_UNLIKELY(*top == block)) return free_slow(block, function);\n", ""),
+           "  if (HM_UNLIKELY(*top == block)) return free_slow(block, function);\n", "", (MISUSE,)),
     Mutant("repeat_not_compared_when_sized", "src/core/block_cache.h", "HM_LIKELY(*top != block) && push", "push"),
     Mutant("sweep_beyond_the_end", "src/core/superblock.cc",
            "    if (at + StateGroup::kBlocks > blocks) mask &= (uint64_t{1} << (blocks - at) * 8) - 1;\n", ""),

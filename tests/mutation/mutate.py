@@ -24,6 +24,8 @@ KILLERS = {
     mutants.STRESS: ("plain", ["hm_stress"], [*STRESS, "4"]),
     mutants.LOCAL_STRESS: ("plain", ["hm_stress"], [*STRESS, "4", "--kinds", "local"]),
     mutants.CODEGEN: ("plain", ["hmalloc", "hm_hits"], [*CTEST, r"^codegen\."]),
+    mutants.MISUSE: ("plain", ["hmalloc", "hmalloc-checked", "misuse_misuse", "misuse_own_api", "misuse_own_api-checked"],
+                     [*CTEST, r"^misuse$"]),
     mutants.TSAN_UNIT: ("tsan", ["hm_unit"], [*CTEST, r"^unit\.(BlockState|Lock|Superblock)"]),
     mutants.TSAN_STRESS: ("tsan", ["hm_stress"], [*STRESS, "20"]),
 }
