@@ -33,10 +33,10 @@ static char* take_and_free(void) {
 
 /* ---- Double frees, by how far the second lies from the first: in time, in other frees, in threads. ---- */
 
-static void df(void) { free(take_and_free()); }
+CASE(df) { free(take_and_free()); }
 
 /* What is asked for again is kept when it is free.  M: the alignment. */
-static void df_kept(void) {
+CASE(df_kept) {
   char* block = NULL;
   for (int i = 0; i < 2; i++) {
     free(block);
@@ -47,7 +47,7 @@ static void df_kept(void) {
 }
 
 /* M other frees lie between: the block still waits in a cache. */
-static void df_delayed(void) {
+CASE(df_delayed) {
   take_others();
   char* block = take_and_free();
   free_others(0, m);
@@ -55,7 +55,7 @@ static void df_delayed(void) {
 }
 
 /* No cache holds it any more; its memory may have gone back to the system. */
-static void df_trimmed(void) {
+CASE(df_trimmed) {
   char *block = take(n), *neighbour = take(100);
   free(block);
   malloc_trim(0);
@@ -63,7 +63,7 @@ static void df_trimmed(void) {
   free(neighbour);
 }
 
-static void df_region_gone(void) {
+CASE(df_region_gone) {
   take_others();
   for (size_t i = m; i-- > 0;) free(others[i]);
   malloc_trim(0);
@@ -71,7 +71,7 @@ static void df_region_gone(void) {
 }
 
 /* So many frees, and a trim, that the block has left every cache. */
-static void df_far(void) {
+CASE(df_far) {
   take_others();
   char* block = take(n);
   free_others(0, m / 2);
@@ -82,14 +82,14 @@ static void df_far(void) {
 }
 
 /* The last of M, all free: more than some cache has room for. */
-static void df_last(void) {
+CASE(df_last) {
   take_others();
   free_others(0, m);
   free_again(others[m - 1]);
 }
 
 /* Not in a row, but before the frees that make a cache give its older blocks back. */
-static void df_flushed(void) {
+CASE(df_flushed) {
   take_others();
   free_others(0, 2);
   free_again(others[0]);
@@ -97,7 +97,7 @@ static void df_flushed(void) {
 }
 
 /* Free neighbours may be one block by now. */
-static void df_merged(void) {
+CASE(df_merged) {
   char *block = take(n), *neighbour = take(n);
   free(block);
   free(neighbour);
@@ -110,13 +110,13 @@ static void* free_it(void* block) {
 }
 
 /* By a thread that has ended and never allocated. */
-static void df_by_ended_thread(void) {
+CASE(df_by_ended_thread) {
   char *block = take(n), *neighbour = take(n);
   join_thread(start_thread(free_it, block));
   free(neighbour);
   free_again(block);
 }
-static void df_by_ended_thread_trimmed(void) {
+CASE(df_by_ended_thread_trimmed) {
   char* block = take(n);
   join_thread(start_thread(free_it, block));
   malloc_trim(0);
@@ -133,7 +133,7 @@ static void* free_it_and_stay(void* block) {
 }
 
 /* By a thread that lives and keeps it in its cache. */
-static void df_by_live_thread(void) {
+CASE(df_by_live_thread) {
   REQUIRE(pthread_barrier_init(&step, NULL, 2) == 0);
   char* block = take(n);
   pthread_t thread = start_thread(free_it_and_stay, block);
@@ -144,37 +144,37 @@ static void df_by_live_thread(void) {
 }
 
 /* Each thread frees once; the first keeps the block in its cache. */
-static void df_then_by_thread(void) { join_thread(start_thread(free_it, take_and_free())); }
+CASE(df_then_by_thread) { join_thread(start_thread(free_it, take_and_free())); }
 
 /* The block has a new holder: the second free is as good as his own. */
-static void df_reused(void) {
+CASE(df_reused) {
   char* block = take_and_free();
   (void)hidden(take(n));
   free_again(block);
 }
 
-static void realloc_freed(void) { (void)hidden(realloc(take_and_free(), m)); }
-static void usable_freed(void) { (void)hidden_size(malloc_usable_size(take_and_free())); }
+CASE(realloc_freed) { (void)hidden(realloc(take_and_free(), m)); }
+CASE(usable_freed) { (void)hidden_size(malloc_usable_size(take_and_free())); }
 
 /* ---- Memory that malloc never gave. ---- */
 
-static void free_stack(void) {
+CASE(free_stack) {
   char buffer[256] __attribute__((aligned(16)));
   free(hidden(buffer + 64));
 }
-static void realloc_stack(void) {
+CASE(realloc_stack) {
   char buffer[256] __attribute__((aligned(16)));
   (void)hidden(realloc(hidden(buffer), n));
 }
-static void free_global(void) { free(hidden(global_array)); }
-static void realloc_global(void) { (void)hidden(realloc(hidden(global_array), n)); }
-static void usable_global(void) { (void)hidden_size(malloc_usable_size(hidden(global_array))); }
-static void free_text(void) { free_address((uintptr_t)&free_stack & ~(uintptr_t)15); }
-static void free_made_up(void) { free_address(n); }
-static void usable_made_up(void) { (void)hidden_size(malloc_usable_size(hidden((void*)n))); }
+CASE(free_global) { free(hidden(global_array)); }
+CASE(realloc_global) { (void)hidden(realloc(hidden(global_array), n)); }
+CASE(usable_global) { (void)hidden_size(malloc_usable_size(hidden(global_array))); }
+CASE(free_text) { free_address((uintptr_t)&free_stack & ~(uintptr_t)15); }
+CASE(free_made_up) { free_address(n); }
+CASE(usable_made_up) { (void)hidden_size(malloc_usable_size(hidden((void*)n))); }
 
 /* An address of more bits than the system gives by itself, asked for by a hint; made up where the machine has none. */
-static void free_high(void) {
+CASE(free_high) {
   char* hint = (char*)((uintptr_t)1 << n);
   char* mapped = (char*)mmap(hint, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   free_again(mapped != MAP_FAILED && (uintptr_t)mapped >> 48 != 0 ? mapped : hint);
@@ -186,11 +186,11 @@ static char* map_foreign(int content) {
   if (content != 0) memset(region, content, 16 * MIB);
   return region;
 }
-static void free_mapping(void) { free_again(map_foreign(0) + n); }
-static void free_filled_mapping(void) { free_again(map_foreign(0x41) + n); }
+CASE(free_mapping) { free_again(map_foreign(0) + n); }
+CASE(free_filled_mapping) { free_again(map_foreign(0x41) + n); }
 /* At a boundary, where an allocator that masks addresses would look for its header and find zeros. */
-static void free_masked_mapping(void) { free_address((((uintptr_t)map_foreign(0) + n - 1) & ~(n - 1)) + m); }
-static void free_unmapped(void) {
+CASE(free_masked_mapping) { free_address((((uintptr_t)map_foreign(0) + n - 1) & ~(n - 1)) + m); }
+CASE(free_unmapped) {
   char* region = map_foreign(0);
   REQUIRE(munmap(region, 16 * MIB) == 0);
   free_again(region + n);
@@ -198,52 +198,41 @@ static void free_unmapped(void) {
 
 /* ---- Places within blocks and beside them. ---- */
 
-static void free_inside(void) { free_again(take(n) + m); }
-static void realloc_inside(void) { (void)hidden(realloc(take(n) + m, 500)); }
-static void usable_inside(void) { (void)hidden_size(malloc_usable_size(take(n) + m)); }
-static void free_inside_zeros(void) {
+CASE(free_inside) { free_again(take(n) + m); }
+CASE(realloc_inside) { (void)hidden(realloc(take(n) + m, 500)); }
+CASE(usable_inside) { (void)hidden_size(malloc_usable_size(take(n) + m)); }
+CASE(free_inside_zeros) {
   char* block = take(n);
   memset(block, 0, n);
   free_again(block + m);
 }
 /* M away, or half a superblock, where none has been handed out yet. */
-static void free_unallocated(void) { free_address((uintptr_t)take(n) ^ m); }
-static void free_next(void) {
+CASE(free_unallocated) { free_address((uintptr_t)take(n) ^ m); }
+CASE(free_next) {
   char* block = take(n);
   free_again(block + malloc_usable_size(block));
 }
 /* M bytes behind the boundary of N below a block: what manages it. */
-static void free_header(void) { free_address(((uintptr_t)take(100) & ~(n - 1)) + m); }
+CASE(free_header) { free_address(((uintptr_t)take(100) & ~(n - 1)) + m); }
 
 /* Where a block was before realloc moved its pages. */
-static void free_moved(void) {
+CASE(free_moved) {
   char *block = take(n), *behind = take(n);
   char *grown = (char*)realloc(block, 40 * MIB), *grown_too = (char*)realloc(behind, 80 * MIB);
   free_again(grown_too == behind ? block : behind);
   free(grown);
 }
-static void free_overwritten(void) {
+CASE(free_overwritten) {
   char* block = take(n);
   ((char*)hidden(block))[malloc_usable_size(block)] ^= 1;
   free_again(block);
 }
 
-static void free_sized_wrong(void) { free_sized(take(n), m); }
-static void free_aligned_sized_wrong(void) { free_aligned_sized(hidden(aligned_alloc(64, n)), 64, m); }
-
-#define CASE(name) {#name, name}
-static const Case cases[] = {
-    CASE(df), CASE(df_kept), CASE(df_delayed), CASE(df_trimmed), CASE(df_region_gone), CASE(df_far), CASE(df_last),
-    CASE(df_flushed), CASE(df_merged), CASE(df_by_ended_thread), CASE(df_by_ended_thread_trimmed),
-    CASE(df_by_live_thread), CASE(df_then_by_thread), CASE(df_reused), CASE(realloc_freed), CASE(usable_freed),
-    CASE(free_stack), CASE(realloc_stack), CASE(free_global), CASE(realloc_global), CASE(usable_global), CASE(free_text),
-    CASE(free_made_up), CASE(usable_made_up), CASE(free_high), CASE(free_mapping), CASE(free_filled_mapping),
-    CASE(free_masked_mapping), CASE(free_unmapped), CASE(free_inside), CASE(realloc_inside), CASE(usable_inside),
-    CASE(free_inside_zeros), CASE(free_unallocated), CASE(free_next), CASE(free_header), CASE(free_moved),
-    CASE(free_overwritten), CASE(free_sized_wrong), CASE(free_aligned_sized_wrong)};
+CASE(free_sized_wrong) { free_sized(take(n), m); }
+CASE(free_aligned_sized_wrong) { free_aligned_sized(hidden(aligned_alloc(64, n)), 64, m); }
 
 int main(int count, char** arguments) {
   n = count > 2 ? strtoull(arguments[2], NULL, 0) : 0;
   m = count > 3 ? strtoull(arguments[3], NULL, 0) : 0;
-  return run_named_case(count, arguments, cases, COUNT_OF(cases));
+  return run_named_case(count, arguments);
 }

@@ -165,19 +165,17 @@ static void* get_mixed(size_t size) {
 }
 
 // Of one unit, of several chunks; and of a thread that has local caches, for it frees every other one.
-static void local(void) {
+CASE(local) {
   static const struct kind kinds[] = {{48, 100, get, put, NULL},
                                       {1792, 2000, get, put, NULL},
                                       {1000, 2000, get_mixed, put, NULL}};
   all_end_well(kinds, COUNT_OF(kinds));
 }
 
-static const Case cases[] = {{"local", local}};
-
 #else
 
 // Blocks of superblocks: few, and as many as fill a region, so that one is in its first slice and one in its last.
-static void small(void) {
+CASE(small) {
   static const struct kind kinds[] = {{16, 100, malloc, free, NULL},   {64, 1000, malloc, free, NULL},
                                       {384, 1000, malloc, free, NULL}, {5000, 100, malloc, free, NULL},
                                       {20000, 50, malloc, free, NULL}, {32768, 1000, malloc, free, NULL}};  // two regions
@@ -185,7 +183,7 @@ static void small(void) {
 }
 
 // Runs of slices, few and two regions of them.
-static void large(void) {
+CASE(large) {
   static const struct kind kinds[] = {{40000, 5, malloc, free, NULL},
                                       {131072, 250, malloc, free, NULL},
                                       {MIB, 20, malloc, free, NULL}};
@@ -225,7 +223,7 @@ static void* aligned(size_t size) { return aligned_alloc(8 << 20, size); }
 
 // Blocks with an extent each, and between them the heaps of threads, mapped as they are.  The threads end before the
 // overflow, for it may run over their stacks.
-static void huge(void) {
+CASE(huge) {
   static const struct kind kinds[] = {{3 << 20, 6, malloc, free, NULL},
                                       {3 << 20, 6, with_a_thread, free, end_threads},
                                       {4 << 20, 6, malloc, free, NULL},
@@ -235,7 +233,7 @@ static void huge(void) {
 
 // One linear overflow that runs from a block of 3 MB right to the start of the next, and a little into it; then the next
 // is freed.  A header there would be all words that name the target, or have them where it has zeros now.
-static void into_next_huge(void) {
+CASE(into_next_huge) {
   enum { SIZE = 3 << 20 };
   get_ready();
   for (int careful = 1; careful >= 0; careful--) {
@@ -253,8 +251,6 @@ static void into_next_huge(void) {
   }
 }
 
-static const Case cases[] = {{"small", small}, {"large", large}, {"huge", huge}, {"into_next_huge", into_next_huge}};
-
 #endif
 
-CASE_MAIN(cases)
+CASE_MAIN()

@@ -19,39 +19,33 @@ static char* local_and_free(void) {
   return block;
 }
 
-static void hm_free_made_up(void) { hm_free(hidden((void*)0x5a5a5a5a5a50)); }
-static void hm_free_sized_wrong(void) { hm_free_sized(hidden(hm_malloc(100)), 1000); }
+CASE(hm_free_made_up) { hm_free(hidden((void*)0x5a5a5a5a5a50)); }
+CASE(hm_free_sized_wrong) { hm_free_sized(hidden(hm_malloc(100)), 1000); }
 
-static void local_df(void) { free_local(local_and_free()); }
-static void local_df_by_thread(void) { join_thread(start_thread(free_local, local_and_free())); }
-static void local_df_after_thread(void) {
+CASE(local_df) { free_local(local_and_free()); }
+CASE(local_df_by_thread) { join_thread(start_thread(free_local, local_and_free())); }
+CASE(local_df_after_thread) {
   char *block = local(100), *kept = local(100);
   join_thread(start_thread(free_local, block));
   free_local(block);
   free_local(kept);
 }
-static void local_realloc_freed(void) { (void)hidden(hm_local_realloc(local_and_free(), 10)); }
-static void local_free_inside_16(void) { free_local(local(100) + 16); }
-static void local_free_inside_32(void) { free_local(local(200) + 32); }
-static void local_free_inside_8(void) { free_local(local(100) + 8); }
-static void local_free_inside_1(void) { free_local(local(200) + 1); }
-static void local_free_global(void) { free_local(global_array); }
-static void local_free_stack(void) {
+CASE(local_realloc_freed) { (void)hidden(hm_local_realloc(local_and_free(), 10)); }
+CASE(local_free_inside_16) { free_local(local(100) + 16); }
+CASE(local_free_inside_32) { free_local(local(200) + 32); }
+CASE(local_free_inside_8) { free_local(local(100) + 8); }
+CASE(local_free_inside_1) { free_local(local(200) + 1); }
+CASE(local_free_global) { free_local(global_array); }
+CASE(local_free_stack) {
   char buffer[64] __attribute__((aligned(16)));
   free_local(buffer);
 }
 
-static void shared_df(void) {
+CASE(shared_df) {
   char* block = shared(100);
   hm_shared_free(block);
   hm_shared_free(hidden(block));
 }
-static void shared_free_sized_wrong(void) { hm_shared_free_sized(shared(100), 1000); }
+CASE(shared_free_sized_wrong) { hm_shared_free_sized(shared(100), 1000); }
 
-#define CASE(name) {#name, name}
-static const Case cases[] = {
-    CASE(hm_free_made_up), CASE(hm_free_sized_wrong), CASE(local_df), CASE(local_df_by_thread),
-    CASE(local_df_after_thread), CASE(local_realloc_freed), CASE(local_free_inside_16), CASE(local_free_inside_32),
-    CASE(local_free_inside_8), CASE(local_free_inside_1), CASE(local_free_global), CASE(local_free_stack),
-    CASE(shared_df), CASE(shared_free_sized_wrong)};
-CASE_MAIN(cases)
+CASE_MAIN()

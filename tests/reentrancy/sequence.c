@@ -37,7 +37,7 @@ static void* free_most(void* unused) {
   }
   return unused;
 }
-static void nested_refill(void) {
+CASE(nested_refill) {
   static void* fresh[2 * kTicking];
   static void* neighbours[40];
   mark(hidden(malloc(384)), 384, 1);
@@ -76,12 +76,12 @@ static void churn(size_t count, int all_at_once) {
     REQUIRE(pthread_create(&made[i], &small, body, all_at_once ? &barrier : NULL) == 0);
   for (size_t i = 0; i < count; i++) join_thread(made[i]);
 }
-static void join_ends(void) {
+CASE(join_ends) {
   for (size_t i = 0; i < kBlocks; i++) mark(blocks[i] = malloc(64), 64, 1);
   churn(3000, 0);
   REQUIRE(threads_of_process() == 1);
 }
-static void exit_of_threads_ends(void) {
+CASE(exit_of_threads_ends) {
   for (size_t i = 0; i < 32000; i++) mark(blocks[i] = malloc(1000), 1000, 1);
   for (int round = 0; round < 3; round++) churn(1500, 1);
 }
@@ -91,14 +91,14 @@ static void* grow_shrink_and_leave(void* unused) {
   return unused;
 }
 /* The process ends with its last thread. */
-static void main_leaves(void) {
+CASE(main_leaves) {
   REQUIRE(pthread_detach(start_thread(grow_shrink_and_leave, NULL)) == 0);
   pthread_exit(NULL);
 }
 
 /* A program that has made no thread has one: the system asks that of whoever wants a user namespace of his own, and
  * whoever forks relies on it. */
-static void one_thread(void) {
+CASE(one_thread) {
   pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) _exit(unshare(CLONE_NEWUSER) == 0 ? 0 : errno);
@@ -111,10 +111,6 @@ static void one_thread(void) {
   if (WEXITSTATUS(status) == 0) REQUIRE(unshare(CLONE_NEWUSER) == 0); /* else nobody here may */
 }
 
-static const Case cases[] = {{"nested_refill", nested_refill}, {"join_ends", join_ends},
-                             {"exit_of_threads_ends", exit_of_threads_ends}, {"main_leaves", main_leaves},
-                             {"one_thread", one_thread}};
-
 /* sequence CASE [TIMES]: each time a process of its own. */
 int main(int argc, char** argv) {
   int times = argc > 2 ? atoi(argv[2]) : 1;
@@ -123,10 +119,10 @@ int main(int argc, char** argv) {
     REQUIRE(child >= 0);
     if (child == 0) {
       alarm(30);
-      return run_named_case(argc, argv, cases, COUNT_OF(cases));
+      return run_named_case(argc, argv);
     }
     int status = 0;
     REQUIRE(waitpid(child, &status, 0) == child && status == 0);
   }
-  return run_named_case(argc, argv, cases, COUNT_OF(cases));
+  return run_named_case(argc, argv);
 }

@@ -10,7 +10,7 @@ static void use_aligned(void* block, size_t alignment, size_t size) {
   REQUIRE(is_marked(block, size, 7));
 }
 
-static void memalign_all(void) {
+CASE(memalign_all) {
   const size_t sizes[] = {1, 24, 1000, 5000, 100000, 3 * MIB};
   for (size_t alignment = 8; alignment <= 64 * MIB; alignment *= 2) {
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
@@ -44,7 +44,7 @@ static void memalign_all(void) {
 }
 
 /* Many aligned blocks alive at once must not overlap: alignment by over-allocation goes wrong here first. */
-static void memalign_many(void) {
+CASE(memalign_many) {
   enum { kBlocks = 600 };
   static void* blocks[kBlocks];
   for (size_t alignment = 8; alignment <= 16384; alignment *= 2) {
@@ -61,7 +61,7 @@ static void memalign_many(void) {
   }
 }
 
-static void memalign_errors(void) {
+CASE(memalign_errors) {
   const size_t bad[] = {0, 1, 2, 3, 4, 5, 7, 12, 24, 4097, SIZE_MAX, SIZE_MAX / 2, (size_t)1 << 63 | 8};
   for (size_t i = 0; i < COUNT_OF(bad); i++) {
     void* sentinel = &sentinel;
@@ -75,7 +75,7 @@ static void memalign_errors(void) {
   REQUIRE(posix_memalign(&block, 64, hidden_size(SIZE_MAX - 100)) == ENOMEM && block == &block);
 }
 
-static void aligned_alloc_bad(void) {
+CASE(aligned_alloc_bad) {
   const size_t bad[] = {0, 3, 5, 12, 24, 4097, SIZE_MAX};
   for (size_t i = 0; i < COUNT_OF(bad); i++) {
     errno = 0;
@@ -85,7 +85,7 @@ static void aligned_alloc_bad(void) {
 }
 
 /* A power of two that no block can be aligned to is one all the same; above the largest there is none to round up to. */
-static void memalign_wide(void) {
+CASE(memalign_wide) {
   const size_t largest = (size_t)1 << 63;
   const size_t sizes[] = {1, 4096, PTRDIFF_MAX, SIZE_MAX};
   for (size_t i = 0; i < COUNT_OF(sizes); i++) {
@@ -99,16 +99,8 @@ static void memalign_wide(void) {
 }
 
 /* Programs end over a 0. */
-static void mallopt_accepted(void) {
+CASE(mallopt_accepted) {
   REQUIRE(mallopt(M_ARENA_MAX, 2) == 1 && mallopt(M_TRIM_THRESHOLD, 1 << 20) == 1 && mallopt(12345, 0) == 1);
 }
 
-static const Case cases[] = {
-    {"memalign_all", memalign_all},
-    {"memalign_many", memalign_many},
-    {"memalign_errors", memalign_errors},
-    {"aligned_alloc_bad", aligned_alloc_bad},
-    {"memalign_wide", memalign_wide},
-    {"mallopt_accepted", mallopt_accepted},
-};
-CASE_MAIN(cases)
+CASE_MAIN()

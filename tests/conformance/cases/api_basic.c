@@ -3,7 +3,7 @@
 
 #include "case.h"
 
-static void zero_size(void) {
+CASE(zero_size) {
   void* blocks[300];
   for (size_t i = 0; i < COUNT_OF(blocks); i += 3) {
     blocks[i] = malloc(hidden_size(0));
@@ -23,7 +23,7 @@ static size_t natural_alignment(size_t size) {
   return alignment;
 }
 
-static void align_sizes(void) {
+CASE(align_sizes) {
   for (size_t size = 1; size <= 70000; size++) {
     char* block = (char*)malloc(size);
     REQUIRE(block != NULL && (uintptr_t)block % natural_alignment(size) == 0);
@@ -33,7 +33,7 @@ static void align_sizes(void) {
   }
 }
 
-static void align16_strict(void) {
+CASE(align16_strict) {
   for (size_t size = 0; size <= 4096; size++) {
     void* plain = malloc(size);
     void* cleared = calloc(1, size);
@@ -46,7 +46,7 @@ static void align16_strict(void) {
   }
 }
 
-static void usable_size(void) {
+CASE(usable_size) {
   enum { kNeighbours = 64 };
   void* blocks[kNeighbours];
   REQUIRE(malloc_usable_size(NULL) == 0);
@@ -63,7 +63,7 @@ static void usable_size(void) {
   }
 }
 
-static void errno_free(void) {
+CASE(errno_free) {
   for (size_t size = 1; size <= 64 * MIB; size *= 2) {
     for (int rounds = 0; rounds < 40; rounds++) {
       void* several[4];
@@ -85,7 +85,7 @@ static int all_zero(const unsigned char* bytes, size_t size) {
 }
 
 /* The dirty blocks are freed all together, so that what calloc gets next was once part of a whole free piece. */
-static void calloc_zero(void) {
+CASE(calloc_zero) {
   enum { kBatch = 24 };
   void* blocks[kBatch];
   for (size_t size = 1; size <= 6 * MIB; size += size / 6 + 1) {
@@ -103,7 +103,7 @@ static void calloc_zero(void) {
 }
 
 /* Memory that went back to the system, or from one class to another, is as dirty or as clean as calloc says. */
-static void calloc_zero_recycled(void) {
+CASE(calloc_zero_recycled) {
   enum { kBlocks = 4000 };
   static void* blocks[kBlocks];
   uint64_t seed = 88172645463325252u;
@@ -119,9 +119,4 @@ static void calloc_zero_recycled(void) {
   }
 }
 
-static const Case cases[] = {
-    {"zero_size", zero_size},     {"align_sizes", align_sizes}, {"align16_strict", align16_strict},
-    {"usable_size", usable_size}, {"errno_free", errno_free},   {"calloc_zero", calloc_zero},
-    {"calloc_zero_recycled", calloc_zero_recycled},
-};
-CASE_MAIN(cases)
+CASE_MAIN()

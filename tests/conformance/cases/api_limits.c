@@ -23,7 +23,7 @@ static void* by_posix_memalign(void* old, size_t size) {
 static const Request requests[] = {by_malloc,   by_calloc,        by_calloc_turned, by_realloc, by_reallocarray,
                                    by_memalign, by_aligned_alloc, by_valloc,        by_pvalloc, by_posix_memalign};
 
-static void huge_sizes(void) {
+CASE(huge_sizes) {
   const size_t sizes[] = {SIZE_MAX,           SIZE_MAX - 1,         SIZE_MAX - 7,        SIZE_MAX - 15,
                           SIZE_MAX - 16,      SIZE_MAX - 63,        SIZE_MAX - 71,       SIZE_MAX - 4095,
                           SIZE_MAX - 4096,    SIZE_MAX - 65536,     SIZE_MAX - 4 * MIB,  SIZE_MAX / 2 + 2,
@@ -46,7 +46,7 @@ static void huge_sizes(void) {
 }
 
 /* The alignment itself may be what cannot be had. */
-static void huge_alignments(void) {
+CASE(huge_alignments) {
   for (unsigned shift = 48; shift < 64; shift++) {
     void* block = NULL;
     errno = 0;
@@ -55,7 +55,7 @@ static void huge_alignments(void) {
   }
 }
 
-static void mul_overflow(void) {
+CASE(mul_overflow) {
   const size_t factors[][2] = {{(size_t)1 << 32, (size_t)1 << 32},
                                {SIZE_MAX / 2 + 1, 2},
                                {SIZE_MAX, SIZE_MAX},
@@ -78,6 +78,4 @@ static void mul_overflow(void) {
   }
 }
 
-static const Case cases[] = {
-    {"huge_sizes", huge_sizes}, {"huge_alignments", huge_alignments}, {"mul_overflow", mul_overflow}};
-CASE_MAIN(cases)
+CASE_MAIN()

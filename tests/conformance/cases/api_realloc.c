@@ -16,7 +16,7 @@ static int is_filled(const unsigned char* bytes, size_t size) {
   return 1;
 }
 
-static void realloc_matrix(void) {
+CASE(realloc_matrix) {
   _Static_assert(COUNT_OF(boundary_sizes) == 28, "28 boundary sizes");
   for (size_t i = 0; i < COUNT_OF(boundary_sizes); i++) {
     for (size_t j = 0; j < COUNT_OF(boundary_sizes); j++) {
@@ -35,7 +35,7 @@ static void realloc_matrix(void) {
 }
 
 /* As glibc: the block is freed and NULL comes back, without an error. */
-static void realloc_zero(void) {
+CASE(realloc_zero) {
   for (size_t i = 0; i < COUNT_OF(boundary_sizes); i++) {
     void* block = malloc(boundary_sizes[i]);
     errno = 4242;
@@ -44,7 +44,7 @@ static void realloc_zero(void) {
 }
 
 /* Growing by steps as a string or a vector does, with neighbours that must stay whole. */
-static void realloc_grow(void) {
+CASE(realloc_grow) {
   unsigned char* block = NULL;
   void* neighbours[256];
   size_t count = 0;
@@ -86,7 +86,7 @@ static size_t random_size(uint64_t* state) {
   return 1 + value % (dice < 999 ? 100000 : 3000000);
 }
 
-static void uniq_overlap(void) {
+CASE(uniq_overlap) {
   enum { kSlots = 5000, kOperations = 2000000 };
   static Slot slots[kSlots];
   uint64_t state = 0x2545F4914F6CDD1Du;
@@ -110,8 +110,4 @@ static void uniq_overlap(void) {
   }
 }
 
-static const Case cases[] = {{"realloc_matrix", realloc_matrix},
-                             {"realloc_zero", realloc_zero},
-                             {"realloc_grow", realloc_grow},
-                             {"uniq_overlap", uniq_overlap}};
-CASE_MAIN(cases)
+CASE_MAIN()

@@ -6,7 +6,7 @@
 typedef void (*FreeSized)(void*, size_t);
 typedef void (*FreeAlignedSized)(void*, size_t, size_t);
 
-static void free_sized_right(void) {
+CASE(free_sized_right) {
   FreeSized sized = (FreeSized)dlsym(RTLD_DEFAULT, "free_sized");
   FreeAlignedSized aligned = (FreeAlignedSized)dlsym(RTLD_DEFAULT, "free_aligned_sized");
   REQUIRE(sized != NULL && aligned != NULL);
@@ -22,5 +22,4 @@ static void free_sized_right(void) {
   REQUIRE(errno == 4242);
 }
 
-static const Case cases[] = {{"free_sized_right", free_sized_right}};
-CASE_MAIN(cases)
+CASE_MAIN()

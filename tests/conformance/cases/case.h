@@ -21,6 +21,8 @@ typedef struct {
   const char* name;
   void (*run)(void);
 } Case;
+__attribute__((unused)) static Case cases[64];
+__attribute__((unused)) static size_t case_count;
 
 /* _exit and a buffer on the stack: a failing allocator must not be needed to report its failure. */
 static inline void require_failed(const char* file, int line, const char* what, int error) {
@@ -40,18 +42,27 @@ static inline void require_failed(const char* file, int line, const char* what, 
     if (!(value_ < limit_)) require_failed(__FILE__, __LINE__, text_, 0);                              \
   } while (0)
 
-static inline int run_named_case(int argc, char** argv, const Case* cases, size_t count) {
-  for (size_t i = 0; argc > 1 && i < count; i++) {
+/* CASE(what_it_is_called) { what it does } */
+#define CASE(function)                                                 \
+  static void function(void);                                          \
+  __attribute__((constructor)) static void add_case_##function(void) { \
+    cases[case_count].name = #function;                                \
+    cases[case_count++].run = function;                                \
+  }                                                                    \
+  static void function(void)
+
+static inline int run_named_case(int argc, char** argv) {
+  for (size_t i = 0; argc > 1 && i < case_count; i++) {
     if (strcmp(argv[1], cases[i].name) == 0) {
       cases[i].run();
       return 0;
     }
   }
-  for (size_t i = 0; i < count; i++) puts(cases[i].name);
+  for (size_t i = 0; i < case_count; i++) puts(cases[i].name);
   return argc > 1 && strcmp(argv[1], "--list") == 0 ? 0 : 2;
 }
-#define CASE_MAIN(cases) \
-  int main(int argc, char** argv) { return run_named_case(argc, argv, cases, COUNT_OF(cases)); }
+#define CASE_MAIN() \
+  int main(int argc, char** argv) { return run_named_case(argc, argv); }
 
 /* Hides from the compiler where a pointer or a size comes from: misuse must reach the allocator, not a warning. */
 static inline void* hidden(void* pointer) {

@@ -101,7 +101,7 @@ void new_handler() {
   REQUIRE(own_error);
 }
 
-void cxx_new() {
+CASE(cxx_new) {
   plain_forms();
   aligned_forms();
   exhaustion();
@@ -120,7 +120,7 @@ struct Late {
 thread_local Late late;
 thread_local std::vector<std::string> words;
 
-void cxx_thread_local() {
+CASE(cxx_thread_local) {
   for (int round = 0; round < 200; round++) {
     std::thread threads[4];
     for (auto& thread : threads) {
@@ -133,8 +133,6 @@ void cxx_thread_local() {
   }
 }
 
-const Case cases[] = {{"cxx_new", cxx_new}, {"cxx_thread_local", cxx_thread_local}};
-
 }  // namespace
 
-CASE_MAIN(cases)
+CASE_MAIN()

@@ -13,11 +13,10 @@ static void allocate_in_preinit(void) {
 }
 __attribute__((section(".preinit_array"), used)) static void (*preinit)(void) = allocate_in_preinit;
 
-static void early_alloc(void) {
+CASE(early_alloc) {
   REQUIRE(from_preinit != NULL && early_block() != NULL);
   mark(from_preinit, 3000, 2);
   free(from_preinit);
 }
 
-static const Case cases[] = {{"early_alloc", early_alloc}};
-CASE_MAIN(cases)
+CASE_MAIN()

@@ -12,7 +12,7 @@ __attribute__((used)) static int (*resolve_answer(void))(void) {
 }
 int chosen_at_load(void) __attribute__((ifunc("resolve_answer")));
 
-static void early_ifunc(void) {
+CASE(early_ifunc) {
   REQUIRE(chosen_at_load() == 42 && from_resolver != NULL);
   mark(from_resolver, 200, 1);
   void* next = malloc(200);
@@ -23,5 +23,4 @@ static void early_ifunc(void) {
   free(next);
 }
 
-static const Case cases[] = {{"early_ifunc", early_ifunc}};
-CASE_MAIN(cases)
+CASE_MAIN()

@@ -33,7 +33,7 @@ static void hold_and_free(size_t bytes) {
 }
 
 /* RLIMIT_DATA stops brk, which the filter cannot: a refused brk returns the old break, not an error. */
-static void inject_mmap_fail(void) {
+CASE(inject_mmap_fail) {
   const int calls[] = {SYS_mmap, SYS_mremap};
   hold_and_free(16 * MIB);
   limit(RLIMIT_DATA, 1 * MIB);
@@ -55,7 +55,7 @@ static void inject_mmap_fail(void) {
 }
 
 /* As at vm.max_map_count: nothing can be unmapped, advised or protected, yet freed memory must be used again. */
-static void inject_munmap_fail(void) {
+CASE(inject_munmap_fail) {
   const int calls[] = {SYS_munmap, SYS_madvise, SYS_mprotect};
   const size_t sizes[] = {48, 3000, 40000, 260000, 1500000, 6 * MIB};
   hold_and_free(MIB);
@@ -96,7 +96,7 @@ static void use_up_mappings(void) {
   }
 }
 
-static void map_count(void) {
+CASE(map_count) {
   for (size_t size = 16; size <= 32768; size *= 2) {
     size_t taken;
     Link* list = take_until_none(size, 4 * MIB / size, &taken);
@@ -113,6 +113,4 @@ static void map_count(void) {
   free(large);
 }
 
-static const Case cases[] = {
-    {"inject_mmap_fail", inject_mmap_fail}, {"inject_munmap_fail", inject_munmap_fail}, {"map_count", map_count}};
-CASE_MAIN(cases)
+CASE_MAIN()

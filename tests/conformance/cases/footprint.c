@@ -24,7 +24,7 @@ static void* free_each_round(void* rounds) {
   return NULL;
 }
 
-static void remote_drain_reuse(void) {
+CASE(remote_drain_reuse) {
   enum { kRounds = 10 };
   REQUIRE(pthread_barrier_init(&filled, NULL, 2) == 0 && pthread_barrier_init(&emptied, NULL, 2) == 0);
   pthread_t thread = start_thread(free_each_round, (void*)(uintptr_t)kRounds);
@@ -51,7 +51,7 @@ static void* peak_of_30_mib(void* size_argument) {
   return NULL;
 }
 
-static void phase_shift(void) {
+CASE(phase_shift) {
   size_t before = resident_bytes();
   size_t most = 0;
   for (uintptr_t i = 0; i < 12; i++) {
@@ -80,8 +80,8 @@ static void pin_and_refill(size_t refill_size, double most) {
   REQUIRE_BELOW(growth(resident_bytes(), before), most * (double)first);
 }
 
-static void sparse_pin(void) { pin_and_refill(kPinSize, 1.25); }
-static void sparse_pin_resize(void) { pin_and_refill(200, 2.25); }
+CASE(sparse_pin) { pin_and_refill(kPinSize, 1.25); }
+CASE(sparse_pin_resize) { pin_and_refill(200, 2.25); }
 
 static void* free_all_given(void* blocks) {
   for (void** block = (void**)blocks; *block != NULL; block++) free(*block);
@@ -89,7 +89,7 @@ static void* free_all_given(void* blocks) {
 }
 
 /* One block of each batch lives for ever, each time another one: the rest must not be lost with it. */
-static void index_starve(void) {
+CASE(index_starve) {
   enum { kBatch = 2000, kRounds = 600 };
   static void* blocks[kBatch + 1];
   static void* immortal[kRounds];
@@ -123,7 +123,7 @@ static void* replace_randomly(void* seed) {
   return NULL;
 }
 
-static void larson_random(void) {
+CASE(larson_random) {
   uint64_t state = 42;
   pthread_t threads[kWorkers];
   size_t before = resident_bytes();
@@ -140,10 +140,4 @@ static void larson_random(void) {
   REQUIRE_BELOW((double)growth(resident_bytes(), before) / (double)in_use, 1.5);
 }
 
-static const Case cases[] = {{"remote_drain_reuse", remote_drain_reuse},
-                             {"phase_shift", phase_shift},
-                             {"sparse_pin", sparse_pin},
-                             {"sparse_pin_resize", sparse_pin_resize},
-                             {"index_starve", index_starve},
-                             {"larson_random", larson_random}};
-CASE_MAIN(cases)
+CASE_MAIN()

@@ -73,7 +73,7 @@ static void fork_often(int times) {
   stop_four(threads);
 }
 
-static void fork_mt(void) { fork_often(300); }
+CASE(fork_mt) { fork_often(300); }
 
 enum { kLeft = 3000 };
 static void* left[kLeft];
@@ -116,7 +116,7 @@ static void* fork_here(void* unused) {
   return NULL;
 }
 
-static void fork_from_thread(void) {
+CASE(fork_from_thread) {
   pthread_barrier_t filled;
   REQUIRE(pthread_barrier_init(&filled, NULL, 2) == 0);
   pthread_t filler = start_thread(fill_left_and_stay, &filled);
@@ -134,12 +134,12 @@ static void allocate_in_handler(void) {
   REQUIRE((kept_by_handler = malloc(3000)) != NULL);
 }
 
-static void atfork_alloc(void) {
+CASE(atfork_alloc) {
   REQUIRE(pthread_atfork(allocate_in_handler, allocate_in_handler, allocate_in_handler) == 0);
   fork_often(100);
 }
 
-static void fork_chain(void) {
+CASE(fork_chain) {
   void* block = malloc(1000);
   mark(block, 1000, 3);
   for (int depth = 0; depth < 25; depth++) {
@@ -156,7 +156,7 @@ static void fork_chain(void) {
   _exit(0);
 }
 
-static void spawn_ok(void) {
+CASE(spawn_ok) {
   pthread_t threads[4];
   char* arguments[] = {(char*)"true", NULL};
   start_four(threads);
@@ -172,7 +172,7 @@ static void spawn_ok(void) {
 static pid_t clone_bare(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL); }
 
 /* The C library runs no handlers, and the allocator must see for itself that other threads' locks will never be free. */
-static void fork_unannounced(void) {
+CASE(fork_unannounced) {
   pthread_t threads[4];
   start_four(threads);
   for (int i = 0; i < 200; i++) {
@@ -189,7 +189,7 @@ static void fork_unannounced(void) {
 }
 
 /* A child of vfork has its parent's memory: it must not take it for its own. */
-static void vfork_beside(void) {
+CASE(vfork_beside) {
   pthread_t threads[4];
   start_four(threads);
   for (int i = 0; i < 200; i++) {
@@ -236,10 +236,10 @@ static void fork_by_timer(pid_t (*call)(void)) {
 }
 
 /* With one thread even fork, which runs the handlers of everybody, must come through a handler that interrupts malloc. */
-static void fork_in_handler(void) { fork_by_timer(fork); }
+CASE(fork_in_handler) { fork_by_timer(fork); }
 
 /* With several, POSIX leaves only _Fork, which calls no handlers. */
-static void fork_in_handler_mt(void) {
+CASE(fork_in_handler_mt) {
   pthread_t threads[2];
   for (uintptr_t i = 0; i < 2; i++) threads[i] = start_thread(allocate_until_stopped, (void*)i);
   fork_by_timer(_Fork);
@@ -247,9 +247,4 @@ static void fork_in_handler_mt(void) {
   for (size_t i = 0; i < 2; i++) join_thread(threads[i]);
 }
 
-static const Case cases[] = {{"fork_mt", fork_mt},           {"fork_from_thread", fork_from_thread},
-                             {"atfork_alloc", atfork_alloc}, {"fork_chain", fork_chain},
-                             {"spawn_ok", spawn_ok},         {"fork_unannounced", fork_unannounced},
-                             {"vfork_beside", vfork_beside}, {"fork_in_handler", fork_in_handler},
-                             {"fork_in_handler_mt", fork_in_handler_mt}};
-CASE_MAIN(cases)
+CASE_MAIN()

@@ -49,7 +49,7 @@ static void* fork_on(void* unused) {
   return unused;
 }
 
-static void fork_stdio(void) {
+CASE(fork_stdio) {
   static char line[kLineLength + 1];
   memset(line, 'x', kLineLength);
   line[kLineLength] = '\n';
@@ -67,5 +67,4 @@ static void fork_stdio(void) {
   REQUIRE(atomic_load(&children) > 0);
 }
 
-static const Case cases[] = {{"fork_stdio", fork_stdio}};
-CASE_MAIN(cases)
+CASE_MAIN()

@@ -22,7 +22,7 @@ static void* allocate_until_stopped(void* seed) {
   return NULL;
 }
 
-static void exit_while_alloc(void) {
+CASE(exit_while_alloc) {
   for (long round = 0; round < 40; round++) {
     pid_t child = fork();
     REQUIRE(child >= 0);
@@ -44,7 +44,7 @@ static void* allocate_a_while(void* seed) {
 }
 
 /* The process ends, with status 0, when the last of these does. */
-static void main_pthread_exit(void) {
+CASE(main_pthread_exit) {
   void* block = malloc(5000);
   for (uintptr_t i = 0; i < 4; i++) pthread_detach(start_thread(allocate_a_while, (void*)i));
   free(block);
@@ -62,7 +62,7 @@ static void allocate_at_exit(void) {
   }
 }
 
-static void atexit_alloc(void) {
+CASE(atexit_alloc) {
   left_for_exit = malloc(12345);
   REQUIRE(atexit(allocate_at_exit) == 0);
   pthread_detach(start_thread(allocate_until_stopped, NULL));
@@ -75,7 +75,7 @@ static void count_signal(int number) {
   atomic_fetch_add_explicit(&signals, 1, memory_order_relaxed);
 }
 
-static void signal_storm(void) {
+CASE(signal_storm) {
   struct sigaction action = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
   REQUIRE(sigaction(SIGPROF, &action, NULL) == 0);
   struct itimerval timer = {{0, 200}, {0, 200}};
@@ -114,7 +114,7 @@ static void* allocate_until_cancelled(void* seed) {
   return NULL;
 }
 
-static void cancel_storm(void) {
+CASE(cancel_storm) {
   enum { kAtOnce = 5 };
   pthread_t threads[kAtOnce];
   for (int round = 0; round < 1500 / kAtOnce; round++) {
@@ -126,9 +126,4 @@ static void cancel_storm(void) {
   allocate_a_while(NULL);
 }
 
-static const Case cases[] = {{"exit_while_alloc", exit_while_alloc},
-                             {"main_pthread_exit", main_pthread_exit},
-                             {"atexit_alloc", atexit_alloc},
-                             {"signal_storm", signal_storm},
-                             {"cancel_storm", cancel_storm}};
-CASE_MAIN(cases)
+CASE_MAIN()

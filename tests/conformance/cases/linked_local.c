@@ -23,7 +23,7 @@ static void* free_what_is_handed(void* unused) {
 }
 
 /* Half of the blocks come back to their owner, half are freed by others at the same time. */
-static void local_foreign_free(void) {
+CASE(local_foreign_free) {
   pthread_t threads[2];
   for (int i = 0; i < 2; i++) threads[i] = start_thread(free_what_is_handed, NULL);
   size_t resident = 0;
@@ -59,7 +59,7 @@ static void* fill_and_end(void* unused) {
 }
 
 /* The owner is gone, perhaps its memory has an heir already. */
-static void local_outlives_owner(void) {
+CASE(local_outlives_owner) {
   for (int round = 0; round < 50; round++) {
     join_thread(start_thread(fill_and_end, NULL));
     pthread_t next = start_thread(free_what_is_handed, NULL);
@@ -75,7 +75,7 @@ static void local_outlives_owner(void) {
   }
 }
 
-static void local_realloc(void) {
+CASE(local_realloc) {
   for (size_t size = 1; size < 20000; size += size / 7 + 1) {
     unsigned char* block = (unsigned char*)hm_local_alloc(size);
     REQUIRE(block != NULL && (uintptr_t)block % 16 == 0 && hm_local_usable_size(block) >= size);
@@ -93,7 +93,7 @@ static void* free_by_free(void* block) {
 }
 
 /* Not what the header says, yet no reason to corrupt anything: it is routed, or refused with a message. */
-static void local_free_by_free(void) {
+CASE(local_free_by_free) {
   void* blocks[3];
   for (size_t i = 0; i < COUNT_OF(blocks); i++) {
     REQUIRE((blocks[i] = hm_local_alloc(100)) != NULL);
@@ -106,8 +106,4 @@ static void local_free_by_free(void) {
   free(blocks[2]);
 }
 
-static const Case cases[] = {{"local_foreign_free", local_foreign_free},
-                             {"local_outlives_owner", local_outlives_owner},
-                             {"local_realloc", local_realloc},
-                             {"local_free_by_free", local_free_by_free}};
-CASE_MAIN(cases)
+CASE_MAIN()

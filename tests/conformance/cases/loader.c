@@ -19,7 +19,7 @@ static void* allocate_through(void* plugin) {
   return allocate(1234);
 }
 
-static void dl_loop(void) {
+CASE(dl_loop) {
   char path[4096];
   plugin_path(path, sizeof path);
   for (int i = 0; i < 300; i++) {
@@ -50,7 +50,7 @@ static void* live_across_dlclose(void* unused) {
 
 /* CONFORMANCE_LIBRARY names the allocator's file.  Not preloaded: its thread-local storage must fit what the loader
  * keeps in reserve, and dlclose must leave it in place, for threads still point into it. */
-static void dlopen_self(void) {
+CASE(dlopen_self) {
   const char* path = getenv("CONFORMANCE_LIBRARY");
   REQUIRE(path != NULL);
   pthread_t thread;
@@ -79,5 +79,4 @@ static void dlopen_self(void) {
   join_thread(thread);
 }
 
-static const Case cases[] = {{"dl_loop", dl_loop}, {"dlopen_self", dlopen_self}};
-CASE_MAIN(cases)
+CASE_MAIN()

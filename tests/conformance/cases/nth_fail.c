@@ -56,7 +56,7 @@ static void* stress(void* seed) {
   return NULL;
 }
 
-static void nth_os_call_fails(void) {
+CASE(nth_os_call_fails) {
   size_t first_round = 0;
   for (int round = 0; round < 4; round++) {
     pthread_t threads[kThreads];
@@ -71,5 +71,4 @@ static void nth_os_call_fails(void) {
   REQUIRE_BELOW(growth(mapped_bytes(), first_round), 200 * MIB);
 }
 
-static const Case cases[] = {{"nth_os_call_fails", nth_os_call_fails}};
-CASE_MAIN(cases)
+CASE_MAIN()

@@ -32,7 +32,7 @@ static void require_return(size_t peak) {
   REQUIRE_BELOW(resident_bytes(), peak / 2);
 }
 
-static void return_to_os(void) {
+CASE(return_to_os) {
   void** blocks = pointers();
   fill_blocks(blocks);
   size_t peak = resident_bytes();
@@ -41,7 +41,7 @@ static void return_to_os(void) {
   require_return(peak);
 }
 
-static void return_by_decay(void) {
+CASE(return_by_decay) {
   void** blocks = pointers();
   fill_blocks(blocks);
   size_t peak = resident_bytes();
@@ -63,7 +63,7 @@ static void* free_half(void* blocks) {
   return NULL;
 }
 
-static void idle_owner(void) {
+CASE(idle_owner) {
   void** blocks = pointers();
   REQUIRE(pthread_barrier_init(&step, NULL, 2) == 0);
   pthread_t owner = start_thread(own_and_sleep, blocks);
@@ -82,6 +82,4 @@ static void idle_owner(void) {
   REQUIRE_BELOW(after, peak / 2);
 }
 
-static const Case cases[] = {
-    {"return_to_os", return_to_os}, {"return_by_decay", return_by_decay}, {"idle_owner", idle_owner}};
-CASE_MAIN(cases)
+CASE_MAIN()

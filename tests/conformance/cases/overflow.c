@@ -75,17 +75,14 @@ static void write_freed(size_t size) {
   free_neighbours();
 }
 
-static void ovf1_24(void) { write_behind(24, 1); }
-static void ovf8_56(void) { write_behind(56, 8); }
-static void ovf8_400(void) { write_behind(400, 8); }
-static void ovf64_120(void) { write_behind(120, 64); }
-static void ovf_large(void) { write_behind(MIB, 4096); }
-static void undf8_56(void) { write_before(56, 8); }
-static void undf8_large(void) { write_before(MIB, 8); }
-static void uaf_write(void) { write_freed(100); }
-static void uaf_large(void) { write_freed(MIB); }
+CASE(ovf1_24) { write_behind(24, 1); }
+CASE(ovf8_56) { write_behind(56, 8); }
+CASE(ovf8_400) { write_behind(400, 8); }
+CASE(ovf64_120) { write_behind(120, 64); }
+CASE(ovf_large) { write_behind(MIB, 4096); }
+CASE(undf8_56) { write_before(56, 8); }
+CASE(undf8_large) { write_before(MIB, 8); }
+CASE(uaf_write) { write_freed(100); }
+CASE(uaf_large) { write_freed(MIB); }
 
-static const Case cases[] = {{"ovf1_24", ovf1_24},     {"ovf8_56", ovf8_56},         {"ovf8_400", ovf8_400},
-                             {"ovf64_120", ovf64_120}, {"ovf_large", ovf_large},     {"undf8_56", undf8_56},
-                             {"undf8_large", undf8_large}, {"uaf_write", uaf_write}, {"uaf_large", uaf_large}};
-CASE_MAIN(cases)
+CASE_MAIN()

@@ -12,7 +12,7 @@ static void modest_use_stays_modest(void) {
   for (size_t i = 0; i < COUNT_OF(lists); i++) give_back_all(lists[i], 16u << i, taken[i]);
 }
 
-static void no_thp(void) {
+CASE(no_thp) {
   REQUIRE(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0);
   modest_use_stays_modest();
 }
@@ -20,7 +20,7 @@ static void no_thp(void) {
 static int accounted(const char* flags) { return strstr(flags, " ac") != NULL; }
 
 /* What vm.overcommit_memory=2 would charge: every writable private mapping, reserved with MAP_NORESERVE or not. */
-static void overcommit_charge(void) {
+CASE(overcommit_charge) {
   free(malloc(100));
   FILE* maps = fopen("/proc/self/smaps", "r");
   REQUIRE(maps != NULL);
@@ -44,7 +44,7 @@ static void overcommit_charge(void) {
 }
 
 /* RLIMIT_DATA counts writable private mappings as strict accounting does, so small reservations must do. */
-static void overcommit_limit(void) {
+CASE(overcommit_limit) {
   free(malloc(100));
   limit(RLIMIT_DATA, 160 * MIB);
   size_t taken;
@@ -53,8 +53,6 @@ static void overcommit_limit(void) {
   give_back_all(list, 3000, taken);
 }
 
-static const Case cases[] = {{"thp_as_set", modest_use_stays_modest},
-                             {"no_thp", no_thp},
-                             {"overcommit_charge", overcommit_charge},
-                             {"overcommit_limit", overcommit_limit}};
-CASE_MAIN(cases)
+CASE(thp_as_set) { modest_use_stays_modest(); }
+
+CASE_MAIN()

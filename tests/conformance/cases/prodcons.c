@@ -90,12 +90,12 @@ static void produce_and_consume(int consumers, size_t least, size_t most) {
   for (int i = 0; i < consumers; i++) join_thread(threads[i]);
 }
 
-static void prodcons1(void) { produce_and_consume(1, 40, 300); }
-static void prodcons8(void) { produce_and_consume(8, 16, 3000); }
-static void consumer_never_allocs(void) { produce_and_consume(2, 64, 512); }
+CASE(prodcons1) { produce_and_consume(1, 40, 300); }
+CASE(prodcons8) { produce_and_consume(8, 16, 3000); }
+CASE(consumer_never_allocs) { produce_and_consume(2, 64, 512); }
 
 /* A thread that only frees needs no heap of its own. */
-static void consumer_no_heap(void) {
+CASE(consumer_no_heap) {
   uint64_t state = 99;
   pthread_t consumer = start_thread(consume, &queues[0]);
   for (int i = 0; i < 200000; i++) send_block(&queues[0], new_message(&state, 64, 512));
@@ -132,7 +132,7 @@ static void* drift(void* argument) {
   return NULL;
 }
 
-static void drift_ring(void) {
+CASE(drift_ring) {
   pthread_t threads[kRing];
   for (uintptr_t i = 0; i < kRing; i++) threads[i] = start_thread(drift, (void*)i);
   sleep_ms((long)(case_seconds() * 500));
@@ -146,9 +146,4 @@ static void drift_ring(void) {
     for (Message* left; (left = (Message*)receive_block(&queues[i])) != NULL;) free_message(left);
 }
 
-static const Case cases[] = {{"prodcons1", prodcons1},
-                             {"prodcons8", prodcons8},
-                             {"consumer_never_allocs", consumer_never_allocs},
-                             {"consumer_no_heap", consumer_no_heap},
-                             {"drift_ring", drift_ring}};
-CASE_MAIN(cases)
+CASE_MAIN()

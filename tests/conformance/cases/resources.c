@@ -1,7 +1,7 @@
 /* Address space runs out: RLIMIT_AS. */
 #include "exhaust.h"
 
-static void oom_rlimit(void) {
+CASE(oom_rlimit) {
   free(malloc(1));
   limit(RLIMIT_AS, mapped_bytes() + 96 * MIB);
   exhaust_and_recover();
@@ -27,7 +27,7 @@ static void* first_malloc_meets_limit(void* unused) {
   return NULL;
 }
 
-static void oom_new_thread(void) {
+CASE(oom_new_thread) {
   enum { kThreads = 8 };
   pthread_t threads[kThreads];
   REQUIRE(pthread_barrier_init(&limit_set, NULL, kThreads + 1) == 0);
@@ -37,7 +37,7 @@ static void oom_new_thread(void) {
   for (int i = 0; i < kThreads; i++) join_thread(threads[i]);
 }
 
-static void oom_realloc(void) {
+CASE(oom_realloc) {
   enum { kBlocks = 5 };
   const size_t sizes[kBlocks] = {40, 3000, 60000, MIB, 20 * MIB};
   void* blocks[kBlocks];
@@ -56,6 +56,4 @@ static void oom_realloc(void) {
   }
 }
 
-static const Case cases[] = {
-    {"oom_rlimit", oom_rlimit}, {"oom_new_thread", oom_new_thread}, {"oom_realloc", oom_realloc}};
-CASE_MAIN(cases)
+CASE_MAIN()

@@ -15,7 +15,7 @@ static void* work(void* kept) {
   return malloc(100);
 }
 
-static void linked(void) {
+CASE(linked) {
   REQUIRE(strcmp(hm_version(), HM_VERSION_STRING) == 0);
   for (int i = 0; i < 50; i++) {
     pthread_t first = start_thread(work, malloc(10));
@@ -28,5 +28,4 @@ static void linked(void) {
   REQUIRE(stats.mapped > 0 && stats.heaps > 0);
 }
 
-static const Case cases[] = {{"linked", linked}};
-CASE_MAIN(cases)
+CASE_MAIN()

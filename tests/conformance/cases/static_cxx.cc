@@ -15,7 +15,7 @@ void work() {
   std::vector<std::string> copies(2000, lines.at(0));
 }
 
-void linked() {
+CASE(linked) {
   hm_stats before{};
   hm_stats_get(&before);
   std::vector<std::thread> threads;
@@ -34,8 +34,6 @@ void linked() {
   REQUIRE(refused);
 }
 
-const Case cases[] = {{"linked", linked}};
-
 }  // namespace
 
-CASE_MAIN(cases)
+CASE_MAIN()

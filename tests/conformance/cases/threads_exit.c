@@ -27,7 +27,7 @@ static void* free_predecessors_then_fill(void* argument) {
   return NULL;
 }
 
-static void exit_handoff(void) {
+CASE(exit_handoff) {
   static Mailbox boxes[kProducers];
   pthread_t threads[kProducers];
   double end = seconds_now() + case_seconds();
@@ -76,7 +76,7 @@ static void* free_and_allocate(void* first) {
   return NULL;
 }
 
-static void inherit_race(void) {
+CASE(inherit_race) {
   for (int round = 0; round < 400; round++) {
     pthread_t heirs[kHeirs];
     pthread_t owner = start_thread(own_and_leave, NULL);
@@ -118,7 +118,7 @@ static void* set_all_keys(void* unused) {
   return NULL;
 }
 
-static void tls_dtor(void) {
+CASE(tls_dtor) {
   for (int i = 0; i < kKeys; i++) REQUIRE(pthread_key_create(&keys[i], allocate_and_set_again) == 0);
   for (int i = 0; i < 100; i++) join_thread(start_thread(set_all_keys, NULL));
   size_t resident = resident_bytes();
@@ -126,6 +126,4 @@ static void tls_dtor(void) {
   REQUIRE_BELOW(growth(resident_bytes(), resident), 30 * MIB);
 }
 
-static const Case cases[] = {
-    {"exit_handoff", exit_handoff}, {"inherit_race", inherit_race}, {"tls_dtor", tls_dtor}};
-CASE_MAIN(cases)
+CASE_MAIN()

@@ -22,7 +22,7 @@ static void* use_a_little(void* unused) {
   return NULL;
 }
 
-static void thread_10k(void) {
+CASE(thread_10k) {
   for (int i = 0; i < 50; i++) join_thread(start_thread(use_a_little, NULL));
   size_t resident = resident_bytes();
   size_t mapped = mapped_bytes();
@@ -42,7 +42,7 @@ static void* leave_one_block(void* slot) {
   return NULL;
 }
 
-static void thread_10k_kept(void) {
+CASE(thread_10k_kept) {
   enum { kThreads = 10000 };
   static void* blocks[kThreads];
   size_t resident = resident_bytes();
@@ -72,7 +72,7 @@ static void* live_with_one_block(void* unused) {
   return NULL;
 }
 
-static void threads_1000_alive(void) {
+CASE(threads_1000_alive) {
   enum { kThreads = 1000 };
   static pthread_t threads[kThreads];
   REQUIRE(pthread_barrier_init(&all_alive, NULL, kThreads + 1) == 0);
@@ -99,7 +99,7 @@ static void* every_size(void* unused) {
   return NULL;
 }
 
-static void small_stack(void) {
+CASE(small_stack) {
   pthread_attr_t attributes;
   pthread_t threads[4];
   REQUIRE(pthread_attr_init(&attributes) == 0);
@@ -111,8 +111,4 @@ static void small_stack(void) {
   }
 }
 
-static const Case cases[] = {{"thread_10k", thread_10k},
-                             {"thread_10k_kept", thread_10k_kept},
-                             {"threads_1000_alive", threads_1000_alive},
-                             {"small_stack", small_stack}};
-CASE_MAIN(cases)
+CASE_MAIN()
