@@ -11,14 +11,9 @@ static size_t n, m;  /* a size first, where there is one */
 static char* others[100000];
 static char global_array[256] __attribute__((aligned(16)));
 
-static char* take(size_t size) {
-  char* block = (char*)malloc(hidden_size(size));
-  REQUIRE(block != NULL);
-  memset(block, 1, size);
-  return (char*)hidden(block);
-}
+static char* used(size_t size) { return (char*)memset(take(size), 1, size); }
 static void take_others(void) {
-  for (size_t i = 0; i < m; i++) others[i] = take(n);
+  for (size_t i = 0; i < m; i++) others[i] = used(n);
 }
 static void free_others(size_t from, size_t to) {
   for (size_t i = from; i < to; i++) free(others[i]);
@@ -26,7 +21,7 @@ static void free_others(size_t from, size_t to) {
 static void free_address(uintptr_t address) { free(hidden((void*)address)); }
 static void free_again(char* block) { free(hidden(block)); }
 static char* take_and_free(void) {
-  char* block = take(n);
+  char* block = used(n);
   free(block);
   return (char*)hidden(block);
 }
@@ -56,7 +51,7 @@ CASE(df_delayed) {
 
 /* No cache holds it any more; its memory may have gone back to the system. */
 CASE(df_trimmed) {
-  char *block = take(n), *neighbour = take(100);
+  char *block = used(n), *neighbour = used(100);
   free(block);
   malloc_trim(0);
   free_again(block);
@@ -73,7 +68,7 @@ CASE(df_region_gone) {
 /* So many frees, and a trim, that the block has left every cache. */
 CASE(df_far) {
   take_others();
-  char* block = take(n);
+  char* block = used(n);
   free_others(0, m / 2);
   free(block);
   free_others(m / 2, m);
@@ -98,7 +93,7 @@ CASE(df_flushed) {
 
 /* Free neighbours may be one block by now. */
 CASE(df_merged) {
-  char *block = take(n), *neighbour = take(n);
+  char *block = used(n), *neighbour = used(n);
   free(block);
   free(neighbour);
   free_again(neighbour);
@@ -111,13 +106,13 @@ static void* free_it(void* block) {
 
 /* By a thread that has ended and never allocated. */
 CASE(df_by_ended_thread) {
-  char *block = take(n), *neighbour = take(n);
+  char *block = used(n), *neighbour = used(n);
   join_thread(start_thread(free_it, block));
   free(neighbour);
   free_again(block);
 }
 CASE(df_by_ended_thread_trimmed) {
-  char* block = take(n);
+  char* block = used(n);
   join_thread(start_thread(free_it, block));
   malloc_trim(0);
   free_again(block);
@@ -135,7 +130,7 @@ static void* free_it_and_stay(void* block) {
 /* By a thread that lives and keeps it in its cache. */
 CASE(df_by_live_thread) {
   REQUIRE(pthread_barrier_init(&step, NULL, 2) == 0);
-  char* block = take(n);
+  char* block = used(n);
   pthread_t thread = start_thread(free_it_and_stay, block);
   pthread_barrier_wait(&step);
   free_again(block);
@@ -149,7 +144,7 @@ CASE(df_then_by_thread) { join_thread(start_thread(free_it, take_and_free())); }
 /* The block has a new holder: the second free is as good as his own. */
 CASE(df_reused) {
   char* block = take_and_free();
-  (void)hidden(take(n));
+  (void)hidden(used(n));
   free_again(block);
 }
 
@@ -198,37 +193,37 @@ CASE(free_unmapped) {
 
 /* ---- Places within blocks and beside them. ---- */
 
-CASE(free_inside) { free_again(take(n) + m); }
-CASE(realloc_inside) { (void)hidden(realloc(take(n) + m, 500)); }
-CASE(usable_inside) { (void)hidden_size(malloc_usable_size(take(n) + m)); }
+CASE(free_inside) { free_again(used(n) + m); }
+CASE(realloc_inside) { (void)hidden(realloc(used(n) + m, 500)); }
+CASE(usable_inside) { (void)hidden_size(malloc_usable_size(used(n) + m)); }
 CASE(free_inside_zeros) {
-  char* block = take(n);
+  char* block = used(n);
   memset(block, 0, n);
   free_again(block + m);
 }
 /* M away, or half a superblock, where none has been handed out yet. */
-CASE(free_unallocated) { free_address((uintptr_t)take(n) ^ m); }
+CASE(free_unallocated) { free_address((uintptr_t)used(n) ^ m); }
 CASE(free_next) {
-  char* block = take(n);
+  char* block = used(n);
   free_again(block + malloc_usable_size(block));
 }
 /* M bytes behind the boundary of N below a block: what manages it. */
-CASE(free_header) { free_address(((uintptr_t)take(100) & ~(n - 1)) + m); }
+CASE(free_header) { free_address(((uintptr_t)used(100) & ~(n - 1)) + m); }
 
 /* Where a block was before realloc moved its pages. */
 CASE(free_moved) {
-  char *block = take(n), *behind = take(n);
+  char *block = used(n), *behind = used(n);
   char *grown = (char*)realloc(block, 40 * MIB), *grown_too = (char*)realloc(behind, 80 * MIB);
   free_again(grown_too == behind ? block : behind);
   free(grown);
 }
 CASE(free_overwritten) {
-  char* block = take(n);
+  char* block = used(n);
   ((char*)hidden(block))[malloc_usable_size(block)] ^= 1;
   free_again(block);
 }
 
-CASE(free_sized_wrong) { free_sized(take(n), m); }
+CASE(free_sized_wrong) { free_sized(used(n), m); }
 CASE(free_aligned_sized_wrong) { free_aligned_sized(hidden(aligned_alloc(64, n)), 64, m); }
 
 int main(int count, char** arguments) {

@@ -74,7 +74,6 @@ struct reach {
   size_t bytes;
   int careful;
 };
-
 struct kind {
   size_t size, count;
   void* (*get)(size_t);
@@ -115,7 +114,7 @@ static int is_one_message(const char* text, size_t length) {
 
 static int ends_well(const struct kind* kind, struct reach reach, int downward, int victim) {
   int ends[2], status = 0;
-  if (pipe(ends) != 0) return 0;
+  REQUIRE(pipe(ends) == 0);
   pid_t child = fork();
   if (child == 0) {
     dup2(ends[1], STDERR_FILENO);
@@ -150,7 +149,6 @@ static void all_end_well(const struct kind* kinds, size_t count) {
 }
 
 #if defined(OWN_API)
-
 static void* get(size_t size) { return hm_local_alloc(size); }
 static void put(void* block) { hm_local_free(block); }
 
@@ -171,9 +169,7 @@ CASE(local) {
                                       {1000, 2000, get_mixed, put, NULL}};
   all_end_well(kinds, COUNT_OF(kinds));
 }
-
 #else
-
 // Blocks of superblocks: few, and as many as fill a region, so that one is in its first slice and one in its last.
 CASE(small) {
   static const struct kind kinds[] = {{16, 100, malloc, free, NULL},   {64, 1000, malloc, free, NULL},
@@ -209,16 +205,15 @@ static void* with_a_thread(size_t size) {
     pthread_barrier_init(&ready, NULL, 2);
     pthread_barrier_init(&done, NULL, THREADS + 1);
   }
-  if (pthread_create(&threads[started++], NULL, have_a_heap, NULL) != 0) return NULL;
+  threads[started++] = start_thread(have_a_heap, NULL);
   pthread_barrier_wait(&ready);
   return block;
 }
 
 static void end_threads(void) {
   pthread_barrier_wait(&done);
-  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  join_threads(threads, THREADS);
 }
-
 static void* aligned(size_t size) { return aligned_alloc(8 << 20, size); }
 
 // Blocks with an extent each, and between them the heaps of threads, mapped as they are.  The threads end before the
@@ -237,20 +232,19 @@ CASE(into_next_huge) {
   enum { SIZE = 3 << 20 };
   get_ready();
   for (int careful = 1; careful >= 0; careful--) {
-    char *one = checked(malloc(SIZE)), *other = checked(malloc(SIZE));
+    char *one = take(SIZE), *other = take(SIZE);
     char *low = one < other ? one : other, *high = one < other ? other : one;
     memset(low, 1, SIZE);
     memset(high, 1, SIZE);
     overwrite(low + SIZE, high + 80, 0, careful);
     write_begin = write_end = NULL;
     free(high);
-    free(checked(malloc(SIZE)));
-    free(checked(malloc(5 << 20)));
+    free(take(SIZE));
+    free(take(5 << 20));
     free(low);
     use_the_allocator(malloc, free);
   }
 }
-
 #endif
 
 CASE_MAIN()

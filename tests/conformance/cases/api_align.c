@@ -54,10 +54,7 @@ CASE(memalign_many) {
       REQUIRE((uintptr_t)blocks[i] % alignment == 0);
       mark(blocks[i], size, (unsigned)i);
     }
-    for (size_t i = 0; i < kBlocks; i++) {
-      REQUIRE(is_marked(blocks[i], 1 + i * 7, (unsigned)i));
-      free(blocks[i]);
-    }
+    for (size_t i = 0; i < kBlocks; i++) free_marked(blocks[i], 1 + i * 7, (unsigned)i);
   }
 }
 

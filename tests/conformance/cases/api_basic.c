@@ -56,10 +56,7 @@ CASE(usable_size) {
       REQUIRE(blocks[i] != NULL && malloc_usable_size(blocks[i]) >= size);
       mark(blocks[i], malloc_usable_size(blocks[i]), i);
     }
-    for (unsigned i = 0; i < kNeighbours; i++) {
-      REQUIRE(is_marked(blocks[i], malloc_usable_size(blocks[i]), i));
-      free(blocks[i]);
-    }
+    for (unsigned i = 0; i < kNeighbours; i++) free_marked(blocks[i], malloc_usable_size(blocks[i]), i);
   }
 }
 
@@ -67,7 +64,7 @@ CASE(errno_free) {
   for (size_t size = 1; size <= 64 * MIB; size *= 2) {
     for (int rounds = 0; rounds < 40; rounds++) {
       void* several[4];
-      for (size_t i = 0; i < COUNT_OF(several); i++) REQUIRE((several[i] = malloc(size + i)) != NULL);
+      for (size_t i = 0; i < COUNT_OF(several); i++) several[i] = take(size + i);
       for (size_t i = 0; i < COUNT_OF(several); i++) {
         errno = 4242;
         free(several[i]);
@@ -90,7 +87,7 @@ CASE(calloc_zero) {
   void* blocks[kBatch];
   for (size_t size = 1; size <= 6 * MIB; size += size / 6 + 1) {
     for (size_t i = 0; i < kBatch; i++) {
-      REQUIRE((blocks[i] = malloc(size)) != NULL);
+      blocks[i] = take(size);
       memset(blocks[i], 0xA5, size);
     }
     for (size_t i = 0; i < kBatch; i++) free(blocks[i]);

@@ -32,14 +32,11 @@ CASE(huge_sizes) {
   for (size_t old_size = 24; old_size <= 8 * MIB; old_size *= 600) {
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
       for (size_t j = 0; j < COUNT_OF(requests); j++) {
-        void* old = malloc(old_size);
-        REQUIRE(old != NULL);
-        mark(old, old_size, 3);
+        void* old = take_marked(old_size, 3);
         errno = 0;
         REQUIRE(requests[j](old, hidden_size(sizes[i])) == NULL);
         REQUIRE(errno == ENOMEM);
-        REQUIRE(is_marked(old, old_size, 3));
-        free(old);
+        free_marked(old, old_size, 3);
       }
     }
   }
@@ -73,8 +70,7 @@ CASE(mul_overflow) {
     REQUIRE(reallocarray(old, count, size) == NULL && errno == ENOMEM);
     errno = 0;
     REQUIRE(reallocarray(NULL, count, size) == NULL && errno == ENOMEM);
-    REQUIRE(is_marked(old, 100, 5));
-    free(old);
+    free_marked(old, 100, 5);
   }
 }
 

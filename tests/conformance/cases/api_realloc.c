@@ -56,9 +56,7 @@ CASE(realloc_grow) {
     fill(block, size, next);
     size = next;
     if (count < COUNT_OF(neighbours)) {
-      neighbours[count] = malloc(size);
-      REQUIRE(neighbours[count] != NULL);
-      mark(neighbours[count], size, (unsigned)count);
+      neighbours[count] = take_marked(size, (unsigned)count);
       count++;
     }
   }
@@ -67,8 +65,7 @@ CASE(realloc_grow) {
   size = 0;
   for (size_t i = 0; i < count; i++) {
     size = size + size / 2 + 10;
-    REQUIRE(is_marked(neighbours[i], size, (unsigned)i));
-    free(neighbours[i]);
+    free_marked(neighbours[i], size, (unsigned)i);
   }
 }
 
@@ -93,8 +90,7 @@ CASE(uniq_overlap) {
   for (unsigned i = 0; i < kOperations; i++) {
     Slot* slot = &slots[random_next(&state) % kSlots];
     if (slot->block != NULL) {
-      REQUIRE(is_marked(slot->block, slot->size, slot->seed));
-      free(slot->block);
+      free_marked(slot->block, slot->size, slot->seed);
       slot->block = NULL;
       continue;
     }

@@ -96,6 +96,21 @@ static inline int is_marked(const void* block, size_t size, unsigned seed) {
   return 1;
 }
 
+static inline void* take(size_t size) {
+  void* block = malloc(hidden_size(size));
+  REQUIRE(block != NULL);
+  return hidden(block);
+}
+static inline void* take_marked(size_t size, unsigned seed) {
+  void* block = take(size);
+  mark(block, size, seed);
+  return block;
+}
+static inline void free_marked(void* block, size_t size, unsigned seed) {
+  REQUIRE(is_marked(block, size, seed));
+  free(block);
+}
+
 static inline size_t memory_pages(int field) {
   char text[128] = {0};
   int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -140,6 +155,14 @@ static inline void* join_thread(pthread_t thread) {
   void* result = NULL;
   REQUIRE(pthread_join(thread, &result) == 0);
   return result;
+}
+
+/* Each is told its number. */
+static inline void start_threads(pthread_t* threads, size_t count, void* (*body)(void*)) {
+  for (size_t i = 0; i < count; i++) threads[i] = start_thread(body, (void*)i);
+}
+static inline void join_threads(const pthread_t* threads, size_t count) {
+  for (size_t i = 0; i < count; i++) join_thread(threads[i]);
 }
 
 #endif

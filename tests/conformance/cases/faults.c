@@ -69,8 +69,7 @@ CASE(inject_munmap_fail) {
       give_back_all(list, sizes[i], taken);
     }
     errno = 4242;
-    void* block = malloc(9 * MIB);
-    REQUIRE(block != NULL);
+    void* block = take(9 * MIB);
     block = realloc(block, 20 * MIB);
     REQUIRE(block != NULL);
     errno = 4242;

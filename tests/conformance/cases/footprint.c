@@ -3,12 +3,7 @@
 
 #include "case.h"
 
-static void* take(size_t size) {
-  void* block = malloc(size);
-  REQUIRE(block != NULL);
-  memset(block, 1, size);
-  return block;
-}
+static void* take_used(size_t size) { return memset(take(size), 1, size); }
 
 enum { kDrained = 200000 };
 static void* drained[kDrained];
@@ -31,7 +26,7 @@ CASE(remote_drain_reuse) {
   size_t first = 0;
   size_t last = 0;
   for (int round = 0; round < kRounds; round++) {
-    for (size_t i = 0; i < kDrained; i++) drained[i] = take(500);
+    for (size_t i = 0; i < kDrained; i++) drained[i] = take_used(500);
     last = resident_bytes();
     if (round == 0) first = last;
     pthread_barrier_wait(&filled);
@@ -44,8 +39,8 @@ CASE(remote_drain_reuse) {
 static void* peak_of_30_mib(void* size_argument) {
   size_t size = (size_t)(uintptr_t)size_argument;
   size_t count = 30 * MIB / size;
-  void** blocks = (void**)take(count * sizeof(void*));
-  for (size_t i = 0; i < count; i++) blocks[i] = take(size);
+  void** blocks = (void**)take_used(count * sizeof(void*));
+  for (size_t i = 0; i < count; i++) blocks[i] = take_used(size);
   for (size_t i = 0; i < count; i++) free(blocks[i]);
   free(blocks);
   return NULL;
@@ -67,14 +62,14 @@ static void* pinned[kPinned];
 
 static void pin_and_refill(size_t refill_size, double most) {
   size_t before = resident_bytes();
-  for (size_t i = 0; i < kPinned; i++) pinned[i] = take(kPinSize);
+  for (size_t i = 0; i < kPinned; i++) pinned[i] = take_used(kPinSize);
   size_t first = growth(resident_bytes(), before);
   for (size_t i = 0; i < kPinned; i++)
     if (i % kPinEvery != 0) free(pinned[i]);
   size_t left = (size_t)kPinned / kPinEvery * (kPinEvery - 1) * kPinSize / refill_size;
   for (size_t i = 0; left > 0; i++) {
     if (i % kPinEvery == 0) continue;
-    pinned[i] = take(refill_size);
+    pinned[i] = take_used(refill_size);
     left--;
   }
   REQUIRE_BELOW(growth(resident_bytes(), before), most * (double)first);
@@ -95,7 +90,7 @@ CASE(index_starve) {
   static void* immortal[kRounds];
   size_t before = resident_bytes();
   for (size_t round = 0; round < kRounds; round++) {
-    for (size_t i = 0; i < kBatch; i++) blocks[i] = take(64);
+    for (size_t i = 0; i < kBatch; i++) blocks[i] = take_used(64);
     size_t keep = round * 37 % kBatch;
     immortal[round] = blocks[keep];
     blocks[keep] = blocks[kBatch - 1];
@@ -116,7 +111,7 @@ static void* replace_randomly(void* seed) {
   uint64_t state = (uint64_t)(uintptr_t)seed * 0x9E3779B97F4A7C15u;
   for (int i = 0; i < kReplacements; i++) {
     size_t size = random_live_size(&state);
-    size_t* block = (size_t*)take(size);
+    size_t* block = (size_t*)take_used(size);
     *block = size;
     free(atomic_exchange_explicit(&live[random_next(&state) % kLive], block, memory_order_acq_rel));
   }
@@ -129,12 +124,12 @@ CASE(larson_random) {
   size_t before = resident_bytes();
   for (size_t i = 0; i < kLive; i++) {
     size_t size = random_live_size(&state);
-    size_t* block = (size_t*)take(size);
+    size_t* block = (size_t*)take_used(size);
     *block = size;
     atomic_store(&live[i], block);
   }
   for (uintptr_t i = 0; i < kWorkers; i++) threads[i] = start_thread(replace_randomly, (void*)(i + 1));
-  for (int i = 0; i < kWorkers; i++) join_thread(threads[i]);
+  join_threads(threads, kWorkers);
   size_t in_use = 0;
   for (size_t i = 0; i < kLive; i++) in_use += *(size_t*)atomic_load(&live[i]);
   REQUIRE_BELOW((double)growth(resident_bytes(), before) / (double)in_use, 1.5);

@@ -23,17 +23,10 @@ static void require_good_end(pid_t child) {
 static void allocate_much(void) {
   enum { kBlocks = 2000 };
   static void* blocks[kBlocks];
-  for (size_t i = 0; i < kBlocks; i++) {
-    REQUIRE((blocks[i] = malloc(1 + i * 7 % 5000)) != NULL);
-    mark(blocks[i], 1 + i * 7 % 5000, (unsigned)i);
-  }
-  void* large = malloc(3 * MIB);
-  REQUIRE(large != NULL);
+  for (size_t i = 0; i < kBlocks; i++) blocks[i] = take_marked(1 + i * 7 % 5000, (unsigned)i);
+  void* large = take(3 * MIB);
   memset(large, 1, 3 * MIB);
-  for (size_t i = 0; i < kBlocks; i++) {
-    REQUIRE(is_marked(blocks[i], 1 + i * 7 % 5000, (unsigned)i));
-    free(blocks[i]);
-  }
+  for (size_t i = 0; i < kBlocks; i++) free_marked(blocks[i], 1 + i * 7 % 5000, (unsigned)i);
   free(large);
 }
 
@@ -50,18 +43,21 @@ static void* allocate_until_stopped(void* seed) {
 }
 
 static void start_four(pthread_t threads[4]) {
-  for (uintptr_t i = 0; i < 4; i++) threads[i] = start_thread(allocate_until_stopped, (void*)i);
+  start_threads(threads, 4, allocate_until_stopped);
 }
 static void stop_four(pthread_t threads[4]) {
   atomic_store(&stopping, 1);
-  for (int i = 0; i < 4; i++) join_thread(threads[i]);
+  join_threads(threads, 4);
 }
 
-static void fork_often(int times) {
+static pid_t clone_bare(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL); }
+
+/* In turn by one and the other. */
+static void fork_often(int times, pid_t (*one)(void), pid_t (*other)(void)) {
   pthread_t threads[4];
   start_four(threads);
   for (int i = 0; i < times; i++) {
-    pid_t child = fork();
+    pid_t child = i % 2 == 0 ? one() : other();
     REQUIRE(child >= 0);
     if (child == 0) {
       alarm(10);
@@ -73,16 +69,16 @@ static void fork_often(int times) {
   stop_four(threads);
 }
 
-CASE(fork_mt) { fork_often(300); }
+CASE(fork_mt) { fork_often(300, fork, fork); }
+
+/* The C library runs no handlers, and the allocator must see for itself that other threads' locks will never be free. */
+CASE(fork_unannounced) { fork_often(200, _Fork, clone_bare); }
 
 enum { kLeft = 3000 };
 static void* left[kLeft];
 
 static void* fill_left_and_stay(void* filled) {
-  for (unsigned i = 0; i < kLeft; i++) {
-    REQUIRE((left[i] = malloc(20 + i % 900)) != NULL);
-    mark(left[i], 20 + i % 900, i);
-  }
+  for (unsigned i = 0; i < kLeft; i++) left[i] = take_marked(20 + i % 900, i);
   pthread_barrier_wait((pthread_barrier_t*)filled);
   return allocate_until_stopped(NULL);
 }
@@ -91,7 +87,7 @@ static void* fill_left_and_stay(void* filled) {
 static void child_goes_on(void) {
   alarm(10);
   pthread_t threads[3];
-  for (uintptr_t i = 0; i < COUNT_OF(threads); i++) threads[i] = start_thread(allocate_until_stopped, (void*)i);
+  start_threads(threads, COUNT_OF(threads), allocate_until_stopped);
   for (unsigned i = 0; i < kLeft; i++) {
     REQUIRE(is_marked(left[i], 20 + i % 900, i));
     left[i] = realloc(left[i], 1000 + i);
@@ -100,7 +96,7 @@ static void child_goes_on(void) {
   for (unsigned i = 0; i < kLeft; i++) free(left[i]);
   allocate_much();
   atomic_store(&stopping, 1);
-  for (size_t i = 0; i < COUNT_OF(threads); i++) join_thread(threads[i]);
+  join_threads(threads, COUNT_OF(threads));
   exit(0);
 }
 
@@ -131,12 +127,12 @@ static void* kept_by_handler;
 static void allocate_in_handler(void) {
   free(kept_by_handler);
   for (size_t size = 10; size < 200000; size *= 3) free(malloc(size));
-  REQUIRE((kept_by_handler = malloc(3000)) != NULL);
+  kept_by_handler = take(3000);
 }
 
 CASE(atfork_alloc) {
   REQUIRE(pthread_atfork(allocate_in_handler, allocate_in_handler, allocate_in_handler) == 0);
-  fork_often(100);
+  fork_often(100, fork, fork);
 }
 
 CASE(fork_chain) {
@@ -165,25 +161,6 @@ CASE(spawn_ok) {
     REQUIRE(posix_spawnp(&child, "true", NULL, NULL, arguments, environ) == 0);
     require_good_end(child);
     REQUIRE(system("exit 3") == 3 << 8);
-  }
-  stop_four(threads);
-}
-
-static pid_t clone_bare(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL); }
-
-/* The C library runs no handlers, and the allocator must see for itself that other threads' locks will never be free. */
-CASE(fork_unannounced) {
-  pthread_t threads[4];
-  start_four(threads);
-  for (int i = 0; i < 200; i++) {
-    pid_t child = i % 2 == 0 ? _Fork() : clone_bare();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-      alarm(10);
-      allocate_much();
-      _exit(0);
-    }
-    require_good_end(child);
   }
   stop_four(threads);
 }
@@ -241,10 +218,10 @@ CASE(fork_in_handler) { fork_by_timer(fork); }
 /* With several, POSIX leaves only _Fork, which calls no handlers. */
 CASE(fork_in_handler_mt) {
   pthread_t threads[2];
-  for (uintptr_t i = 0; i < 2; i++) threads[i] = start_thread(allocate_until_stopped, (void*)i);
+  start_threads(threads, 2, allocate_until_stopped);
   fork_by_timer(_Fork);
   atomic_store(&stopping, 1);
-  for (size_t i = 0; i < 2; i++) join_thread(threads[i]);
+  join_threads(threads, 2);
 }
 
 CASE_MAIN()

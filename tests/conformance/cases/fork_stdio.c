@@ -56,13 +56,13 @@ CASE(fork_stdio) {
   int fd = mkstemp(path);
   REQUIRE(fd >= 0 && write(fd, line, sizeof line) == (ssize_t)sizeof line && close(fd) == 0);
   pthread_t threads[kReaders + kForkers + 1];
-  for (int i = 0; i < kReaders; i++) threads[i] = start_thread(read_lines, NULL);
+  start_threads(threads, kReaders, read_lines);
   for (int i = 0; i < kForkers; i++) threads[kReaders + i] = start_thread(fork_on, NULL);
   threads[kReaders + kForkers] = start_thread(flush_all, NULL);
   sleep_ms((long)(1500 * case_seconds()));
   atomic_store(&stopping, 1);
   alarm(30); /* one that hangs takes no part in the end */
-  for (size_t i = 0; i < COUNT_OF(threads); i++) join_thread(threads[i]);
+  join_threads(threads, COUNT_OF(threads));
   unlink(path);
   REQUIRE(atomic_load(&children) > 0);
 }

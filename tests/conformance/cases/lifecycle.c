@@ -15,8 +15,7 @@ static void* allocate_until_stopped(void* seed) {
     size_t slot = random_next(&state) % COUNT_OF(held);
     size_t size = 1 + random_next(&state) % (slot == 0 ? 400000 : 2000);
     free(held[slot]);
-    REQUIRE((held[slot] = malloc(size)) != NULL);
-    mark(held[slot], size, 1);
+    held[slot] = take_marked(size, 1);
   }
   for (size_t i = 0; i < COUNT_OF(held); i++) free(held[i]);
   return NULL;
@@ -55,9 +54,7 @@ static void* left_for_exit;
 static void allocate_at_exit(void) {
   free(left_for_exit);
   for (size_t size = 1; size < 2 * MIB; size = size * 2 + 1) {
-    void* block = malloc(size);
-    REQUIRE(block != NULL);
-    mark(block, size, 2);
+    void* block = take_marked(size, 2);
     if (size % 4 == 1) free(block);
   }
 }
@@ -81,11 +78,11 @@ CASE(signal_storm) {
   struct itimerval timer = {{0, 200}, {0, 200}};
   REQUIRE(setitimer(ITIMER_PROF, &timer, NULL) == 0);
   pthread_t threads[4];
-  for (uintptr_t i = 0; i < COUNT_OF(threads); i++) threads[i] = start_thread(allocate_until_stopped, (void*)i);
+  start_threads(threads, COUNT_OF(threads), allocate_until_stopped);
   double end = seconds_now() + case_seconds();
   while (seconds_now() < end) sleep_ms(10);
   atomic_store(&stopping, 1);
-  for (size_t i = 0; i < COUNT_OF(threads); i++) join_thread(threads[i]);
+  join_threads(threads, COUNT_OF(threads));
   timer = (struct itimerval){{0, 0}, {0, 0}};
   setitimer(ITIMER_PROF, &timer, NULL);
   REQUIRE(atomic_load(&signals) > 50);
@@ -118,7 +115,7 @@ CASE(cancel_storm) {
   enum { kAtOnce = 5 };
   pthread_t threads[kAtOnce];
   for (int round = 0; round < 1500 / kAtOnce; round++) {
-    for (uintptr_t i = 0; i < kAtOnce; i++) threads[i] = start_thread(allocate_until_cancelled, (void*)i);
+    start_threads(threads, kAtOnce, allocate_until_cancelled);
     if (round % 3 == 0) sleep_ms(1);
     for (int i = 0; i < kAtOnce; i++) REQUIRE(pthread_cancel(threads[i]) == 0);
     for (int i = 0; i < kAtOnce; i++) REQUIRE(join_thread(threads[i]) == PTHREAD_CANCELED);

@@ -25,7 +25,7 @@ static void* free_what_is_handed(void* unused) {
 /* Half of the blocks come back to their owner, half are freed by others at the same time. */
 CASE(local_foreign_free) {
   pthread_t threads[2];
-  for (int i = 0; i < 2; i++) threads[i] = start_thread(free_what_is_handed, NULL);
+  start_threads(threads, 2, free_what_is_handed);
   size_t resident = 0;
   double end = seconds_now() + case_seconds();
   for (size_t i = 0; seconds_now() < end; i++) {
@@ -43,7 +43,7 @@ CASE(local_foreign_free) {
   }
   size_t last = resident_bytes();
   atomic_store(&stopping, 1);
-  for (int i = 0; i < 2; i++) join_thread(threads[i]);
+  join_threads(threads, 2);
   if (resident != 0) REQUIRE_BELOW(growth(last, resident), 64 * MIB);
 }
 

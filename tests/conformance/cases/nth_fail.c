@@ -50,8 +50,7 @@ static void* stress(void* seed) {
   }
   for (size_t i = 0; i < kSlots; i++) {
     if (slots[i].block == NULL) continue;
-    REQUIRE(is_marked(slots[i].block, slots[i].size, slots[i].seed));
-    free(slots[i].block);
+    free_marked(slots[i].block, slots[i].size, slots[i].seed);
   }
   return NULL;
 }
@@ -60,12 +59,12 @@ CASE(nth_os_call_fails) {
   size_t first_round = 0;
   for (int round = 0; round < 4; round++) {
     pthread_t threads[kThreads];
-    int started = 0;
+    size_t started = 0;
     /* The thread's stack is no business of the allocator, its thread-local storage is. */
     while (started < kThreads && pthread_create(&threads[started], NULL, stress, (void*)(uintptr_t)(started + 1)) == 0)
       started++;
     stress((void*)(uintptr_t)77);
-    for (int i = 0; i < started; i++) join_thread(threads[i]);
+    join_threads(threads, started);
     if (round == 0) first_round = mapped_bytes();
   }
   REQUIRE_BELOW(growth(mapped_bytes(), first_round), 200 * MIB);

@@ -8,7 +8,7 @@ static const size_t kHeld = 250 * MIB / kSize;
 
 static void fill_blocks(void** blocks) {
   for (size_t i = 0; i < kHeld; i++) {
-    REQUIRE((blocks[i] = malloc(kSize)) != NULL);
+    blocks[i] = take(kSize);
     memset(blocks[i], 1, kSize);
   }
 }

@@ -32,14 +32,8 @@ static void require_sane_heap(void) {
   enum { kBlocks = 20000 };
   static void* blocks[kBlocks];
   for (int round = 0; round < 3; round++) {
-    for (unsigned i = 0; i < kBlocks; i++) {
-      REQUIRE((blocks[i] = malloc(16 + i * 7 % 600)) != NULL);
-      mark(blocks[i], 16 + i * 7 % 600, i);
-    }
-    for (unsigned i = 0; i < kBlocks; i++) {
-      REQUIRE(is_marked(blocks[i], 16 + i * 7 % 600, i));
-      free(blocks[i]);
-    }
+    for (unsigned i = 0; i < kBlocks; i++) blocks[i] = take_marked(16 + i * 7 % 600, i);
+    for (unsigned i = 0; i < kBlocks; i++) free_marked(blocks[i], 16 + i * 7 % 600, i);
   }
 }
 

@@ -87,7 +87,7 @@ static void produce_and_consume(int consumers, size_t least, size_t most) {
   for (int i = 0; i < consumers; i++) threads[i] = start_thread(consume, &queues[i]);
   produce_for(consumers, least, most);
   atomic_store(&stopping, 1);
-  for (int i = 0; i < consumers; i++) join_thread(threads[i]);
+  join_threads(threads, (size_t)consumers);
 }
 
 CASE(prodcons1) { produce_and_consume(1, 40, 300); }
@@ -134,13 +134,13 @@ static void* drift(void* argument) {
 
 CASE(drift_ring) {
   pthread_t threads[kRing];
-  for (uintptr_t i = 0; i < kRing; i++) threads[i] = start_thread(drift, (void*)i);
+  start_threads(threads, kRing, drift);
   sleep_ms((long)(case_seconds() * 500));
   size_t half = resident_bytes();
   sleep_ms((long)(case_seconds() * 500));
   size_t end = resident_bytes();
   atomic_store(&stopping, 1);
-  for (int i = 0; i < kRing; i++) join_thread(threads[i]);
+  join_threads(threads, kRing);
   require_flat(half, end);
   for (int i = 0; i < kRing; i++)
     for (Message* left; (left = (Message*)receive_block(&queues[i])) != NULL;) free_message(left);

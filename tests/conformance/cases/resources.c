@@ -21,8 +21,7 @@ static void* first_malloc_meets_limit(void* unused) {
       continue;
     }
     mark(block, size, 11);
-    REQUIRE(is_marked(block, size, 11));
-    free(block);
+    free_marked(block, size, 11);
   }
   return NULL;
 }
@@ -31,20 +30,17 @@ CASE(oom_new_thread) {
   enum { kThreads = 8 };
   pthread_t threads[kThreads];
   REQUIRE(pthread_barrier_init(&limit_set, NULL, kThreads + 1) == 0);
-  for (int i = 0; i < kThreads; i++) threads[i] = start_thread(first_malloc_meets_limit, NULL);
+  start_threads(threads, kThreads, first_malloc_meets_limit);
   limit(RLIMIT_AS, mapped_bytes());
   pthread_barrier_wait(&limit_set);
-  for (int i = 0; i < kThreads; i++) join_thread(threads[i]);
+  join_threads(threads, kThreads);
 }
 
 CASE(oom_realloc) {
   enum { kBlocks = 5 };
   const size_t sizes[kBlocks] = {40, 3000, 60000, MIB, 20 * MIB};
   void* blocks[kBlocks];
-  for (unsigned i = 0; i < kBlocks; i++) {
-    REQUIRE((blocks[i] = malloc(sizes[i])) != NULL);
-    mark(blocks[i], sizes[i], i);
-  }
+  for (unsigned i = 0; i < kBlocks; i++) blocks[i] = take_marked(sizes[i], i);
   limit(RLIMIT_AS, mapped_bytes() + 96 * MIB);
   for (unsigned i = 0; i < kBlocks; i++) {
     errno = 0;

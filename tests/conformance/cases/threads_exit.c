@@ -15,13 +15,9 @@ static void* free_predecessors_then_fill(void* argument) {
   Mailbox* box = (Mailbox*)argument;
   uint64_t state = (uint64_t)box->generation * 2654435761u + 17;
   for (unsigned i = 0; i < kHanded; i++) {
-    if (box->generation > 0) {
-      REQUIRE(is_marked(box->blocks[i], box->sizes[i], box->generation - 1 + i));
-      free(box->blocks[i]);
-    }
+    if (box->generation > 0) free_marked(box->blocks[i], box->sizes[i], box->generation - 1 + i);
     box->sizes[i] = 1 + random_next(&state) % 3000;
-    REQUIRE((box->blocks[i] = malloc(box->sizes[i])) != NULL);
-    mark(box->blocks[i], box->sizes[i], box->generation + i);
+    box->blocks[i] = take_marked(box->sizes[i], box->generation + i);
   }
   box->generation++;
   return NULL;
@@ -33,14 +29,12 @@ CASE(exit_handoff) {
   double end = seconds_now() + case_seconds();
   while (seconds_now() < end) {
     for (int i = 0; i < kProducers; i++) threads[i] = start_thread(free_predecessors_then_fill, &boxes[i]);
-    for (int i = 0; i < kProducers; i++) join_thread(threads[i]);
+    join_threads(threads, kProducers);
   }
   REQUIRE_BELOW(resident_bytes(), 300 * MIB);
   for (int i = 0; i < kProducers; i++)
-    for (unsigned j = 0; j < kHanded; j++) {
-      REQUIRE(is_marked(boxes[i].blocks[j], boxes[i].sizes[j], boxes[i].generation - 1 + j));
-      free(boxes[i].blocks[j]);
-    }
+    for (unsigned j = 0; j < kHanded; j++)
+      free_marked(boxes[i].blocks[j], boxes[i].sizes[j], boxes[i].generation - 1 + j);
 }
 
 enum { kOwned = 1200, kHeirs = 4 };
@@ -49,9 +43,7 @@ static _Atomic(void*) owned[kOwned];
 static void* own_and_leave(void* unused) {
   (void)unused;
   for (unsigned i = 0; i < kOwned; i++) {
-    void* block = malloc(24 + i % 500);
-    REQUIRE(block != NULL);
-    mark(block, 24 + i % 500, i);
+    void* block = take_marked(24 + i % 500, i);
     atomic_store_explicit(&owned[i], block, memory_order_release);
   }
   return NULL;
@@ -64,15 +56,12 @@ static void* free_and_allocate(void* first) {
   for (unsigned i = (unsigned)(uintptr_t)first; i < kOwned; i += kHeirs) {
     void* block;
     while ((block = atomic_exchange_explicit(&owned[i], NULL, memory_order_acquire)) == NULL) sched_yield();
-    REQUIRE(is_marked(block, 24 + i % 500, i));
-    free(block);
-    REQUIRE((mine[count] = malloc(24 + i % 500)) != NULL);
+    free_marked(block, 24 + i % 500, i);
+    mine[count] = take(24 + i % 500);
     mark(mine[count++], 24 + i % 500, i + 1);
   }
-  for (unsigned i = (unsigned)(uintptr_t)first, j = 0; j < count; i += kHeirs, j++) {
-    REQUIRE(is_marked(mine[j], 24 + i % 500, i + 1));
-    free(mine[j]);
-  }
+  for (unsigned i = (unsigned)(uintptr_t)first, j = 0; j < count; i += kHeirs, j++)
+    free_marked(mine[j], 24 + i % 500, i + 1);
   return NULL;
 }
 
@@ -80,9 +69,9 @@ CASE(inherit_race) {
   for (int round = 0; round < 400; round++) {
     pthread_t heirs[kHeirs];
     pthread_t owner = start_thread(own_and_leave, NULL);
-    for (uintptr_t i = 0; i < kHeirs; i++) heirs[i] = start_thread(free_and_allocate, (void*)i);
+    start_threads(heirs, kHeirs, free_and_allocate);
     join_thread(owner);
-    for (int i = 0; i < kHeirs; i++) join_thread(heirs[i]);
+    join_threads(heirs, kHeirs);
   }
   struct hm_stats stats;
   if (own_stats(&stats)) REQUIRE(stats.heaps <= 1 + 1 + kHeirs);

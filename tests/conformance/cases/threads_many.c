@@ -36,9 +36,7 @@ static size_t kept_size(size_t i) { return 16 + i * 37 % 1500; }
 static void* leave_one_block(void* slot) {
   void** block = (void**)slot;
   size_t i = (size_t)(uintptr_t)*block;
-  *block = malloc(kept_size(i));
-  REQUIRE(*block != NULL);
-  mark(*block, kept_size(i), (unsigned)i);
+  *block = take_marked(kept_size(i), (unsigned)i);
   return NULL;
 }
 
@@ -51,10 +49,7 @@ CASE(thread_10k_kept) {
     join_thread(start_thread(leave_one_block, &blocks[i]));
   }
   REQUIRE_BELOW(growth(resident_bytes(), resident), 128 * MIB);
-  for (size_t i = 0; i < kThreads; i++) {
-    REQUIRE(is_marked(blocks[i], kept_size(i), (unsigned)i));
-    free(blocks[i]);
-  }
+  for (size_t i = 0; i < kThreads; i++) free_marked(blocks[i], kept_size(i), (unsigned)i);
 }
 
 static pthread_barrier_t all_alive;
@@ -62,13 +57,10 @@ static pthread_barrier_t measured;
 
 static void* live_with_one_block(void* unused) {
   (void)unused;
-  void* block = malloc(100);
-  REQUIRE(block != NULL);
-  mark(block, 100, 1);
+  void* block = take_marked(100, 1);
   pthread_barrier_wait(&all_alive);
   pthread_barrier_wait(&measured);
-  REQUIRE(is_marked(block, 100, 1));
-  free(block);
+  free_marked(block, 100, 1);
   return NULL;
 }
 
@@ -81,7 +73,7 @@ CASE(threads_1000_alive) {
   pthread_barrier_wait(&all_alive);
   size_t resident = resident_bytes();
   pthread_barrier_wait(&measured);
-  for (int i = 0; i < kThreads; i++) join_thread(threads[i]);
+  join_threads(threads, kThreads);
   REQUIRE_BELOW(resident, 150 * MIB);
 }
 
@@ -107,7 +99,7 @@ CASE(small_stack) {
   for (int round = 0; round < 20; round++) {
     for (size_t i = 0; i < COUNT_OF(threads); i++)
       REQUIRE(pthread_create(&threads[i], &attributes, every_size, NULL) == 0);
-    for (size_t i = 0; i < COUNT_OF(threads); i++) join_thread(threads[i]);
+    join_threads(threads, COUNT_OF(threads));
   }
 }
 
