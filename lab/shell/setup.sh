@@ -1,31 +1,9 @@
 # Part of the launcher: fetches and builds what is missing.
-# shellcheck shell=sh disable=SC2154  # reads here, lab, state, venv, library, natives, from_source; calls have, die
-
-logs=$state/logs
-
-# Runs a command silently.  Its output is kept in a log, and the end of it shown if the command fails.
-step() { # WHAT LOG COMMAND...
-  what=$1 log=$logs/$2
-  shift 2
-  mkdir -p "$logs" || exit 2
-  printf 'hmalloc: %s ...' "$what" >&2
-  began=$(date +%s)
-  if "$@" >"$log" 2>&1 </dev/null 9>&-; then
-    printf ' done (%d s)\n' $(($(date +%s) - began)) >&2
-    return
-  fi
-  printf ' failed\n' >&2
-  tail -n 30 "$log" | sed 's/^/  /' >&2
-  die 2 "the whole log: $log"
-}
-
-# Two launchers at once must not build, or fill the environment, into each other.
-alone() { # COMMAND...
-  mkdir -p "$state" || exit 2
-  (flock 9 && "$@") 9>"$state/lock" || exit $?
-}
+# shellcheck shell=sh disable=SC2154  # reads here, lab, state, venv, library, natives, from_source; calls steps.sh
 
 # ---- What the machine lacks. --------------------------------------------------------------------------------------
+
+install_allowed=${HMALLOC_INSTALL_PACKAGES:-1}
 
 apt_install() {
   as_root=
@@ -38,9 +16,12 @@ apt_install() {
 
 install_packages() {
   [ $# -gt 0 ] || return 0
+  check_folder
+  [ "$install_allowed" = 1 ] || die 2 "please install $*: HMALLOC_INSTALL_PACKAGES=$install_allowed forbids me to"
   have apt-get || die 2 "please install $*: this machine has no apt-get to do it with"
   [ "$(id -u)" = 0 ] || have sudo || die 2 "please install $*: that needs root, or sudo"
-  step "installing $*" apt.log apt_install "$@"
+  say "missing: $*; installing that with apt-get (HMALLOC_INSTALL_PACKAGES=0 forbids it)"
+  step "installing packages" apt.log apt_install "$@"
 }
 
 install_missing() { # PACKAGE..., by the package manager's own knowledge
@@ -71,59 +52,72 @@ find_python() {
 
 # ---- What has to be built. ----------------------------------------------------------------------------------------
 
-fill_venv() {
-  cmp -s "$lab/requirements.lock" "$venv/requirements.lock" && "$venv/bin/python" -c '' 2>/dev/null && return
+# One lock file for all: above its line are the packages of the tools, below it those of the laboratory.
+locked() { # tools | lab
+  if [ "$1" = tools ]; then sed '/^# ---- The laboratory/,$d' "$lab/requirements.lock"
+  else cat "$lab/requirements.lock"; fi
+}
+
+filled() { locked "$1" | cmp -s - "$venv/$1.lock"; }
+
+fill_venv() { # tools | lab
+  ! filled "$1" || ! "$venv/bin/python" -c '' 2>/dev/null || return 0
   find_python || install_packages python3 python3-venv
   find_python || die 2 "Python 3.10 or newer is needed, with its venv module"
-  rm -rf "$venv"
-  step "setting up the Python tools" venv.log make_venv
+  case $1 in
+    tools) rm -rf "$venv"; step "setting up the Python tools" venv.log make_venv ;;
+    lab) step "setting up the laboratory" lab.log add_packages lab ;;
+  esac
 }
 
-make_venv() {
-  "$python" -m venv "$venv" &&
-    "$venv/bin/python" -m pip install --disable-pip-version-check --require-hashes -r "$lab/requirements.lock" &&
-    cp "$lab/requirements.lock" "$venv/requirements.lock"
+make_venv() { "$python" -m venv "$venv" && add_packages tools; }
+
+add_packages() { # tools | lab
+  locked "$1" >"$venv/$1.new" &&
+    "$venv/bin/python" -m pip install --disable-pip-version-check --retries 1 --timeout 15 --require-hashes -r "$venv/$1.new" &&
+    mv "$venv/$1.new" "$venv/$1.lock"
 }
 
-fill_lab() {
-  cmp -s "$lab/requirements-bench.lock" "$venv/requirements-bench.lock" && return
-  step "setting up the laboratory" lab.log add_lab
+# What a command needs.  `quick` and `default` are suites of tests (tests/CMakeLists.txt), `everything` is all of them.
+targets_of() { # tools | checked | baselines | trace | pdes | ranks | bench | install | quick | default | everything
+  tools='hmalloc hmalloc-measure hmalloc-pipeline' traces='hmalloc-trace hmalloc-record'
+  case $1 in
+    tools) echo $tools ;;
+    checked) echo $tools hmalloc-checked ;;
+    baselines) echo $tools hmalloc-baselines ;;
+    trace) echo $tools $traces ;;
+    pdes | ranks) echo $tools pdes/all ;;
+    bench) echo $tools hmalloc-tools $traces hmalloc-baselines bench/all ;;
+    install) echo hmalloc hmalloc-checked hmalloc_static hmalloc-tools hmalloc-baselines pdes/all ;;
+    quick | default) echo "hm_$1" ;;
+    everything) echo all ;;
+  esac
 }
 
-add_lab() {
-  "$venv/bin/python" -m pip install --disable-pip-version-check --require-hashes -r "$lab/requirements-bench.lock" &&
-    cp "$lab/requirements-bench.lock" "$venv/requirements-bench.lock"
-}
-
-# What the commands need; with the baselines, the traces, the simulations or the benchmarks; or everything with the tests.
-build() { # tools | baselines | trace | pdes | ranks | bench | everything
+build() { # what targets_of takes
   install_tools
   cd "$here" || exit 2
-  tests=OFF targets='hmalloc hmalloc-checked hmalloc_static hmalloc-tools'
-  case $1 in
-    baselines) targets="$targets hmalloc-baselines" ;;
-    trace) targets="$targets hmalloc-trace hmalloc-record" ;;
-    pdes | ranks) targets="$targets pdes/all" ;;
-    bench) targets="$targets hmalloc-trace hmalloc-record hmalloc-baselines bench/all" ;;
-    everything) tests=ON targets=all ;;
-  esac
+  tests=OFF
+  case $1 in quick | default | everything) tests=ON ;; esac
   # Once the tests are configured they stay so: switching back and forth would build everything anew.
   if [ ! -f build/release/build.ninja ] ||
     { [ "$tests" = ON ] && ! grep -q '^HMALLOC_BUILD_TESTS:BOOL=ON' build/release/CMakeCache.txt; }
   then step configuring configure.log cmake --preset release "-DHMALLOC_BUILD_TESTS=$tests"
   elif ! configured "$1"
   then step configuring configure.log cmake --preset release; fi  # its libraries have come since
-  # shellcheck disable=SC2086
-  up_to_date $targets || step "building hmalloc" build.log cmake --build --preset release --target $targets
+  # shellcheck disable=SC2046
+  up_to_date $(targets_of "$1") || step "building hmalloc" build.log in_time ninja -C build/release $(targets_of "$1")
 }
 
 # Whether the libraries were there when the build was configured.
-configured() { # tools | baselines | trace | pdes | ranks | bench | everything
+configured() { # what targets_of takes
+  rules=build/release/build.ninja
   case $1 in
-    tools | baselines) ;;
-    pdes) grep -q '^build hmalloc-pdes-phold:' build/release/build.ninja ;;
+    tools | checked | baselines | install) ;;
+    quick | default) grep -q '^build pdes/libhmalloc_pdes.a:' $rules ;;
+    pdes) grep -q '^build hmalloc-pdes-phold:' $rules ;;
     ranks) configured pdes && grep -q '^HM_MPI:INTERNAL=TRUE' build/release/CMakeCache.txt ;;
-    trace | bench) grep -q '^build hmalloc-trace:' build/release/build.ninja ;;
+    trace | bench) grep -q '^build hmalloc-trace:' $rules ;;
     everything) configured trace && configured ranks ;;
   esac
 }
@@ -138,6 +132,12 @@ up_to_date() { # TARGET...
 need_library() {
   [ -z "$from_source" ] || alone build tools
   [ -f "$library" ] || die 2 "libhmalloc.so is missing: it was expected in ${library%/*}"
+}
+
+need_checked() {
+  need_library
+  [ -z "$from_source" ] || alone build checked
+  library=${library%.so}-checked.so
 }
 
 need_baselines() {
@@ -159,7 +159,7 @@ need_trace() {
 
 # What is nice to have: those of the packages that the distribution has, if we may install them.
 wish() { # PACKAGE...
-  have apt-cache || return 0
+  have apt-cache && [ "$install_allowed" = 1 ] || return 0
   [ "$(id -u)" = 0 ] || have sudo || return 0
   wanted=
   for package; do
@@ -200,16 +200,18 @@ need_pdes() { # [ranks]
   alone build "${1:-pdes}"
 }
 
-# The tests need GoogleTest, Spin for the models, and a browser for the report.
-need_tests() {
-  # shellcheck disable=SC2086
-  install_missing libgtest-dev spin $trace_packages $pdes_packages $ranks_packages
-  alone build everything
+# The tests need GoogleTest, and Spin for the models.
+need_tests() { # quick | default | everything
+  case $1 in
+    everything) install_missing libgtest-dev spin $trace_packages $pdes_packages $ranks_packages ;;
+    *) install_missing libgtest-dev librandom123-dev ;;
+  esac
+  alone build "$1"
 }
 
-need_python() { alone fill_venv; }
+need_python() { alone fill_venv tools; }
 
 need_lab() {
   need_python
-  alone fill_lab
+  alone fill_venv lab
 }

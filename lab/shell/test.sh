@@ -1,6 +1,19 @@
 # Part of the launcher: hmalloc test.
 # shellcheck shell=sh disable=SC2154
 
+tests() {
+  suite=fast
+  case ${1-} in
+    -h | --help) help test ;;
+    fast | all | fuzz) suite=$1; shift ;;
+    '' | -*) ;;
+    *) die 2 "test: no suite $1 (fast, all or fuzz)" ;;
+  esac
+  need_source test
+  part fuzz
+  case $suite in fuzz) run_fuzzers "$@" ;; *) run_tests "$suite" "$@" ;; esac
+}
+
 # Packages that only tests need: what the real programs of tests/programs are, beside our own.
 test_packages() {
   echo binutils
@@ -17,7 +30,7 @@ run_tests() { # fast|all CTEST-ARGUMENTS...
   packages=$(test_packages) || die 2 "tests/programs/run.py --packages failed"
   # shellcheck disable=SC2086
   install_missing $packages
-  need_tests
+  need_tests everything
   cd "$here" || exit 2
   failed=
   if [ "$suite" = fast ]; then

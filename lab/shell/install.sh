@@ -1,0 +1,20 @@
+# Part of the launcher: hmalloc install.
+# shellcheck shell=sh disable=SC2154
+
+install() {
+  while [ $# -gt 0 ]; do
+    case $1 in
+      -h | --help) help install ;;
+      --prefix=*) prefix=${1#*=} ;;
+      --prefix) [ $# -gt 1 ] || die 2 "install: --prefix needs a folder"; prefix=$2; shift ;;
+      *) die 2 "install: unknown argument $1 (hmalloc install --help)" ;;
+    esac
+    shift
+  done
+  need_source install
+  prefix=$(realpath -m -- "${prefix:-/usr/local}")
+  (mkdir -p "$prefix" && [ -w "$prefix" ]) 2>/dev/null || die 2 "install: $prefix is not writable for you (sudo, or --prefix DIR)"
+  alone build install
+  step "installing into $prefix" install.log cmake --install "$here/build/release" --prefix "$prefix"
+  [ "$(id -u)" != 0 ] || ldconfig 2>/dev/null || true
+}

@@ -1,0 +1,62 @@
+# Part of the launcher: hmalloc pdes.
+# shellcheck shell=sh disable=SC2154
+
+pdes_models() { sed -n '/^Models/,/^$/s/^  //p' "$lab/help/pdes.txt"; }
+
+pdes() { # MODEL [--ranks N] [--preload WHICH] ARGS...
+  case ${1-} in '' | -h | --help) help pdes ;; list) pdes_models; exit 0 ;; esac
+  model=$1 ranks=1 preload=''
+  pdes_models | cut -d ' ' -f 1 | grep -qxF -e "$model" || die 2 "pdes: no model $model (hmalloc pdes list)"
+  shift
+  left=$#
+  while [ "$left" -gt 0 ]; do # every word once; all but ours go back to the end
+    word=$1
+    shift
+    left=$((left - 1))
+    case $word in
+      --ranks=*) ranks=${word#*=} ;;
+      --preload=*) preload=${word#*=} ;;
+      --ranks | --preload)
+        [ "$left" -gt 0 ] || die 2 "pdes: $word needs a value (hmalloc pdes --help)"
+        case $word in --ranks) ranks=$1 ;; *) preload=$1 ;; esac
+        shift
+        left=$((left - 1)) ;;
+      *) set -- "$@" "$word" ;;
+    esac
+  done
+  case $ranks in *[!0-9]* | '' | 0*) die 2 "pdes: --ranks: '$ranks' is not a number of processes" ;; esac
+  if [ "$ranks" = 1 ]; then need_pdes; else need_pdes ranks; fi
+  program=$natives/hmalloc-pdes-$model
+  [ -z "$from_source" ] || program=$natives/pdes/hmalloc-pdes-$model
+  [ -x "$program" ] || die 2 "pdes: hmalloc was installed without its models (CLI11, nlohmann-json, Random123)"
+  if [ "$preload" ]; then
+    choose_allocator pdes "$preload"
+    set -- --allocator malloc "$@"
+  else
+    library=
+  fi
+  [ "$ranks" = 1 ] || run_ranks "$@"
+  preload_allocator
+  exec "$program" "$@"
+}
+
+# pdes/mpi/README.md explains the options.
+run_ranks() { # ARGS... of $program
+  have mpirun || die 2 "pdes: --ranks needs mpirun (on Debian: openmpi-bin)"
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  if [ "$library" ]; then # into the ranks, not into mpirun
+    require_usable "$library"
+    set -- env "LD_PRELOAD=$library${LD_PRELOAD:+:$LD_PRELOAD}" "$program" "$@"
+  else
+    set -- "$program" "$@"
+  fi
+  code=0 interrupted=''
+  trap 'interrupted=yes' INT # Ctrl-C is for mpirun and the ranks, which report before they end
+  mpirun -q --oversubscribe --bind-to none --mca pml ob1 --mca btl self,vader -n "$ranks" "$@" || code=$?
+  [ -z "$interrupted" ] || exit 130
+  case $code in
+    130 | 143) ;;
+    129 | 1[3-9]?) say "pdes: a rank was ended by signal $((code - 128)), and the run with it" ;;
+  esac
+  exit "$code"
+}
