@@ -11,19 +11,13 @@ fuzzers_of() { # plain | asan | tsan
   esac
 }
 
-seconds_in() { # 30s, 10m, 2h
-  digits=${1%[smh]}
-  case $digits in '' | *[!0-9]*) die 2 "test fuzz: --for: '$1' is no time (30s, 10m, 2h)" ;; esac
-  case $1 in *h) echo $((digits * 3600)) ;; *m) echo $((digits * 60)) ;; *) echo "$digits" ;; esac
-}
-
 run_fuzzers() { # [--for TIME] [--only FUZZER] [--build BUILD]
   seconds=60 only='' builds='plain asan tsan'
   while [ $# -gt 0 ]; do
     case $1 in --*=*) word=${1%%=*} value=${1#*=}; shift; set -- "$word" "$value" "$@" ;; esac
     case $1 in --for | --only | --build) [ $# -gt 1 ] || die 2 "test fuzz: $1 needs a value" ;; esac
     case $1 in
-      --for) seconds=$(seconds_in "$2") || exit 2 ;;
+      --for) seconds=$(seconds_in "test fuzz" "$2") || exit 2 ;;
       --only) only=$2 ;;
       --build) builds=$2 ;;
       *) die 2 "test fuzz: unknown argument $1 (hmalloc test --help)" ;;
@@ -68,7 +62,7 @@ fuzz_preset() { if [ "$1" = plain ]; then echo fuzz; else echo "fuzz-$1"; fi; }
 
 build_fuzzers() { # PRESET
   [ -f "build/$1/build.ninja" ] || step "configuring $1" "configure-$1.log" cmake --preset "$1"
-  step "building $1" "build-$1.log" cmake --build "build/$1" --target hm_fuzz
+  step "building $1" "build-$1.log" ninja -C "build/$1" hm_fuzz
 }
 
 inputs_of() { # INPUTS: the folders that there are

@@ -1,17 +1,104 @@
 # Part of the launcher: hmalloc test.
 # shellcheck shell=sh disable=SC2154
 
-tests() {
-  suite=fast
-  case ${1-} in
-    -h | --help) help test ;;
-    fast | all | fuzz) suite=$1; shift ;;
-    '' | -*) ;;
-    *) die 2 "test: no suite $1 (fast, all or fuzz)" ;;
-  esac
+# What `all` is, the most valuable first: what a change breaks is most often seen by what comes early.
+all_stages='default rest cross asan tsan aarch64 slow'
+suites="quick, all, fuzz, or a stage of all: $(echo "$all_stages" | sed 's/ /, /g')"
+
+tests() { # [SUITE] [--for TIME] [--from STAGE] CTEST-ARGUMENTS...
+  for word; do case $word in -h | --help) help test ;; esac; done
+  suite=default
+  case ${1-} in '' | -*) ;; *) suite=$1; shift ;; esac
+  case " $all_stages quick all fuzz " in *" $suite "*) ;; *) die 2 "test: no suite $suite ($suites)" ;; esac
   need_source test
-  part fuzz
-  case $suite in fuzz) run_fuzzers "$@" ;; *) run_tests "$suite" "$@" ;; esac
+  case $suite in
+    fuzz) part fuzz; run_fuzzers "$@" ;;
+    *) read_options "$@"; run_stages ;;
+  esac
+}
+
+# Sets stages, deadline and ctest_options, a text for eval; our own options come first or anywhere between.
+read_options() { # [--for TIME] [--from STAGE] CTEST-ARGUMENTS...
+  stages=$suite before='' exclude='' ctest_options='' last=''
+  [ "$suite" != all ] || stages=$all_stages
+  while [ $# -gt 0 ]; do
+    case $1 in --for=* | --from=*) word=${1%%=*} value=${1#*=}; shift; set -- "$word" "$value" "$@" ;; esac
+    case $1 in --for | --from | -LE) [ $# -gt 1 ] || die 2 "test: $1 needs a value (hmalloc test --help)" ;; esac
+    case $1 in
+      --for) seconds=$(seconds_in test "$2") || exit 2; deadline=$(($(date +%s) + seconds)); shift ;;
+      --from) stages=$(stages_from "$2") || exit 2; shift ;;
+      -LE) exclude="$exclude|$2"; shift ;; # ctest would exclude what has both its labels and ours
+      -*) known_to_ctest "$1"; pass "$1" ;;
+      *) case $last in -*) pass "$1" ;; *) die 2 "test: what is $1? (hmalloc test --help)" ;; esac ;;
+    esac
+    last=$1
+    shift
+  done
+}
+
+pass() { ctest_options="$ctest_options '$(printf '%s' "$1" | sed "s/'/'\\\\''/g")'"; last=$1; }
+
+stages_from() { # STAGE
+  case " $stages " in *" $1 "*) echo "$1 ${stages#*"$1"}" ;; *) die 2 "test: --from: $suite has no stage $1 ($stages)" ;; esac
+}
+
+# ctest itself passes over what it does not know.
+known_to_ctest() { # OPTION
+  ! have ctest || ctest --help | grep -qE -e "^ *(.*[,|] *)?($(printf '%s' "${1%%=*}" | sed 's/[^-A-Za-z]//g')|${1%"${1#??}"} <[a-zA-Z]+>)([][ ,=<]|\$)" ||
+    die 2 "test: neither hmalloc nor ctest has an option $1 (hmalloc test --help)"
+}
+
+# ---- Stages. ------------------------------------------------------------------------------------------------------
+
+# Each in a shell of its own, so that one that cannot be built does not keep the others from being tested.
+run_stages() {
+  failed='' missed='' tested=$logs/tested
+  rm -f "$tested"
+  for stage in $stages; do
+    ! out_of_time || { missed="$missed $stage"; continue; }
+    code=0
+    (run_stage "$stage") || code=$?
+    case $code in
+      0) ;;
+      "$late") missed="$missed $stage" ;;
+      *) failed="$failed $stage" ;;
+    esac
+  done
+  [ -z "$missed" ] || say "the time is over; not reached, or not to the end:$missed"
+  [ -z "$failed" ] || die 1 "tests failed:$failed"
+  [ -f "$tested" ] || [ "$missed" ] || [ "$suite" = cross ] || die 1 "test: no test of $suite is what you asked for (hmalloc test --help)"
+}
+
+run_stage() { # STAGE
+  unlabelled="^(later|slow)\$$exclude"
+  case $1 in
+    quick) need_python; need_tests quick; run_ctest release -L '^quick$' -LE "$unlabelled" ;;
+    default) need_python; need_tests default; run_ctest release -LE "$unlabelled" ;;
+    rest) need_everything; run_ctest release -L '^later$' -LE "^slow\$$exclude" ;;
+    cross) build_cross hmalloc hmalloc-checked hmalloc-faults examples/all ;;
+    asan | tsan) need_everything; build_preset "$1" all; run_ctest "$1" -LE "^slow\$$exclude" ;;
+    aarch64) [ "$machine" = aarch64 ] || { install_missing qemu-user; build_cross all; run_ctest aarch64 -LE "^slow\$$exclude"; } ;;
+    slow) need_everything; run_slow ;;
+  esac
+}
+
+run_slow() {
+  install_missing qemu-system-arm cpio
+  codes=0
+  build_cross all
+  for preset in release asan tsan aarch64; do
+    case $preset in asan | tsan) build_preset $preset all ;; aarch64) [ "$machine" != aarch64 ] || continue ;; esac
+    (run_ctest $preset -L '^slow$' -LE "^none\$$exclude") || codes=$?
+  done
+  exit $codes
+}
+
+need_everything() {
+  need_lab
+  packages=$(test_packages) || die 2 "tests/programs/run.py --packages failed"
+  # shellcheck disable=SC2086
+  install_missing $packages
+  need_tests everything
 }
 
 # Packages that only tests need: what the real programs of tests/programs are, beside our own.
@@ -23,55 +110,58 @@ test_packages() {
   [ ! -f "$here/tests/programs/run.py" ] || "$venv/bin/python" "$here/tests/programs/run.py" --packages
 }
 
-run_tests() { # fast|all CTEST-ARGUMENTS...
-  suite=$1
-  shift
-  need_lab
-  packages=$(test_packages) || die 2 "tests/programs/run.py --packages failed"
-  # shellcheck disable=SC2086
-  install_missing $packages
-  need_tests everything
-  cd "$here" || exit 2
-  failed=
-  if [ "$suite" = fast ]; then
-    test_preset release -LE slow "$@"
-    build_cross
-  else
-    for preset in asan tsan release; do
-      [ $preset = release ] || build_preset $preset
-      test_preset $preset "$@"
-    done
-    install_missing qemu-system-arm cpio
-    test_cross "$@"
-  fi
-  [ -z "$failed" ] || die 1 "tests failed:$failed"
-}
-
-# AArch64, by a cross compiler and under emulation; where that is the machine's own, the other presets have been it.
-build_cross() {
-  [ "$(uname -m)" != aarch64 ] || return 0
+# AArch64, by a cross compiler and under emulation; where that is the machine's own, the other stages have been it.
+machine=$(uname -m)
+build_cross() { # TARGETS...
+  [ "$machine" != aarch64 ] || return 0
   install_missing g++-aarch64-linux-gnu googletest
-  build_preset aarch64 --target hmalloc hmalloc-checked hmalloc-faults examples/all
+  build_preset aarch64 "$@"
 }
 
-test_cross() { # CTEST-ARGUMENTS...
-  [ "$(uname -m)" != aarch64 ] || return 0
-  install_missing qemu-user
-  build_cross
-  build_preset aarch64 --target tests/all
-  test_preset aarch64 "$@"
-}
-
-build_preset() { # PRESET CMAKE-BUILD-ARGUMENTS...
+build_preset() { # PRESET TARGETS...
   preset=$1
   shift
+  cd "$here" || exit 2
+  check_origin "$preset"
   [ -f "build/$preset/build.ninja" ] || step "configuring $preset" "configure-$preset.log" cmake --preset "$preset"
-  step "building $preset" "build-$preset.log" cmake --build --preset "$preset" "$@"
+  alone step "building $preset" "build-$preset.log" in_time ninja -C "build/$preset" "$@"
 }
 
-test_preset() { # PRESET CTEST-ARGUMENTS...
+# ---- One run of ctest. --------------------------------------------------------------------------------------------
+
+run_ctest() { # PRESET CTEST-ARGUMENTS...
   preset=$1
   shift
-  say "testing $preset"
-  ctest --preset "$preset" -j "$(nproc)" --no-tests=error "$@" </dev/null || failed="$failed $preset"
+  cd "$here" || exit 2
+  eval "set -- --preset $preset \"\$@\" $ctest_options"
+  chosen=$(ctest -N "$@" 2>&1 | sed -n 's/^ *Test *#[0-9]*: \([^ ]*\).*/\1/p')
+  [ "$chosen" ] || return 0
+  say "$stage: testing $preset"
+  : >"$tested"
+  [ -z "$deadline" ] || { ! out_of_time || exit $late; set -- "$@" --stop-time "$(date -d "@$deadline" +%H:%M:%S)"; }
+  code=0 said=$logs/ctest-$preset.log
+  ctest -j "$(nproc)" -O "$said" "$@" </dev/null || code=$?
+  [ $code != 0 ] || return 0
+  ! out_of_time || judge_late
+  exit 1
+}
+
+# What ctest breaks off at its stop time has failed for it, by a timeout: here that was not reached, as the rest was not.
+judge_late() {
+  broken=$(awk '/^ *[0-9]+\/[0-9]+ Test +#/ { if (/\*\*\*Timeout/) late = late " " $4; else late = "" } END { print late }' "$said")
+  result='^ *[0-9]*/[0-9]* Test *#[0-9]*: \([^ ]*\) .*'
+  say "not reached in $preset:$(echo "$chosen" | not_in "$(sed -n "s,$result,\1,p" "$said" | not_in "$broken")" | by_room)"
+  lost=$(sed -n "s,$result\*\*\*\(Failed\|Exception\|Timeout\|Not Run\).*,\1,p" "$said" | not_in "$broken")
+  [ "$lost" ] || exit $late
+  say "failed in $preset:" $lost
+}
+
+not_in() { # NAMES: passes on the lines that are none of them
+  awk -v names="$1" 'BEGIN { n = split(names, list); while (n) known[list[n--]] = 1 } !($0 in known)'
+}
+
+# Names in one line; many tests of a room as one.
+by_room() {
+  awk '{ room = $0; sub(/[.-].*/, "", room); if (!n[room]++) rooms[++last] = room; names[room] = names[room] " " $0 }
+    END { for (i = 1; i <= last; i++) { r = rooms[i]; printf "%s", (n[r] > 12 ? " " r ".* (" n[r] " tests)" : names[r]) } }'
 }

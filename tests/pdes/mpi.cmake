@@ -6,4 +6,5 @@ if(HM_MPI AND EXISTS ${python})
   add_test(NAME pdes.mpi COMMAND ${CMAKE_COMMAND} -E env HMALLOC_BUILD=${CMAKE_BINARY_DIR}
     ${python} -B -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/mpi_test.py)
   set_tests_properties(pdes.mpi PROPERTIES LABELS pdes TIMEOUT 300)
+  pdes_later(mpi pdes_mpi_ranks)
 endif()
