@@ -27,7 +27,8 @@ tool() { # compare or doctor, ARGS...
 }
 
 bench() {
-  case ${1-} in '' | -h | --help) help bench ;; esac
+  [ $# -gt 0 ] || help bench
+  for word; do case $word in -h | --help) help bench ;; esac; done
   need_source bench
   case $1 in
     peers) wish_gperftools; need_python; shift; exec "$venv/bin/python" -I -B "$here/bench/peers" "$@" ;;

@@ -5,7 +5,8 @@ import re
 import pytest
 from conftest import ROOT
 
-COMMANDS = ["compare", "run", "doctor", "test", "bench", "install"]
+COMMANDS = ["compare", "run", "doctor", "test", "bench", "trace", "pdes", "install"]
+WIDTH = 80
 
 
 def options_in(text):
@@ -18,14 +19,15 @@ def test_the_overview_names_every_command(hmalloc, arguments):
     assert shown.returncode == 0 and shown.stderr == ""
     for command in COMMANDS:
         assert f"hmalloc {command}" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= WIDTH
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "bench"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(hmalloc, command):
     shown = hmalloc(command, "--help")
     assert shown.returncode == 0 and shown.stderr == ""
     assert shown.stdout.startswith(f"hmalloc {command}")
-    assert max(map(len, shown.stdout.splitlines())) <= 120
+    assert max(map(len, shown.stdout.splitlines())) <= WIDTH
 
 
 def test_the_help_of_compare_and_its_options_agree(hmalloc):
@@ -37,8 +39,9 @@ def test_the_help_of_compare_and_its_options_agree(hmalloc):
     assert taken - {"--help"} == options_in(hmalloc("compare", "--help").stdout)
 
 
-def test_help_after_other_options_is_the_same(hmalloc):
-    assert hmalloc("compare", "-n", "3", "--help").stdout == hmalloc("compare", "--help").stdout
+@pytest.mark.parametrize("words", [["compare", "-n", "3"], ["test", "fuzz"], ["test", "all"], ["bench", "quick"]])
+def test_help_after_other_words_is_the_same(hmalloc, words):
+    assert hmalloc(*words, "--help").stdout == hmalloc(words[0], "--help").stdout
 
 
 def test_every_option_is_in_the_man_page():

@@ -1,0 +1,179 @@
+"""What set-up says before it works, and what it refuses to begin: on a copy of the launcher, with next to no tools."""
+
+import fcntl
+import os
+import pty
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from threading import Timer
+
+import pytest
+from conftest import ROOT
+
+PLAIN = ("sh awk cat cmp cp cut date dirname dpkg-query env flock grep id mkdir mv nproc printf readlink rm sed sleep stat "
+         "tail timeout touch tr true uname").split()
+NOBODY = 65534
+
+
+@pytest.fixture
+def tree():
+    """A source tree as far as set-up looks at it, where everybody may read."""
+    folder = Path(tempfile.mkdtemp(prefix="hmalloc-launcher-"))
+    folder.chmod(0o755)
+    for name in ("hmalloc", "CMakeLists.txt"):
+        shutil.copy(ROOT / name, folder)
+    for name in ("lab/shell", "lab/help"):
+        shutil.copytree(ROOT / name, folder / name)
+    shutil.copy(ROOT / "lab/requirements.lock", folder / "lab")
+    (folder / "bin").mkdir()
+    for name in PLAIN:
+        (folder / "bin" / name).symlink_to(shutil.which(name))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def tool(tree: Path, name: str, script: str) -> None:
+    path = tree / "bin" / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def launch(tree: Path, *words: str, user: int | None = None, **environment: str) -> subprocess.CompletedProcess:
+    own = {"PATH": str(tree / "bin"), "HOME": str(tree)} | environment
+    return subprocess.run([tree / "hmalloc", *words], env=own, user=user, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=120)
+
+
+def refused(run: subprocess.CompletedProcess) -> str:
+    """The one line with which it was refused."""
+    assert (run.returncode, run.stdout) == (2, ""), run
+    (line,) = run.stderr.splitlines()
+    return line
+
+
+# ---- Packages. ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("said, message", [
+    ("E: Unable to locate package cmake", "the whole log: "),
+    ("Temporary failure resolving 'a.mirror'", "installing packages: there is no connection to the network"),
+])
+def test_packages_are_named_before_they_are_installed(tree, said, message):
+    tool(tree, "sudo", '"$@"')
+    tool(tree, "apt-get", f'echo "$@" >>{tree}/asked; echo "{said}"; exit 1')
+    lines = launch(tree, "run", "true").stderr.splitlines()
+    assert lines[0] == ("hmalloc: missing: g++ gcc cmake ninja-build; installing that with apt-get "
+                        "(HMALLOC_INSTALL_PACKAGES=0 forbids it)")
+    assert lines[1] == "hmalloc: installing packages ... failed" and message in lines[-1]
+    assert "install --no-install-recommends g++ gcc cmake ninja-build" in (tree / "asked").read_text()
+
+
+def test_nothing_is_installed_where_that_is_forbidden(tree):
+    tool(tree, "apt-get", f"touch {tree}/asked")
+    line = refused(launch(tree, "run", "true", HMALLOC_INSTALL_PACKAGES="0"))
+    assert line == "hmalloc: please install g++ gcc cmake ninja-build: HMALLOC_INSTALL_PACKAGES=0 forbids me to"
+    assert not (tree / "asked").exists()
+
+
+def test_without_a_network_the_python_tools_say_so(tree):
+    tool(tree, "python3", f'exec {shutil.which("python3")} "$@"')
+    run = launch(tree, "doctor", "1", PIP_INDEX_URL="http://127.0.0.1:9/", PIP_CONFIG_FILE="/dev/null")
+    assert run.returncode == 2
+    assert "setting up the Python tools: there is no connection to the network" in run.stderr.splitlines()[-1]
+    assert len(run.stderr.splitlines()) == 2
+
+
+def test_the_tools_do_without_the_packages_of_the_laboratory(tree):
+    script = f"lab={tree}/lab state={tree}; . {tree}/lab/shell/setup.sh; locked"
+    tools, everything = (subprocess.run(["sh", "-c", f"{script} {part}"], capture_output=True, text=True, check=True).stdout
+                         for part in ("tools", "lab"))
+    assert everything.startswith(tools) and "\ntyper==" in tools and "\npytest==" in tools
+    assert "\nscipy==" not in tools and "\nscipy==" in everything
+
+
+# ---- Folders. -------------------------------------------------------------------------------------------------------
+
+
+def test_a_path_with_a_space_is_refused(tree):
+    shutil.copytree(tree, tree / "a folder", symlinks=True)
+    line = refused(launch(tree / "a folder", "run", "true"))
+    assert line.startswith(f"hmalloc: {tree}/a folder: has a space or a colon in its path")
+    assert not (tree / "a folder/build").exists()
+
+
+def test_a_copied_tree_is_refused(tree):
+    (tree / "build/release").mkdir(parents=True)
+    (tree / "build/release/CMakeCache.txt").write_text("CMAKE_HOME_DIRECTORY:INTERNAL=/its/origin\n")
+    line = refused(launch(tree, "run", "true"))
+    assert line.startswith(f"hmalloc: {tree}/build/release: was built in /its/origin, of which this is a copy")
+
+
+@pytest.mark.parametrize("foreign", ["", "release"])
+def test_what_somebody_else_has_built_is_refused(tree, foreign):
+    folder = tree / "build" / foreign
+    folder.mkdir(parents=True)
+    (tree / "build").chmod(0o777)
+    folder.chmod(0o555)
+    line = refused(launch(tree, "run", "true", user=NOBODY if os.getuid() == 0 else None))
+    assert line.startswith(f"hmalloc: {folder}: is ") and "may not write there" in line
+
+
+def test_a_tree_where_nothing_may_be_written_is_refused(tree):
+    tree.chmod(0o555)
+    line = refused(launch(tree, "run", "true", user=NOBODY if os.getuid() == 0 else None))
+    tree.chmod(0o755)
+    assert line.startswith(f"hmalloc: {tree}/build: cannot be made by ")
+
+
+def test_who_waits_for_another_build_says_so(tree):
+    (tree / "build").mkdir()
+    with open(tree / "build/lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        release = Timer(30, fcntl.flock, (lock, fcntl.LOCK_UN))  # if it says nothing
+        release.start()
+        own = {"PATH": str(tree / "bin"), "HMALLOC_INSTALL_PACKAGES": "0"}
+        with subprocess.Popen([tree / "hmalloc", "run", "true"], env=own, stderr=subprocess.PIPE, text=True) as waiting:
+            line = waiting.stderr.readline()
+            assert line == f"hmalloc: waiting for another hmalloc, which is building in {tree}/build\n"
+            assert waiting.poll() is None
+            release.cancel()
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            assert waiting.stderr.read().startswith("hmalloc: please install ") and waiting.wait() == 2
+
+
+# ---- Progress. ------------------------------------------------------------------------------------------------------
+
+STEP = """
+set -eu
+say() { printf 'hmalloc: %s\\n' "$*" >&2; }
+die() { code=$1; shift; say "$@"; exit "$code"; }
+from_source='' state=$1/state
+. "$1/lab/shell/steps.sh"
+progress_after=0
+step building log sh -c "$2"
+"""
+
+
+def test_a_build_says_now_and_then_how_far_it_is(tree):
+    words = ["sh", "-c", STEP, "sh", tree, "echo [1/2] a.cc; echo warning; echo [2/2] b.cc"]
+    run = subprocess.run(words, capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (0, "")
+    assert run.stderr.splitlines()[:2] == ["hmalloc: building ...", "hmalloc: building ... [1/2]"]
+    assert run.stderr.splitlines()[2].startswith("hmalloc: building ... [2/2] done (")
+    assert (tree / "state/logs/log").read_text() == "[1/2] a.cc\nwarning\n[2/2] b.cc\n"
+
+
+def test_on_a_terminal_it_does_so_in_one_line(tree):
+    ours, its = pty.openpty()
+    subprocess.run(["sh", "-c", STEP, "sh", tree, "echo [1/2] a.cc; echo [2/2] b.cc"], stderr=its, check=True)
+    shown = os.read(ours, 1000).decode()
+    assert "\rhmalloc: building ... [1/2]\rhmalloc: building ... [2/2] done (" in shown and shown.count("\n") == 1
+
+
+def test_a_step_that_fails_shows_the_end_of_its_log(tree):
+    run = subprocess.run(["sh", "-c", STEP, "sh", tree, "echo [1/2] a.cc; echo its error >&2; exit 3"], capture_output=True,
+                         text=True)
+    assert run.returncode == 2 and "  its error" in run.stderr.splitlines()
+    assert run.stderr.splitlines()[-1] == f"hmalloc: the whole log: {tree}/state/logs/log"

@@ -1,0 +1,137 @@
+"""hmalloc test: which suite, in which order, and what a limit of time does; ctest and all building are played."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT
+
+# ctest's own words, as it says them of three tests.  A test that is called `slow` outlives the time.
+PLAYED = r"""
+set -eu
+say() { printf 'hmalloc: %s\n' "$*" >&2; }
+die() { code=$1; shift; say "$@"; exit "$code"; }
+have() { command -v "$1" >/dev/null 2>&1; }
+need_source() { :; }
+from_source='' here=$1 lab=$2 state=$1
+. "$lab/shell/steps.sh"
+. "$lab/shell/test.sh"
+need_python() { echo tools; }
+need_tests() { echo "built $1"; }
+need_everything() { echo "built everything"; }
+build_preset() { [ "$1" != "${broken:-}" ] || exit 2; echo "built $1"; }
+build_cross() { echo "built aarch64: $*"; }
+install_missing() { :; }
+ctest() {
+  case $1 in
+    --help) command ctest --help; return ;;
+    -N) for name in ${tests-room.a room.b other.c}; do echo "  Test  #1: $name  # GetParam() = 1"; done; return ;;
+  esac
+  echo "ctest $*"
+  eval "${results:-}"
+}
+mkdir -p "$logs"
+shift 2
+tests "$@"
+"""
+
+
+@pytest.fixture
+def play(tmp_path):
+    def call(*words, **variables):
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin"} | variables
+        return subprocess.run(["sh", "-c", PLAYED, "sh", tmp_path, ROOT / "lab", *words], env=environment,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+
+    return call
+
+
+def stages(run):
+    return re.findall(r"^hmalloc: (\w+): testing (\w+)$", run.stderr, re.MULTILINE)
+
+
+def test_each_suite_builds_and_tests_what_is_its_own(play):
+    quick, default, rest = (play(*words) for words in (["quick"], [], ["rest"]))
+    assert [run.returncode for run in (quick, default, rest)] == [0, 0, 0]
+    assert "built quick" in quick.stdout and "-L ^quick$ -LE ^(later|slow)$" in quick.stdout
+    assert "built default" in default.stdout and "--preset release -LE ^(later|slow)$\n" in default.stdout
+    assert "built everything" in rest.stdout and "-L ^later$ -LE ^slow$" in rest.stdout
+
+
+def test_all_goes_through_the_stages_from_the_one_that_is_named(play):
+    run = play("all")
+    assert run.returncode == 0, run.stderr
+    assert stages(run) == [("default", "release"), ("rest", "release"), ("asan", "asan"), ("tsan", "tsan"),
+                           ("aarch64", "aarch64"), *(("slow", preset) for preset in ("release", "asan", "tsan", "aarch64"))]
+    assert stages(play("all", "--from=aarch64"))[0] == ("aarch64", "aarch64")
+
+
+def test_arguments_of_ctest_arrive_unchanged(play):
+    assert play("quick", "-R", "a b|it's $HOME").stdout.splitlines()[-1].endswith(" -R a b|it's $HOME")
+    assert "-LE ^(later|slow)$|stress\n" in play("-LE", "stress").stdout
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--frob"], "test: neither hmalloc nor ctest has an option --frob (hmalloc test --help)"),
+    (["quick", "unit"], "test: what is unit? (hmalloc test --help)"),
+    (["--for", "long"], "test: --for: 'long' is no time (30s, 10m, 2h)"),
+    (["all", "--from", "fast"], "test: --from: all has no stage fast (default rest cross asan tsan aarch64 slow)"),
+    (["--from"], "test: --from needs a value (hmalloc test --help)"),
+])
+def test_what_is_wrong_is_said_before_any_work(play, words, message):
+    run = play(*words)
+    assert (run.returncode, run.stdout, run.stderr) == (2, "", f"hmalloc: {message}\n")
+
+
+@pytest.mark.parametrize("suite", ["quick", "all"])
+def test_a_name_that_no_test_has_is_an_error(play, suite):
+    run = play(suite, "-R", "frob", tests="")
+    assert run.returncode == 1 and f"no test of {suite} is what you asked for" in run.stderr
+
+
+def test_a_failure_fails_and_does_not_end_all(play):
+    run = play("all", results='case $* in *"-L ^later"*) return 8 ;; esac')
+    assert run.returncode == 1 and run.stderr.endswith("hmalloc: tests failed: rest\n") and len(stages(run)) == 9
+    run = play("all", "--from", "asan", broken="asan")
+    assert run.returncode == 1 and "tests failed: asan" in run.stderr and ("tsan", "tsan") in stages(run)
+
+
+# What ctest writes when its stop time comes: `room.a` was under way.
+STOPPED = r"""
+sleep 2
+exec 3>"$logs/ctest-release.log"
+echo "1/3 Test #3: other.c .......$outcome  1.0 sec" >&3
+echo "2/3 Test #1: room.a  # GetParam() = 1 ......***Timeout   1.00 sec" >&3
+return 8
+"""
+
+
+@pytest.mark.parametrize("outcome, code", [("   Passed", 0), ("***Failed", 1), ("***Timeout", 0)])
+def test_what_the_time_breaks_off_has_not_failed_and_is_named(play, outcome, code):
+    run = play("all", "--for", "1s", results=STOPPED, outcome=outcome)
+    assert run.returncode == code, run.stderr
+    assert stages(run) == [("default", "release")] and re.search(r" --stop-time \d\d:\d\d:\d\d$", run.stdout, re.MULTILINE)
+    broken = " other.c" if outcome.endswith("Timeout") else ""
+    assert f"hmalloc: not reached in release: room.a room.b{broken}" in run.stderr.splitlines()
+    missed = " default rest cross asan tsan aarch64 slow"
+    assert f"hmalloc: the time is over; not reached, or not to the end:{missed if code == 0 else missed[8:]}\n" in run.stderr
+    assert ("failed in release: other.c" in run.stderr) == (code == 1)
+
+
+def test_a_build_ends_with_the_time(tmp_path):
+    script = PLAYED.replace("shift 2\n", "deadline=$(($(date +%s) + 1)); step building log in_time sleep 60; exit\n")
+    run = subprocess.run(["sh", "-c", script, "sh", tmp_path, ROOT / "lab"], capture_output=True, text=True, timeout=30)
+    assert run.returncode == 75, run.stderr
+
+
+def test_the_labels_divide_all_tests():
+    """What `hmalloc test` runs is neither slow nor of a room that it has not built; quick is a part of it."""
+    shown = subprocess.run(["ctest", "--preset", "release", "--show-only=json-v1"], cwd=ROOT, capture_output=True, text=True)
+    labels = {test["name"]: {label for entry in test["properties"] if entry["name"] == "LABELS" for label in entry["value"]}
+              for test in json.loads(shown.stdout)["tests"]}
+    rooms = {name.split(".")[0]: found for name, found in labels.items()}
+    assert all("quick" in rooms[room] for room in ("unit", "stress", "misuse", "codegen"))
+    assert all("later" in rooms[room] for room in ("fuzz", "models", "programs", "lab-store"))
+    assert not labels["conformance"] & {"quick", "later", "slow"} and "later" in labels["conformance_is_fair"]
+    assert "later" in labels["conformance.hoard"]
