@@ -51,8 +51,8 @@ step() { # WHAT LOG COMMAND...
     printf ' done (%d s)\n' $(($(date +%s) - began)) >&2
     return
   fi
+  ! out_of_time || { printf ' broken off\n' >&2; exit $late; }
   printf ' failed\n' >&2
-  ! out_of_time || exit $late
   ! grep -qiE "$no_network" "$log" || die 2 "$what: there is no connection to the network; the whole log: $log"
   tail -n 30 "$log" | sed 's/^/  /' >&2
   die 2 "the whole log: $log"

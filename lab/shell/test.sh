@@ -25,7 +25,7 @@ read_options() { # [--for TIME] [--from STAGE] CTEST-ARGUMENTS...
     case $1 in --for=* | --from=*) word=${1%%=*} value=${1#*=}; shift; set -- "$word" "$value" "$@" ;; esac
     case $1 in --for | --from | -LE) [ $# -gt 1 ] || die 2 "test: $1 needs a value (hmalloc test --help)" ;; esac
     case $1 in
-      --for) seconds=$(seconds_in test "$2") || exit 2; deadline=$(($(date +%s) + seconds)); shift ;;
+      --for) seconds=$(seconds_in test "$2") || exit 2; limit_time "$seconds"; shift ;;
       --from) stages=$(stages_from "$2") || exit 2; shift ;;
       -LE) exclude="$exclude|$2"; shift ;; # ctest would exclude what has both its labels and ours
       -*) known_to_ctest "$1"; pass "$1" ;;
@@ -34,6 +34,11 @@ read_options() { # [--for TIME] [--from STAGE] CTEST-ARGUMENTS...
     last=$1
     shift
   done
+}
+
+limit_time() { # SECONDS: ctest knows times of a day only
+  [ "$1" -lt 86400 ] || die 2 "test: --for: less than a day, please"
+  deadline=$(($(date +%s) + $1))
 }
 
 pass() { ctest_options="$ctest_options '$(printf '%s' "$1" | sed "s/'/'\\\\''/g")'"; last=$1; }
@@ -138,7 +143,10 @@ run_ctest() { # PRESET CTEST-ARGUMENTS...
   [ "$chosen" ] || return 0
   say "$stage: testing $preset"
   : >"$tested"
-  [ -z "$deadline" ] || { ! out_of_time || exit $late; set -- "$@" --stop-time "$(date -d "@$deadline" +%H:%M:%S)"; }
+  if [ "$deadline" ]; then # a time of day that is over would be that of tomorrow
+    [ "$(seconds_left)" -gt 2 ] || exit $late
+    set -- "$@" --stop-time "$(date -d "@$deadline" +%H:%M:%S)"
+  fi
   code=0 said=$logs/ctest-$preset.log
   ctest -j "$(nproc)" -O "$said" "$@" </dev/null || code=$?
   [ $code != 0 ] || return 0

@@ -76,6 +76,7 @@ def test_arguments_of_ctest_arrive_unchanged(play):
     (["--frob"], "test: neither hmalloc nor ctest has an option --frob (hmalloc test --help)"),
     (["quick", "unit"], "test: what is unit? (hmalloc test --help)"),
     (["--for", "long"], "test: --for: 'long' is no time (30s, 10m, 2h)"),
+    (["--for=24h"], "test: --for: less than a day, please"),
     (["all", "--from", "fast"], "test: --from: all has no stage fast (default rest cross asan tsan aarch64 slow)"),
     (["--from"], "test: --from needs a value (hmalloc test --help)"),
 ])
@@ -99,7 +100,7 @@ def test_a_failure_fails_and_does_not_end_all(play):
 
 # What ctest writes when its stop time comes: `room.a` was under way.
 STOPPED = r"""
-sleep 2
+sleep 5
 exec 3>"$logs/ctest-release.log"
 echo "1/3 Test #3: other.c .......$outcome  1.0 sec" >&3
 echo "2/3 Test #1: room.a  # GetParam() = 1 ......***Timeout   1.00 sec" >&3
@@ -109,7 +110,7 @@ return 8
 
 @pytest.mark.parametrize("outcome, code", [("   Passed", 0), ("***Failed", 1), ("***Timeout", 0)])
 def test_what_the_time_breaks_off_has_not_failed_and_is_named(play, outcome, code):
-    run = play("all", "--for", "1s", results=STOPPED, outcome=outcome)
+    run = play("all", "--for", "4s", results=STOPPED, outcome=outcome)
     assert run.returncode == code, run.stderr
     assert stages(run) == [("default", "release")] and re.search(r" --stop-time \d\d:\d\d:\d\d$", run.stdout, re.MULTILINE)
     broken = " other.c" if outcome.endswith("Timeout") else ""
@@ -122,7 +123,7 @@ def test_what_the_time_breaks_off_has_not_failed_and_is_named(play, outcome, cod
 def test_a_build_ends_with_the_time(tmp_path):
     script = PLAYED.replace("shift 2\n", "deadline=$(($(date +%s) + 1)); step building log in_time sleep 60; exit\n")
     run = subprocess.run(["sh", "-c", script, "sh", tmp_path, ROOT / "lab"], capture_output=True, text=True, timeout=30)
-    assert run.returncode == 75, run.stderr
+    assert run.returncode == 75 and run.stderr == "hmalloc: building ... broken off\n"
 
 
 def test_the_labels_divide_all_tests():
