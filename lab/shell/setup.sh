@@ -74,7 +74,8 @@ make_venv() { "$python" -m venv "$venv" && add_packages tools; }
 
 add_packages() { # tools | lab
   locked "$1" >"$venv/$1.new" &&
-    in_time "$venv/bin/python" -m pip install --disable-pip-version-check --retries 1 --timeout 15 --require-hashes -r "$venv/$1.new" &&
+    in_time "$venv/bin/python" -m pip install --disable-pip-version-check --retries 1 --timeout 15 --require-hashes \
+      -r "$venv/$1.new" &&
     mv "$venv/$1.new" "$venv/$1.lock"
 }
 

@@ -48,8 +48,11 @@ stages_from() { # STAGE
 }
 
 # ctest itself passes over what it does not know.
-known_to_ctest() { # OPTION
-  ! have ctest || ctest --help | grep -qE -e "^ *(.*[,|] *)?($(printf '%s' "${1%%=*}" | sed 's/[^-A-Za-z]//g')|${1%"${1#??}"} <[a-zA-Z]+>)([][ ,=<]|\$)" ||
+known_to_ctest() { # OPTION: --long, --long=value, -S or -Svalue
+  have ctest || return 0
+  long=${1%%=*} short=$(printf %.2s "$1")
+  case $long in *[!-A-Za-z]*) long=$short ;; esac
+  ctest --help | grep -qE -e "(^|[ ,|])($long|$short <[a-z]+>)([][ ,=<]|\$)" ||
     die 2 "test: neither hmalloc nor ctest has an option $1 (hmalloc test --help)"
 }
 
@@ -71,7 +74,8 @@ run_stages() {
   done
   [ -z "$missed" ] || say "the time is over; not reached, or not to the end:$missed"
   [ -z "$failed" ] || die 1 "tests failed:$failed"
-  [ -f "$tested" ] || [ "$missed" ] || [ "$suite" = cross ] || die 1 "test: no test of $suite is what you asked for (hmalloc test --help)"
+  [ -f "$tested" ] || [ "$missed" ] || [ "$suite" = cross ] ||
+    die 1 "test: no test of $suite is what you asked for (hmalloc test --help)"
 }
 
 run_stage() { # STAGE
@@ -82,7 +86,11 @@ run_stage() { # STAGE
     rest) need_everything; run_ctest release -L '^later$' -LE "^slow\$$exclude" ;;
     cross) build_cross hmalloc hmalloc-checked hmalloc-faults examples/all ;;
     asan | tsan) need_everything; build_preset "$1" all; run_ctest "$1" -LE "^slow\$$exclude" ;;
-    aarch64) [ "$machine" = aarch64 ] || { install_missing qemu-user; build_cross all; run_ctest aarch64 -LE "^slow\$$exclude"; } ;;
+    aarch64)
+      [ "$machine" != aarch64 ] || return 0
+      install_missing qemu-user
+      build_cross all
+      run_ctest aarch64 -LE "^slow\$$exclude" ;;
     slow) need_everything; run_slow ;;
   esac
 }
@@ -156,7 +164,7 @@ run_ctest() { # PRESET CTEST-ARGUMENTS...
 
 # What ctest breaks off at its stop time has failed for it, by a timeout: here that was not reached, as the rest was not.
 judge_late() {
-  broken=$(awk '/^ *[0-9]+\/[0-9]+ Test +#/ { if (/\*\*\*Timeout/) late = late " " $4; else late = "" } END { print late }' "$said")
+  broken=$(awk '/^ *[0-9]+\/[0-9]+ Test +#/ { late = /\*\*\*Timeout/ ? late " " $4 : "" } END { print late }' "$said")
   result='^ *[0-9]*/[0-9]* Test *#[0-9]*: \([^ ]*\) .*'
   say "not reached in $preset:$(echo "$chosen" | not_in "$(sed -n "s,$result,\1,p" "$said" | not_in "$broken")" | by_room)"
   lost=$(sed -n "s,$result\*\*\*\(Failed\|Exception\|Timeout\|Not Run\).*,\1,p" "$said" | not_in "$broken")
