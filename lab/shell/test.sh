@@ -79,11 +79,11 @@ run_stages() {
 }
 
 run_stage() { # STAGE
-  unlabelled="^(later|slow)\$$exclude"
+  not_now="^(later|baselines|slow)\$$exclude"
   case $1 in
-    quick) need_python; need_tests quick; run_ctest release -L '^quick$' -LE "$unlabelled" ;;
-    default) need_python; need_tests default; run_ctest release -LE "$unlabelled" ;;
-    rest) need_everything; run_ctest release -L '^later$' -LE "^slow\$$exclude" ;;
+    quick) need_python; need_tests quick; run_ctest release -L '^quick$' -LE "$not_now" ;;
+    default) need_python; need_tests default; run_ctest release -LE "$not_now" ;;
+    rest) need_everything; run_ctest release -L '^(later|baselines)$' -LE "^slow\$$exclude" ;;
     cross) build_cross hmalloc hmalloc-checked hmalloc-faults examples/all ;;
     asan | tsan) need_everything; build_preset "$1" all; run_ctest "$1" -LE "^slow\$$exclude" ;;
     aarch64)
