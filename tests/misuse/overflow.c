@@ -7,7 +7,7 @@
 
 #include "case.h"
 #if defined(OWN_API)
-#include "hmalloc/hmalloc.h"
+#include "hmalloc/hmalloc_local.h"
 #endif
 
 enum { MOST_BLOCKS = 2048, PAGE = 4096, METADATA = 0x150000, LOCAL_METADATA = 0x2f000 };

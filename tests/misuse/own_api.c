@@ -1,5 +1,5 @@
 /* own_api NAME: one misuse of the API that only hmalloc has; cases.py says how it is answered. */
-#include "hmalloc/hmalloc.h"
+#include "hmalloc/hmalloc_local.h"
 
 #include "case.h"
 
