@@ -14,6 +14,7 @@ inline Usage usage() noexcept {
   gather(stats);
   return {stats.mapped, stats.resident, stats.active, stats.allocated, stats.cached, stats.retained};
 }
+inline bool collect() noexcept { return reclaim_all(); }
 inline void print_usage() noexcept { print_stats(FdWriter(2), false); }
 
 }  // namespace hm

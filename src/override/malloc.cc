@@ -72,7 +72,7 @@ HM_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) no
   deallocate(block, "free_aligned_sized");
 }
 
-HM_EXPORT int malloc_trim(size_t) noexcept { return reclaim_all() ? 1 : 0; }
+HM_EXPORT int malloc_trim(size_t) noexcept { return collect() ? 1 : 0; }
 
 // Tuning is by HMALLOC_ variables; glibc's parameters have no counterpart here.  1, as glibc answers to parameters that it
 // does not know: programs that end because an arena could not be limited would gain nothing from a 0.
