@@ -68,10 +68,10 @@ constexpr std::size_t kBatch = 512;
 std::string line_of(std::uint64_t n) {
   std::uint64_t random = n * 0x9e3779b97f4a7c15u ^ n >> 7;
   char text[160];
-  int length = std::snprintf(text, sizeof text, "10.%u.%u.%u - - \"GET /item/%u/view/%u HTTP/1.1\" %u %u",
-                             unsigned(random >> 8 & 3), unsigned(random >> 16 & 255), unsigned(random >> 24 & 255),
-                             unsigned(random >> 32 & 1023), unsigned(random >> 42 & 7), random % 50 == 0 ? 404u : 200u,
-                             unsigned(random >> 45 & 0xffff));
+  int length =
+      std::snprintf(text, sizeof text, "10.%u.%u.%u - - \"GET /item/%u/view/%u HTTP/1.1\" %u %u", unsigned(random >> 8 & 3),
+                    unsigned(random >> 16 & 255), unsigned(random >> 24 & 255), unsigned(random >> 32 & 1023),
+                    unsigned(random >> 42 & 7), random % 50 == 0 ? 404u : 200u, unsigned(random >> 45 & 0xffff));
   return {text, static_cast<std::size_t>(length)};
 }
 

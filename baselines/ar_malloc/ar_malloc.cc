@@ -5,10 +5,10 @@
 #include <cerrno>
 #include <iterator>
 
-#include "baselines/common/fork_locks.h"
-#include "baselines/common/large_blocks.h"
 #include "base/option_parser.h"
 #include "baselines/ar_malloc/thread_cache.h"
+#include "baselines/common/fork_locks.h"
+#include "baselines/common/large_blocks.h"
 
 namespace hm::ar_malloc {
 namespace {
@@ -122,7 +122,11 @@ Usage usage() noexcept {
   Arena::Counters sum = all_arenas();
   size_t from_slabs = sum.bytes_out > cached ? sum.bytes_out - cached : 0;  // others may be at work
   size_t mapped = sum.slabs * kSlab + large.mapped(), allocated = from_slabs + large.allocated();
-  return {.mapped = mapped, .resident = mapped, .active = mapped, .allocated = allocated, .cached = cached,
+  return {.mapped = mapped,
+          .resident = mapped,
+          .active = mapped,
+          .allocated = allocated,
+          .cached = cached,
           .retained = mapped - allocated - cached};
 }
 

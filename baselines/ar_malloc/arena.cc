@@ -103,7 +103,7 @@ bool Arena::is_valid() noexcept {
     bytes_out += size_t{slab->blocks - slab->free} * slab->block_size;
   }
   for (const SlabList& list : bins_)
-    for (const Slab* slab = list.first, *before = nullptr; slab != nullptr; before = slab, slab = slab->next)
+    for (const Slab *slab = list.first, *before = nullptr; slab != nullptr; before = slab, slab = slab->next)
       if (++listed > slabs || slab->previous != before || slab->free == 0 ||
           index_of(slab->size_class) != static_cast<size_t>(&list - bins_.data()))
         return false;

@@ -4,8 +4,8 @@
 // two curves, "no contention" up to as many threads as arenas and "contention" beyond, are those of one lock an arena.
 #pragma once
 #include "base/lock.h"
-#include "baselines/common/regions.h"
 #include "baselines/ar_malloc/slab.h"
+#include "baselines/common/regions.h"
 
 namespace hm::ar_malloc {
 
@@ -27,10 +27,10 @@ struct Blocks {  // linked, with a null at the end
 class Arena {
  public:
   struct Counters {
-    uint64_t locks = 0;  // times the lock was taken for blocks
+    uint64_t locks = 0;                       // times the lock was taken for blocks
     uint64_t out = 0, back = 0, foreign = 0;  // blocks; foreign: back from threads of other arenas
-    uint64_t slabs = 0, cuts = 0;  // slabs from the system; how often one was cut for a class
-    size_t bytes_out = 0;  // of blocks that are with the program or in a cache
+    uint64_t slabs = 0, cuts = 0;             // slabs from the system; how often one was cut for a class
+    size_t bytes_out = 0;                     // of blocks that are with the program or in a cache
 
     void add(const Counters& other) noexcept;
   };
@@ -53,7 +53,7 @@ class Arena {
 
   Lock lock_;
   std::array<SlabList, kSlabClasses> bins_{};  // by class, the slabs with a free block
-  SlabList empty_;        // slabs without a block in use, for any class
+  SlabList empty_;                             // slabs without a block in use, for any class
   Slab* all_ = nullptr;
   Counters counters_;
 };

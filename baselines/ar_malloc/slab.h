@@ -31,9 +31,7 @@ struct Slab {
   uint32_t hint;  // no block of an earlier word is free
   std::array<uint64_t, kSlab / kGranule / 64> is_free;
 
-  static Slab& of(const void* block) noexcept {
-    return *reinterpret_cast<Slab*>(align_down(address_of(block), kSlab));
-  }
+  static Slab& of(const void* block) noexcept { return *reinterpret_cast<Slab*>(align_down(address_of(block), kSlab)); }
 
   // Every block lies at a multiple of the largest power of two that divides its size: aligned requests need no more.
   static constexpr size_t first_block(size_t size) { return align_up(sizeof(Slab), size & -size); }

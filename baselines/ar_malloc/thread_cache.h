@@ -13,8 +13,8 @@ namespace hm::ar_malloc {
 
 inline constexpr size_t kMaxCached = 1024;  // "the assumption that allocation requests are smaller than 1024 bytes"
 inline constexpr size_t kCachedClasses = index_of(class_of(kMaxCached)) + 1;
-inline constexpr uint32_t kMaxList = 64;  // blocks in a list, unless the option CACHE says otherwise
-inline constexpr size_t kMaxLists = 4096;    // more it cannot say
+inline constexpr uint32_t kMaxList = 64;   // blocks in a list, unless the option CACHE says otherwise
+inline constexpr size_t kMaxLists = 4096;  // more it cannot say
 
 class CacheList {
  public:

@@ -22,8 +22,8 @@ size_t pages_of(size_t bytes) noexcept { return divide_up(bytes, os::page_size()
 // In the first pages of its 2 MB.
 struct LargeBlocks::Chunk {
   Chunk* next;
-  size_t longest;  // no free run is longer
-  std::array<uint16_t, kMaxPages> run;    // pages of the live run that starts here, or 0
+  size_t longest;                       // no free run is longer
+  std::array<uint16_t, kMaxPages> run;  // pages of the live run that starts here, or 0
   std::array<bool, kMaxPages> used;
 
   static Chunk& of(const void* address) noexcept {

@@ -34,10 +34,10 @@ class LargeBlocks {
   // Whether a block just allocated reads as zero.
   bool comes_zeroed(const void* block) const noexcept;
 
-  size_t mapped() noexcept;     // bytes from the system, free runs included
-  size_t allocated() noexcept;  // bytes of live blocks, in whole pages
+  size_t mapped() noexcept;                // bytes from the system, free runs included
+  size_t allocated() noexcept;             // bytes of live blocks, in whole pages
   Lock& lock() noexcept { return lock_; }  // for fork
-  bool is_valid() noexcept;     // while no other thread is in here, and if none was when this process was forked
+  bool is_valid() noexcept;                // while no other thread is in here, and if none was when this process was forked
 
  private:
   static constexpr size_t kLargestRun = kMiB;

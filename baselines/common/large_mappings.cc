@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <new>
 
-#include "baselines/common/large_blocks.h"
 #include "base/os_pages.h"
 #include "base/report.h"
+#include "baselines/common/large_blocks.h"
 
 namespace hm {
 namespace {

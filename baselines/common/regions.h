@@ -15,7 +15,7 @@ class Regions {
   // Zeroed, aligned to its size.  Null: no memory.  Any thread.
   void* take() noexcept;
   size_t bytes() const noexcept { return bytes_; }
-  size_t taken() noexcept;  // regions so far
+  size_t taken() noexcept;                 // regions so far
   Lock& lock() noexcept { return lock_; }  // for fork
 
   // The region that an address lies in, of regions of this size: kRegions or kWideRegions says the address map.

@@ -59,7 +59,11 @@ Usage usage() noexcept {
   size_t superblocks = first_superblocks.taken() * kFirstSuperblock + next_superblocks.taken() * kNextSuperblock;
   size_t allocated = superblocks + large_blocks.allocated();
   size_t mapped = superblocks + large_blocks.mapped();
-  return {.mapped = mapped, .resident = mapped, .active = mapped, .allocated = allocated, .cached = 0,
+  return {.mapped = mapped,
+          .resident = mapped,
+          .active = mapped,
+          .allocated = allocated,
+          .cached = 0,
           .retained = mapped - allocated};
 }
 
@@ -74,9 +78,8 @@ void write_counters(FdWriter& text) noexcept {
   LockGuard guard(registry.lock);
   text << ",\"heaps\":" << uint64_t{registry.heaps} << ",\"inherited\":" << registry.inherited
        << ",\"superblocks_64k\":" << sums[0] << ",\"superblocks_4m\":" << sums[1] << ",\"ssl_walks\":" << sums[2]
-       << ",\"ssl_walk_steps\":" << sums[3] << ",\"ssl_walk_hits\":" << sums[4]
-       << ",\"local_superblocks_64k\":" << sums[5] << ",\"local_superblocks_4m\":" << sums[6]
-       << ",\"lsl_walk_steps\":" << sums[7];
+       << ",\"ssl_walk_steps\":" << sums[3] << ",\"ssl_walk_hits\":" << sums[4] << ",\"local_superblocks_64k\":" << sums[5]
+       << ",\"local_superblocks_4m\":" << sums[6] << ",\"lsl_walk_steps\":" << sums[7];
 }
 
 bool is_valid() noexcept {

@@ -43,8 +43,8 @@ LocalSuperblock* LocalHeap::traverse_lsl(size_t size) noexcept {
 }
 
 void LocalHeap::wrong(void* block, LocalSuperblock& superblock, const char* function) noexcept {
-  die_on_misuse(function, block, superblock.owner != this ? "a local block of another thread's heap"
-                                                   : "not a local block, or freed already");
+  die_on_misuse(function, block,
+                superblock.owner != this ? "a local block of another thread's heap" : "not a local block, or freed already");
 }
 
 bool LocalHeap::is_valid() noexcept {

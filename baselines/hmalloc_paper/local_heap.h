@@ -15,7 +15,7 @@ struct LocalHeap {
   // Fig. 5.  size >= 1; null: no memory.
   void* allocate(size_t size) noexcept {
     if (HM_UNLIKELY(current == nullptr) && !open_first()) return nullptr;
-    size = align_up(size, kGranule);                                                // line 2; align8 in the paper
+    size = align_up(size, kGranule);                                                      // line 2; align8 in the paper
     if (HM_UNLIKELY(size >= current->head.size / 2)) return large_blocks.allocate(size);  // lines 16 and 17
     if (HM_UNLIKELY(current->available_space() <= size) && !replace_current(size)) return nullptr;
     return current->take(size);

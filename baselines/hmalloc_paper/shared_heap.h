@@ -10,8 +10,8 @@
 
 namespace hm::hmalloc_paper {
 
-inline constexpr size_t kSharedLimit = 32 * kKiB;                // from here on requests go to the system
-inline constexpr size_t kClasses = kSharedLimit / kLine - 1;     // class 0 is 64 bytes, class 1 is 128, and so on
+inline constexpr size_t kSharedLimit = 32 * kKiB;             // from here on requests go to the system
+inline constexpr size_t kClasses = kSharedLimit / kLine - 1;  // class 0 is 64 bytes, class 1 is 128, and so on
 
 // Bytes of a block that holds so many of the program's.
 constexpr size_t block_size(size_t size) { return align_up(size + sizeof(Flag), kLine); }  // Fig. 6, line 2

@@ -37,7 +37,7 @@ struct LocalSuperblock {
 
   alignas(kLine) char* current_addr;  // where the next block starts
   size_t allocated_num, freed_num;
-  LocalSuperblock *next, *previous;   // in the LSL
+  LocalSuperblock *next, *previous;  // in the LSL
 
   // Null: no memory.
   static LocalSuperblock* make(size_t size, LocalHeap& owner) noexcept;
@@ -69,15 +69,15 @@ struct LocalSuperblock {
 struct SharedSuperblock {
   Superblock head;
   uint32_t size_class;
-  uint32_t object_size;    // flag included
+  uint32_t object_size;  // flag included
   uint32_t total_objects;
-  uint32_t span;           // bytes of all of them
+  uint32_t span;  // bytes of all of them
   char* start_addr;
 
-  alignas(kLine) char* current_addr;      // where the next block that was never allocated starts
-  size_t vacant_objects;                  // blocks that were never allocated; a free does not add to them
-  size_t index;                           // the one block that is looked at once there are none
-  SharedSuperblock *next, *previous;      // in the SSL of its class
+  alignas(kLine) char* current_addr;  // where the next block that was never allocated starts
+  size_t vacant_objects;              // blocks that were never allocated; a free does not add to them
+  size_t index;                       // the one block that is looked at once there are none
+  SharedSuperblock *next, *previous;  // in the SSL of its class
 
   static SharedSuperblock* make(size_t size, uint32_t size_class) noexcept;
 

@@ -3,9 +3,9 @@
 #include <climits>
 #include <new>
 
-#include "baselines/common/fork_locks.h"
 #include "base/os_pages.h"
 #include "base/thread_exit.h"
+#include "baselines/common/fork_locks.h"
 
 namespace hm::hmalloc_paper {
 
@@ -25,8 +25,8 @@ constinit ForkLocks<6> held_for_fork;
 // The order in which they are taken together.
 template <class Visit>
 void for_each_lock(Visit visit) noexcept {
-  for (Lock* lock : {&fallback.lock, &registry.lock, &first_superblocks.lock(),
-                     &next_superblocks.lock(), &large_blocks.lock()})
+  for (Lock* lock :
+       {&fallback.lock, &registry.lock, &first_superblocks.lock(), &next_superblocks.lock(), &large_blocks.lock()})
     visit(*lock);
 }
 
@@ -70,7 +70,7 @@ Heap* attach() noexcept {
   if (heap == nullptr) return nullptr;
   my_heap = heap;
   if (thread_exit.watch(heap)) return heap;  // it may call malloc
-  give_up(*heap);  // nobody would tell us when the thread ends
+  give_up(*heap);                            // nobody would tell us when the thread ends
   return nullptr;
 }
 

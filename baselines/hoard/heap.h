@@ -79,7 +79,9 @@ class Heap {
 class [[nodiscard]] OwnerGuard {
  public:
   explicit OwnerGuard(const Superblock& s) noexcept;
-  ~OwnerGuard() { if (mine_) heap_->lock.unlock(); }
+  ~OwnerGuard() {
+    if (mine_) heap_->lock.unlock();
+  }
   OwnerGuard(const OwnerGuard&) = delete;
   OwnerGuard& operator=(const OwnerGuard&) = delete;
   Heap& heap() const noexcept { return *heap_; }

@@ -31,7 +31,7 @@ class Heaps {
     return HM_LIKELY(heap != nullptr) ? heap : choose();
   }
   Heap& global() noexcept { return heaps_[0]; }
-  size_t count() const noexcept { return count_; }  // of the processors' heaps
+  size_t count() const noexcept { return count_; }           // of the processors' heaps
   Heap& operator[](size_t i) noexcept { return heaps_[i]; }  // 0: the global one
 
   // For a heap whose lock the caller holds and that has no space for the class: a superblock, which is its own from now

@@ -30,11 +30,11 @@ void* allocate_small(Heap& heap, size_t size_class) noexcept {
     s = heaps.acquire(heap, size_class);                //  6 to 14
     if (s == nullptr) return nullptr;
   }
-  void* block = heap.take_block(*s);                    // 15, 16, 18
+  void* block = heap.take_block(*s);  // 15, 16, 18
   ++heap.objects;
   heap.objects_from_used_superblocks += s->is_used();
   check(!heap.is_too_empty_for_malloc(), "malloc", block);
-  return block;                                         // 17
+  return block;  // 17
 }
 
 // Ends the program where the address cannot be that of a block.
@@ -49,7 +49,7 @@ Superblock& superblock_of(const void* block, const char* function) noexcept {
 
 // Line 2 comes before line 1: the options, S among them, are read when the first thread asks for its heap.
 void* allocate(size_t size) noexcept {
-  Heap* heap = heaps.of_this_thread();                                                        // 2
+  Heap* heap = heaps.of_this_thread();                                                     // 2
   if (heap == nullptr || size > classes.largest()) return allocate_large(size, kGranule);  // 1
   return allocate_small(*heap, classes.of(size));
 }
@@ -66,15 +66,15 @@ void deallocate(void* block, const char* function) noexcept {
   if (LargeBlocks::holds(block)) return heaps.large.free(block, function);  //  1, 2
   Superblock& s = superblock_of(block, function);                           //  3
   LockGuard superblock(s.lock);
-  OwnerGuard owner(s);                                                      //  4
+  OwnerGuard owner(s);  //  4
   Heap& heap = owner.heap();
   if (!s.may_be_live(block)) die_on_misuse(function, block, "no live block: freed already, or never allocated");
-  heap.put_block(s, block);                                                 //  5, 6, 7
-  if (&heap == &heaps.global()) return;                                     //  8
-  if (heap.crosses_emptiness_threshold())                                   //  9
-    heaps.transfer_to_global(heap);                                         // 10, 11, 12
+  heap.put_block(s, block);                //  5, 6, 7
+  if (&heap == &heaps.global()) return;    //  8
+  if (heap.crosses_emptiness_threshold())  //  9
+    heaps.transfer_to_global(heap);        // 10, 11, 12
   check(!heap.crosses_emptiness_threshold(), function, block);
-}                                                                           // 13
+}  // 13
 
 size_t usable_size(const void* block, const char* function) noexcept {
   if (LargeBlocks::holds(block)) return heaps.large.usable_size(block, function);

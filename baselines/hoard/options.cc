@@ -53,8 +53,8 @@ void read_options() noexcept {
                 standard.superblock, "HOARD_SUPERBLOCK is a power of two from a page to 1M");
   hold_to_range(options.class_base, options.class_base >= 1100 && options.class_base <= 4000, standard.class_base,
                 "HOARD_CLASS_BASE lies between 1.1 and 4");
-  hold_to_range(options.empty_fraction, steps >= kThousand && options.empty_fraction <= kThousand,
-                standard.empty_fraction, "HOARD_EMPTY_FRACTION lies between 1/10 and 1");
+  hold_to_range(options.empty_fraction, steps >= kThousand && options.empty_fraction <= kThousand, standard.empty_fraction,
+                "HOARD_EMPTY_FRACTION lies between 1/10 and 1");
   hold_to_range(options.keep, options.keep <= 1'000'000, standard.keep, "HOARD_KEEP is at most 1000000");
   hold_to_range(options.heaps, options.heaps <= kMaxHeaps, standard.heaps, "HOARD_HEAPS is at most 1024");
   if (options.heaps == 0) options.heaps = 2 * processors();

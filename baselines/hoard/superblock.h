@@ -33,7 +33,7 @@ class Superblock {
   size_t size_class() const noexcept { return size_class_; }
   size_t block_size() const noexcept { return block_size_; }
   size_t blocks() const noexcept { return blocks_; }
-  size_t in_use() const noexcept { return in_use_; }  // blocks of it
+  size_t in_use() const noexcept { return in_use_; }                   // blocks of it
   size_t u() const noexcept { return size_t{in_use_} * block_size_; }  // s.u of Fig. 2
   size_t a() const noexcept { return size_t{blocks_} * block_size_; }  // what can be in use: see heap.h
   size_t fullness_group() const noexcept;

@@ -24,7 +24,11 @@ Usage usage() noexcept {
   LockGuard guard(heaps.global().lock);
   size_t mapped = heaps.traffic.superblocks * options.superblock + heaps.large.mapped();
   size_t allocated = heaps.in_use() + heaps.large.allocated();
-  return {.mapped = mapped, .resident = mapped, .active = mapped, .allocated = allocated, .cached = 0,
+  return {.mapped = mapped,
+          .resident = mapped,
+          .active = mapped,
+          .allocated = allocated,
+          .cached = 0,
           .retained = mapped > allocated ? mapped - allocated : 0};
 }
 

@@ -121,7 +121,11 @@ Usage usage() noexcept {
   LockGuard guard(heap.lock);
   size_t mapped = heap.regions.taken() * kRegion + heap.large.mapped();
   size_t allocated = heap.small_bytes + heap.large.allocated();
-  return {.mapped = mapped, .resident = mapped, .active = mapped, .allocated = allocated, .cached = 0,
+  return {.mapped = mapped,
+          .resident = mapped,
+          .active = mapped,
+          .allocated = allocated,
+          .cached = 0,
           .retained = mapped - allocated};
 }
 

@@ -31,7 +31,7 @@ enum class State : uint64_t {
 };
 
 enum class ListId : uint16_t {};
-inline constexpr ListId kNobody{0};    // of free memory in the central queue
+inline constexpr ListId kNobody{0};  // of free memory in the central queue
 inline constexpr ListId kFirstList{1};
 
 class Tag {
@@ -52,14 +52,12 @@ class Tag {
 };
 
 inline constexpr size_t kTags = 2 * sizeof(Tag);
-inline constexpr size_t kEdge = kTags;                       // a prologue or an epilogue: two tags, no payload
+inline constexpr size_t kEdge = kTags;                     // a prologue or an epilogue: two tags, no payload
 inline constexpr size_t kMin = kTags + 2 * sizeof(void*);  // a free block's payload has its links
-inline constexpr size_t kMax = size_t{1} << 46;             // of a request
+inline constexpr size_t kMax = size_t{1} << 46;            // of a request
 
 // The block that a request needs.
-constexpr size_t block_size(size_t request) {
-  return request + kTags < kMin ? kMin : align_up(request + kTags, kGranule);
-}
+constexpr size_t block_size(size_t request) { return request + kTags < kMin ? kMin : align_up(request + kTags, kGranule); }
 
 // What lies at a block's start.  The links are of a free block only, and in the hands of whose list it is in.
 class Block {
@@ -68,9 +66,7 @@ class Block {
   Block* next;
   Block* prev;
 
-  static Block* of(void* payload) noexcept {
-    return reinterpret_cast<Block*>(static_cast<char*>(payload) - sizeof(Tag));
-  }
+  static Block* of(void* payload) noexcept { return reinterpret_cast<Block*>(static_cast<char*>(payload) - sizeof(Tag)); }
   static const Block* of(const void* payload) noexcept {
     return reinterpret_cast<const Block*>(static_cast<const char*>(payload) - sizeof(Tag));
   }

@@ -6,8 +6,7 @@ namespace hm::vvmalloc {
 bool CentralQueue::enqueue(Arena arena) noexcept {
   size_t queue = step_of(arena.bytes / kUnit);
   size_t used = used_.load(std::memory_order_relaxed);
-  while (used <= queue && !used_.compare_exchange_weak(used, queue + 1, std::memory_order_relaxed)) {
-  }
+  while (used <= queue && !used_.compare_exchange_weak(used, queue + 1, std::memory_order_relaxed)) {}
   Holding held(gate_);
   return queues_[queue].enqueue(arena.start, arena.bytes);
 }

@@ -22,9 +22,7 @@ const Block* checked(const void* payload, const char* function) noexcept {
   return block;
 }
 
-size_t usable_size(const void* payload, const char* function) noexcept {
-  return checked(payload, function)->capacity();
-}
+size_t usable_size(const void* payload, const char* function) noexcept { return checked(payload, function)->capacity(); }
 
 // New memory does, used memory does not, and a block does not say which it is.
 bool comes_zeroed(const void*) noexcept { return false; }
@@ -40,8 +38,6 @@ void write_counters(FdWriter& text) noexcept {
 }
 
 // There is nothing to choose; this warns of variables that choose nothing.
-void start() noexcept {
-  read_options({.prefix = "VVMALLOC_", .rows = nullptr, .count = 0, .stats_file = nullptr});
-}
+void start() noexcept { read_options({.prefix = "VVMALLOC_", .rows = nullptr, .count = 0, .stats_file = nullptr}); }
 
 }  // namespace hm::vvmalloc

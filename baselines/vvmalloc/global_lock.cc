@@ -69,14 +69,23 @@ void deallocate(void* payload, const char* function) noexcept {
 Counters counters() noexcept {
   Holding held(the_lock);
   Heap::Account account = heap.account();
-  return {.heap_wait_ns = the_lock.waited_ns(), .heap_lock_ns = account.lock_ns, .extensions = account.extensions,
-          .queue_wait_ns = 0, .enqueues = 0, .dequeues = 0, .retries = 0};
+  return {.heap_wait_ns = the_lock.waited_ns(),
+          .heap_lock_ns = account.lock_ns,
+          .extensions = account.extensions,
+          .queue_wait_ns = 0,
+          .enqueues = 0,
+          .dequeues = 0,
+          .retries = 0};
 }
 
 Usage usage() noexcept {
   Holding held(the_lock);
   size_t mapped = heap.account().bytes;
-  return {.mapped = mapped, .resident = mapped, .active = mapped, .allocated = allocated, .cached = 0,
+  return {.mapped = mapped,
+          .resident = mapped,
+          .active = mapped,
+          .allocated = allocated,
+          .cached = 0,
           .retained = mapped - allocated};
 }
 

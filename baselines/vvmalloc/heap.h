@@ -19,10 +19,10 @@ class Heap {
   char* extend(size_t bytes) noexcept;
 
   struct Account {
-    size_t bytes;         // handed out so far
+    size_t bytes;  // handed out so far
     uint64_t extensions;
-    uint64_t wait_ns;     // that threads waited for the lock
-    uint64_t lock_ns;     // that it was held
+    uint64_t wait_ns;  // that threads waited for the lock
+    uint64_t lock_ns;  // that it was held
   };
   Account account() noexcept;
   SpinLock& lock() noexcept { return lock_; }  // for fork

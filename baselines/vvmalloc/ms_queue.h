@@ -35,9 +35,9 @@ namespace hm::vvmalloc {
 enum class QueueStep : uint8_t { kTailRead, kBeforeLink, kLinked, kHeadRead, kBeforeAdvance, kAdvanced, kFreeRead };
 
 struct QueueSetting {
-  static constexpr uint32_t kFirstNodes = 64;       // in the queue itself; a power of two
+  static constexpr uint32_t kFirstNodes = 64;  // in the queue itself; a power of two
   static constexpr uint32_t kMaxNodes = UINT32_MAX - kFirstNodes;
-  static constexpr bool kCounts = true;             // false: to see what they are for
+  static constexpr bool kCounts = true;  // false: to see what they are for
   static void at(QueueStep) noexcept {}
 };
 
@@ -147,7 +147,9 @@ class MsQueueOf {
   };
 
   // The pool.  Chunk 0 lies in the queue; chunk k has kFirstNodes << k nodes and is mapped when the first is needed.
-  struct Place { size_t chunk, at; };
+  struct Place {
+    size_t chunk, at;
+  };
   static constexpr Place place_of(uint32_t index) noexcept {
     constexpr size_t first = Setting::kFirstNodes;
     size_t n = index - 1 + first;

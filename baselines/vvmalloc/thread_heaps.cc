@@ -31,8 +31,12 @@ void deallocate(void* payload, const char* function) noexcept {
 
 Counters counters() noexcept {
   Heap::Account heap = shared.heap.account();
-  Counters sum{.heap_wait_ns = heap.wait_ns, .heap_lock_ns = heap.lock_ns, .extensions = heap.extensions,
-               .queue_wait_ns = shared.central.waited_ns(), .enqueues = 0, .dequeues = 0,
+  Counters sum{.heap_wait_ns = heap.wait_ns,
+               .heap_lock_ns = heap.lock_ns,
+               .extensions = heap.extensions,
+               .queue_wait_ns = shared.central.waited_ns(),
+               .enqueues = 0,
+               .dequeues = 0,
                .retries = shared.central.retries()};
   thread_lists.for_each([&](const ThreadList& list) {
     sum.enqueues += list.enqueues();
@@ -44,7 +48,11 @@ Counters counters() noexcept {
 Usage usage() noexcept {
   size_t mapped = shared.heap.account().bytes, allocated = 0;
   thread_lists.for_each([&](const ThreadList& list) { allocated += list.allocated(); });
-  return {.mapped = mapped, .resident = mapped, .active = mapped, .allocated = allocated, .cached = 0,
+  return {.mapped = mapped,
+          .resident = mapped,
+          .active = mapped,
+          .allocated = allocated,
+          .cached = 0,
           .retained = mapped - allocated};
 }
 

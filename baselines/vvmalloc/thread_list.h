@@ -53,7 +53,7 @@ class ThreadList {
   ThreadList* next = nullptr;         // all there are
   ThreadList* next_orphan = nullptr;  // whose threads have ended
   bool orphan = false;
-  bool lost = false;                  // in the child of a fork: its thread is not there
+  bool lost = false;  // in the child of a fork: its thread is not there
 
  private:
   Arena new_arena(size_t least) noexcept;

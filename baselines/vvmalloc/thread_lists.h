@@ -4,8 +4,8 @@
 // A destructor of thread-specific data may allocate after that.  Such a thread borrows a list that waits, most often
 // its own of before, for one operation; and if none waits, the late list, which is behind a lock.
 #pragma once
-#include "baselines/common/fork_locks.h"
 #include "base/thread_exit.h"
+#include "baselines/common/fork_locks.h"
 #include "baselines/vvmalloc/thread_list.h"
 
 namespace hm::vvmalloc {

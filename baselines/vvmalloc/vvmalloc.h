@@ -23,8 +23,8 @@ bool comes_zeroed(const void* block) noexcept;
 void* resize(void* block, size_t size) noexcept;
 
 struct Counters {
-  uint64_t heap_wait_ns;   // threads waited for the heap's lock: in Approach 1 the lock, from 2 on the spin lock
-  uint64_t heap_lock_ns;   // the spin lock was held, system calls included
+  uint64_t heap_wait_ns;  // threads waited for the heap's lock: in Approach 1 the lock, from 2 on the spin lock
+  uint64_t heap_lock_ns;  // the spin lock was held, system calls included
   uint64_t extensions;
   uint64_t queue_wait_ns;  // for the central queue's mutex; lock-free: in operations, from their second look on
   uint64_t enqueues, dequeues, retries;

@@ -22,7 +22,7 @@ enum class Distribution { exponential, uniform, bimodal, ties, pareto };
 
 struct Event {
   double time;
-  std::uint64_t tie;  // source LP and its count of events: no two events are equal
+  std::uint64_t tie;   // source LP and its count of events: no two events are equal
   std::uint64_t hops;  // the payload
   std::uint32_t destination;
 };

@@ -42,8 +42,8 @@ def main():
     if not os.access(RELEASE / "bench" / "larson", os.X_OK):
         sys.exit("build first: ./hmalloc bench list")
     for workload, arguments in WORKLOADS.items():
-        print(f"\n## {workload} {arguments}\n\nIn each field: nanoseconds an operation; futex calls / context switches / page "
-              "faults of the whole run.\n")
+        print(f"\n## {workload} {arguments}\n\nIn each field: nanoseconds an operation; futex calls / context switches / "
+              "page faults of the whole run.\n")
         print("| threads | " + " | ".join(ALLOCATORS) + " |\n|--:|" + "---|" * len(ALLOCATORS))
         for threads in THREADS if workload != "exchange" else THREADS[1:]:
             fields = []

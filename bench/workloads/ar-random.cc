@@ -68,8 +68,8 @@ int main(int count, char** values) {
   if (steps < threads) arguments.refuse("--steps: at least one for each thread");
 
   std::vector<std::uint32_t> allocated(threads);
-  Span span = run_workers(threads, false,
-                          [&](unsigned index) { allocated[index] = run(steps / threads, Random(index + 1)); });
+  Span span =
+      run_workers(threads, false, [&](unsigned index) { allocated[index] = run(steps / threads, Random(index + 1)); });
   double ops = 0;
   for (std::uint32_t each : allocated) ops += each;
   report("ar-random", threads, ops, span);

@@ -43,9 +43,7 @@ class Arguments {
   }
   double seconds(std::string_view name, double otherwise) { return number(name, otherwise, 1e-6, 1e6, "seconds"); }
 
-  std::string text(std::string_view name, std::string_view otherwise) {
-    return std::string(take(name).value_or(otherwise));
-  }
+  std::string text(std::string_view name, std::string_view otherwise) { return std::string(take(name).value_or(otherwise)); }
   // The first choice is the default.
   std::string choice(std::string_view name, std::initializer_list<std::string_view> choices) {
     std::string_view value = take(name).value_or(*choices.begin());

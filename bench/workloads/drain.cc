@@ -29,8 +29,7 @@ class Blocks {
  public:
   explicit Blocks(std::size_t count)
       : bytes_(count * sizeof(Block)),
-        data_(static_cast<Block*>(
-            mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+        data_(static_cast<Block*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
     if (data_ == MAP_FAILED) std::abort();
   }
   Blocks(const Blocks&) = delete;

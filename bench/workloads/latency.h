@@ -31,9 +31,13 @@ inline std::int64_t clock_ns() {
 struct Unsampled {
   explicit Unsampled(std::uint64_t) {}
   template <class Call>
-  void* allocation(Call call) { return call(); }
+  void* allocation(Call call) {
+    return call();
+  }
   template <class Call>
-  void freeing(Call call) { call(); }
+  void freeing(Call call) {
+    call();
+  }
 };
 
 // What the samples of a stretch of time say, in nanoseconds.
@@ -79,9 +83,7 @@ class alignas(128) LatencySampler {
   }
 
   // Appends little-endian words: nanoseconds, and bit 31 for a free.
-  bool write(std::FILE* file) const {
-    return write(file, allocations_, 0) && write(file, frees_, 1u << 31);
-  }
+  bool write(std::FILE* file) const { return write(file, allocations_, 0) && write(file, frees_, 1u << 31); }
 
  private:
   static constexpr std::uint32_t kMax = 65536;  // samples of a kind

@@ -74,8 +74,8 @@ Sum measure(std::size_t size, const Setting& setting) {
     for (std::uint32_t more = random.below(4); more > 0; --more) all.push_back(allocate_object(size, setting.aligned));
     for (unsigned i = 0; i < setting.threads; ++i) all.push_back(allocate_object(size, setting.aligned));
     std::vector<char*> objects(all.end() - setting.threads, all.end());
-    Span span = run_workers(setting.threads, false,
-                            [&](unsigned index) { write_both_ends(objects[index], size, setting.writes); });
+    Span span =
+        run_workers(setting.threads, false, [&](unsigned index) { write_both_ends(objects[index], size, setting.writes); });
     sum.elapsed += span.elapsed;
     sum.cpu += span.elapsed * span.cpu_share;
     if (share_a_line(objects, size)) ++sum.sets_sharing;

@@ -52,12 +52,12 @@ int main(int count, char** values) {
   const char* library = symbol != NULL && dladdr(symbol, &info) != 0 ? info.dli_fname : "";
   /* Formatted without a stream, which would allocate its buffer. */
   char line[4096];
-  int length = snprintf(
-      line, sizeof line,
-      "{\"workload\":\"nothing\",\"api\":\"malloc\",\"threads\":1,\"ops\":%d,\"ns_per_op\":0,\"seconds\":0,"
-      "\"cpu_share\":1,\"vm_peak_kb\":%ld,\"vm_hwm_kb\":%ld,\"minor_faults\":%ld,\"malloc_library\":\"%s\","
-      "\"rss_kb\":%ld}\n",
-      size != 0, vm_peak, vm_hwm, usage.ru_minflt, library, resident);
+  int length =
+      snprintf(line, sizeof line,
+               "{\"workload\":\"nothing\",\"api\":\"malloc\",\"threads\":1,\"ops\":%d,\"ns_per_op\":0,\"seconds\":0,"
+               "\"cpu_share\":1,\"vm_peak_kb\":%ld,\"vm_hwm_kb\":%ld,\"minor_faults\":%ld,\"malloc_library\":\"%s\","
+               "\"rss_kb\":%ld}\n",
+               size != 0, vm_peak, vm_hwm, usage.ru_minflt, library, resident);
   free(block);
   return write(STDOUT_FILENO, line, (size_t)length) == length ? 0 : 1;
 }

@@ -96,8 +96,8 @@ double measure(const std::string& pattern, double seconds, Span& span) {
                                                      {"lifo", lifo<Size>, false},
                                                      {"random", shuffled<Size>, false},
                                                      {"replace", replace<Size>, true}}};
-  const Pattern& chosen = *std::find_if(kPatterns.begin(), kPatterns.end(),
-                                        [&](const Pattern& each) { return pattern == each.name; });
+  const Pattern& chosen =
+      *std::find_if(kPatterns.begin(), kPatterns.end(), [&](const Pattern& each) { return pattern == each.name; });
   if (chosen.keeps_live) fill<Size>();
   for (int i = 0; i < 100; ++i) chosen.batch();
   double batches = 0;

@@ -63,11 +63,12 @@ inline void report(const char* workload, unsigned threads, double ops, const Spa
   long vm_hwm = kernel_kb("/proc/self/status", "VmHWM:");
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("{\"workload\":\"%s\",\"api\":\"%s\",\"threads\":%u,\"ops\":%.0f,\"ns_per_op\":%.4f,\"seconds\":%.9f,"
-              "\"cpu_share\":%.4f,\"vm_peak_kb\":%ld,\"vm_hwm_kb\":%ld,\"minor_faults\":%ld,"
-              "\"malloc_library\":\"%s\"%s}\n",
-              workload, kApi, threads, ops, span.elapsed / ops * 1e9, span.elapsed, span.cpu_share, vm_peak, vm_hwm,
-              usage.ru_minflt, malloc_library(), more.c_str());
+  std::printf(
+      "{\"workload\":\"%s\",\"api\":\"%s\",\"threads\":%u,\"ops\":%.0f,\"ns_per_op\":%.4f,\"seconds\":%.9f,"
+      "\"cpu_share\":%.4f,\"vm_peak_kb\":%ld,\"vm_hwm_kb\":%ld,\"minor_faults\":%ld,"
+      "\"malloc_library\":\"%s\"%s}\n",
+      workload, kApi, threads, ops, span.elapsed / ops * 1e9, span.elapsed, span.cpu_share, vm_peak, vm_hwm, usage.ru_minflt,
+      malloc_library(), more.c_str());
   if (std::fflush(stdout) == 0) return;
   std::fprintf(stderr, "%s: the result cannot be written: %s\n", workload, std::strerror(errno));
   std::_Exit(1);

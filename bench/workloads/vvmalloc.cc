@@ -29,8 +29,8 @@ struct Workload {
   std::uint32_t (*draw_size)(Random&);
 };
 
-constexpr std::array<Workload, 3> kWorkloads = {{{128'000, 16'384, mostly_tiny}, {80'000, 1000, large},
-                                                 {80'000, 1000, mixed}}};
+constexpr std::array<Workload, 3> kWorkloads = {
+    {{128'000, 16'384, mostly_tiny}, {80'000, 1000, large}, {80'000, 1000, mixed}}};
 
 // Grows to the live set, then replaces random blocks, then frees all.
 std::vector<Call> draw_calls(const Workload& workload, Random random) {

@@ -119,8 +119,8 @@ struct hm_cache {
 };
 HM_API void* hm_cache_refill_(struct hm_cache* cache) HM_NOEXCEPT;
 
-static inline __attribute__((always_inline, malloc, warn_unused_result))
-void* hm_cache_alloc(struct hm_cache* cache) HM_NOEXCEPT {
+static inline __attribute__((always_inline, malloc, warn_unused_result)) void* hm_cache_alloc(struct hm_cache* cache)
+    HM_NOEXCEPT {
   void** top = cache->top;
   void* block = *top;
   if (__builtin_expect(block == NULL, 0)) return hm_cache_refill_(cache);
@@ -131,7 +131,10 @@ void* hm_cache_alloc(struct hm_cache* cache) HM_NOEXCEPT {
 static inline __attribute__((always_inline)) void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT {
   void** top = cache->top;
   /* Full, or freed last already: the long way tells. */
-  if (__builtin_expect(top >= cache->limit || *top == block, 0)) { hm_free(block); return; }
+  if (__builtin_expect(top >= cache->limit || *top == block, 0)) {
+    hm_free(block);
+    return;
+  }
   top[1] = block;
   __atomic_store_n(&cache->top, top + 1, __ATOMIC_RELAXED);
 }

@@ -69,7 +69,9 @@ class Allocator {
   void deallocate(T* block, std::size_t n) noexcept { Memory::free(block, n * sizeof(T), alignof(T)); }
 
   template <class U>
-  friend constexpr bool operator==(const Allocator&, const Allocator<U, Memory>&) noexcept { return true; }
+  friend constexpr bool operator==(const Allocator&, const Allocator<U, Memory>&) noexcept {
+    return true;
+  }
 };
 
 template <class Memory>

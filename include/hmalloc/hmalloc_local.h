@@ -21,8 +21,7 @@ extern "C" {
 /* Inline below.  Sizes above HM_LOCAL_MAX are served as general blocks, and freed the same way. */
 static inline void* hm_local_alloc(size_t size) HM_NOEXCEPT;
 static inline void hm_local_free(void* block) HM_NOEXCEPT;
-HM_API void* hm_local_realloc(void* block, size_t size) HM_NOEXCEPT
-    __attribute__((warn_unused_result, alloc_size(2)));
+HM_API void* hm_local_realloc(void* block, size_t size) HM_NOEXCEPT __attribute__((warn_unused_result, alloc_size(2)));
 HM_API size_t hm_local_usable_size(const void* block) HM_NOEXCEPT;
 
 #define HM_LOCAL_MAX 1792u       /* largest local block: 112 granules of 16 bytes */
@@ -31,9 +30,9 @@ HM_API size_t hm_local_usable_size(const void* block) HM_NOEXCEPT;
 #define HM_LOCAL_COUNTS_ 0x10000 /* in a chunk: struct hm_local_unit_ of each 64 KB unit */
 #define HM_LOCAL_SIZES_ 0x11000  /* in a chunk: one byte per granule, the size of the live block that starts there */
 
-#define HM_LOCAL_CACHED_ 64      /* granules: larger blocks are not cached */
-#define HM_LOCAL_SLOTS_ 32       /* of a cache, the first one null */
-#define HM_LOCAL_IN_CACHE_ 128u  /* added to the byte of a block that waits in a cache */
+#define HM_LOCAL_CACHED_ 64     /* granules: larger blocks are not cached */
+#define HM_LOCAL_SLOTS_ 32      /* of a cache, the first one null */
+#define HM_LOCAL_IN_CACHE_ 128u /* added to the byte of a block that waits in a cache */
 
 /* The two counts of the paper: a unit whose blocks have all been freed is one free piece again. */
 struct hm_local_unit_ {
@@ -48,10 +47,10 @@ struct hm_local_cache_ {
 
 /* The calling thread's place in its local memory.  Written by that thread alone. */
 struct hm_local_place_ {
-  uintptr_t cursor;           /* where the next block starts */
-  uintptr_t end;              /* end of the current unit */
-  uintptr_t chunk;            /* chunk of the current unit */
-  uintptr_t free_chunk;       /* chunk that the last local free fell into */
+  uintptr_t cursor;     /* where the next block starts */
+  uintptr_t end;        /* end of the current unit */
+  uintptr_t chunk;      /* chunk of the current unit */
+  uintptr_t free_chunk; /* chunk that the last local free fell into */
   struct hm_local_unit_* unit;
   struct hm_local_cache_* cache;
 };
@@ -79,8 +78,8 @@ static inline __attribute__((always_inline)) size_t hm_local_granules_(size_t si
   return (granules + step - 1) & ~(step - 1);
 }
 
-static inline __attribute__((always_inline, malloc, warn_unused_result, alloc_size(1)))
-void* hm_local_alloc(size_t size) HM_NOEXCEPT {
+static inline __attribute__((always_inline, malloc, warn_unused_result, alloc_size(1))) void* hm_local_alloc(size_t size)
+    HM_NOEXCEPT {
   if (__builtin_expect(size > HM_LOCAL_MAX, 0)) return hm_local_alloc_slow_(size);
   size_t granules = hm_local_granules_(size);
   if (granules <= HM_LOCAL_CACHED_) {
@@ -105,10 +104,16 @@ static inline __attribute__((always_inline)) void hm_local_free(void* block) HM_
   uintptr_t offset = (uintptr_t)block - chunk;
   /* Rotated, a misaligned offset is as far out of range as a foreign one. */
   uintptr_t granule = offset >> 4 | offset << 60;
-  if (__builtin_expect(granule >= HM_LOCAL_CHUNK_ / 16, 0)) { hm_local_free_slow_(block); return; }
+  if (__builtin_expect(granule >= HM_LOCAL_CHUNK_ / 16, 0)) {
+    hm_local_free_slow_(block);
+    return;
+  }
   uint8_t* state = (uint8_t*)(chunk + HM_LOCAL_SIZES_) + granule;
   size_t granules = *state;
-  if (__builtin_expect((uint8_t)(granules - 1) >= HM_LOCAL_MAX / 16, 0)) { hm_local_free_slow_(block); return; }
+  if (__builtin_expect((uint8_t)(granules - 1) >= HM_LOCAL_MAX / 16, 0)) {
+    hm_local_free_slow_(block);
+    return;
+  }
   if (__builtin_expect(granules <= HM_LOCAL_CACHED_, 1)) {
     void** top = hm_local_tls_.cache->top[granules] + 1;
     if (__builtin_expect(((uintptr_t)top & (HM_LOCAL_SLOTS_ * sizeof(void*) - 1)) != 0, 1)) {
@@ -121,8 +126,11 @@ static inline __attribute__((always_inline)) void hm_local_free(void* block) HM_
   hm_local_set_size_(state, 0);
   struct hm_local_unit_* unit = (struct hm_local_unit_*)(chunk + HM_LOCAL_COUNTS_) + granule / 4096;
   if (++unit->freed != unit->allocated) return;
-  if (unit != hm_local_tls_.unit) { hm_local_coalesce_(block); return; }
-  unit->allocated = unit->freed = 0;  /* coalescence free: the whole unit is one piece again */
+  if (unit != hm_local_tls_.unit) {
+    hm_local_coalesce_(block);
+    return;
+  }
+  unit->allocated = unit->freed = 0; /* coalescence free: the whole unit is one piece again */
   hm_local_tls_.cursor = (uintptr_t)block & ~(uintptr_t)(HM_LOCAL_UNIT_ - 1);
   hm_local_tls_.end = hm_local_tls_.cursor + HM_LOCAL_UNIT_;
 }

@@ -14,8 +14,8 @@ namespace pdes {
 
 // Events are copied as bytes: to blocks, and between machines.
 template <class E>
-concept EventPayload = std::is_trivially_copyable_v<E> && std::is_trivially_destructible_v<E> && alignof(E) <= 8 &&
-                       sizeof(E) <= kMaxPayload;
+concept EventPayload =
+    std::is_trivially_copyable_v<E> && std::is_trivially_destructible_v<E> && alignof(E) <= 8 && sizeof(E) <= kMaxPayload;
 
 template <EventPayload... Events>
 class Context {

@@ -7,10 +7,10 @@
 
 namespace pdes {
 
-using Time = double;           // virtual time, in the model's own unit
+using Time = double;  // virtual time, in the model's own unit
 inline constexpr Time kNever = std::numeric_limits<Time>::infinity();
-using LpId = std::uint32_t;    // logical processes are numbered from 0
-using Priority = unsigned;     // of events at the same time: 0 comes first
+using LpId = std::uint32_t;  // logical processes are numbered from 0
+using Priority = unsigned;   // of events at the same time: 0 comes first
 
 inline constexpr unsigned kPriorityBits = 6, kSourceBits = 26, kSequenceBits = 32;
 inline constexpr LpId kMaxLps = LpId{1} << kSourceBits;
@@ -18,8 +18,8 @@ inline constexpr Priority kLastPriority = (1u << kPriorityBits) - 1;
 
 struct Event {
   LpId destination;
-  std::uint16_t type;     // place in the model's list of event types
-  std::uint16_t block;    // how the block was allocated: EventMemory
+  std::uint16_t type;   // place in the model's list of event types
+  std::uint16_t block;  // how the block was allocated: EventMemory
   void* payload() noexcept { return this + 1; }
   const void* payload() const noexcept { return this + 1; }
 };

@@ -81,12 +81,14 @@ class EventMemory {
   // Handles to hmalloc's own caches, where this thread has them.
   void* from_hmalloc(std::size_t size, bool lines) noexcept {
     std::size_t list = list_of(size);
-    if (hm_cache* cache = list < kLists ? caches_[lines][list] : nullptr) [[likely]] return hm_cache_alloc(cache);
+    if (hm_cache* cache = list < kLists ? caches_[lines][list] : nullptr) [[likely]]
+      return hm_cache_alloc(cache);
     return lines ? hm_shared_alloc(size) : hm_malloc(size);
   }
   void to_hmalloc(void* block, std::size_t size, bool lines) noexcept {
     std::size_t list = list_of(size);
-    if (hm_cache* cache = list < kLists ? caches_[lines][list] : nullptr) [[likely]] return hm_cache_free(cache, block);
+    if (hm_cache* cache = list < kLists ? caches_[lines][list] : nullptr) [[likely]]
+      return hm_cache_free(cache, block);
     if (lines) hm_shared_free_sized(block, size);
     else hm_free_sized(block, size);
   }
@@ -97,15 +99,18 @@ class EventMemory {
   }
   void* take(std::size_t size) noexcept {
     std::size_t list = list_of(size);
-    if (list >= kLists) [[unlikely]] return std::malloc(size);
+    if (list >= kLists) [[unlikely]]
+      return std::malloc(size);
     Free* block = lists_[list];
-    if (block == nullptr) [[unlikely]] return carve(list);
+    if (block == nullptr) [[unlikely]]
+      return carve(list);
     lists_[list] = block->next;
     return block;
   }
   void give(void* block, std::size_t size) noexcept {
     std::size_t list = list_of(size);
-    if (list >= kLists) [[unlikely]] return std::free(block);
+    if (list >= kLists) [[unlikely]]
+      return std::free(block);
     lists_[list] = ::new (block) Free{lists_[list]};
   }
   void* carve(std::size_t list) noexcept;
@@ -119,7 +124,7 @@ class EventMemory {
   char* fresh_end_ = nullptr;
   std::array<Free*, kLists> lists_{};
   std::array<hm_cache*, kLists> caches_[2]{};  // dense, lines; null: the long way
-  void* slabs_ = nullptr;   // linked by their first word
+  void* slabs_ = nullptr;                      // linked by their first word
 };
 
 }  // namespace pdes

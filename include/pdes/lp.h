@@ -20,11 +20,11 @@ using Handler = void (*)(Partition&, Lp&, const Event&);
 
 // Written by the thread that runs it alone.
 struct Lp {
-  const Handler* handlers;      // by event type
-  std::uint64_t digest = 0;     // of the events executed, in their order
+  const Handler* handlers;   // by event type
+  std::uint64_t digest = 0;  // of the events executed, in their order
   Stream stream;
   LpId id;
-  std::uint32_t sequence = 0;   // events sent
+  std::uint32_t sequence = 0;  // events sent
   void* object() noexcept { return this + 1; }
   const void* object() const noexcept { return this + 1; }
 };

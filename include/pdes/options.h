@@ -39,9 +39,9 @@ enum class Partitioning : std::uint8_t { blocks, round_robin, random };
 unsigned allowed_cpus() noexcept;
 
 struct Options {
-  Time end = 0;                 // events at or after this time are not executed
-  Time lookahead = 0;           // smallest delay of an event for another LP; more than one thread needs one above 0
-  unsigned threads = 1;         // on each rank
+  Time end = 0;          // events at or after this time are not executed
+  Time lookahead = 0;    // smallest delay of an event for another LP; more than one thread needs one above 0
+  unsigned threads = 1;  // on each rank
   std::uint64_t seed = 1;
   Allocator allocator = Allocator::hmalloc;
   Blocks blocks = Blocks::automatic;
@@ -50,9 +50,9 @@ struct Options {
   Generator generator = Generator::splitmix;
   Ties ties = Ties::by_source;
   Partitioning partitioning = Partitioning::blocks;
-  std::size_t max_memory = 0;   // bytes of pending events and queues on this rank; 0: no limit
-  bool pin = false;             // thread i to the i-th allowed CPU
-  bool measure_delays = false;  // of cross-LP events, for Result::delays; one thread then enforces no lookahead
+  std::size_t max_memory = 0;      // bytes of pending events and queues on this rank; 0: no limit
+  bool pin = false;                // thread i to the i-th allowed CPU
+  bool measure_delays = false;     // of cross-LP events, for Result::delays; one thread then enforces no lookahead
   double progress_interval = 0.1;  // seconds between two calls of the progress function
 };
 

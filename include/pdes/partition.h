@@ -64,7 +64,8 @@ class alignas(128) Partition {
       return;
     }
     Event* event = memory.allocate(sizeof(Event) + sizeof(E));
-    if (event == nullptr) [[unlikely]] no_memory();
+    if (event == nullptr) [[unlikely]]
+      no_memory();
     event->destination = to;
     event->type = type;
     std::memcpy(event->payload(), &payload, sizeof(E));
@@ -102,7 +103,7 @@ class alignas(128) Partition {
   EventMemory memory;
   std::vector<std::vector<Key>> outboxes[2];  // by parity and partition
   std::vector<Key>* outbox = nullptr;         // of the current parity
-  Time min_sent = kNever;                   // since the last meeting
+  Time min_sent = kNever;                     // since the last meeting
   std::vector<bool> reaches;                  // partitions that this one may send to; empty: all
   Counts counts;
   std::vector<std::uint64_t> executed_by_type;
@@ -115,12 +116,15 @@ class alignas(128) Partition {
  private:
   void check(const Lp& from, LpId to, Time delay, std::uint16_t type, Priority priority) {
     if (to == from.id) {
-      if (!(delay >= 0)) [[unlikely]] throw_bad_send(from, to, delay, type);
+      if (!(delay >= 0)) [[unlikely]]
+        throw_bad_send(from, to, delay, type);
     } else {
       ++counts.sent;
-      if (!(delay >= enforced_) || to >= world.lp_count) [[unlikely]] check_slow(from, to, delay, type);
+      if (!(delay >= enforced_) || to >= world.lp_count) [[unlikely]]
+        check_slow(from, to, delay, type);
     }
-    if (priority > kLastPriority) [[unlikely]] refuse_priority(from, priority);
+    if (priority > kLastPriority) [[unlikely]]
+      refuse_priority(from, priority);
   }
   std::uint64_t next_tie(Lp& from, Priority priority) const noexcept {
     std::uint64_t tie = tie_of(priority, from.id, from.sequence++);
@@ -131,7 +135,8 @@ class alignas(128) Partition {
     if (outbox != nullptr) {
       unsigned to = world.owner[key.event->destination];
       if (to != number) {
-        if (!reaches.empty() && !reaches[to]) [[unlikely]] refuse_route(from, key);
+        if (!reaches.empty() && !reaches[to]) [[unlikely]]
+          refuse_route(from, key);
         ++counts.crossed;
         min_sent = std::min(min_sent, key.time);
         outbox[to].push_back(key);
@@ -149,9 +154,9 @@ class alignas(128) Partition {
   [[noreturn]] void no_memory() const;
   void check_slow(const Lp& from, LpId to, Time delay, std::uint16_t type);
 
-  double enforced_ = 0;                // smallest delay to another LP that needs no closer look
-  double allowed_ = 0;                 // smallest delay to another LP: the lookahead, or 0 while first events are sent
-  std::vector<std::uint32_t> sizes_;   // by event type, with header
+  double enforced_ = 0;               // smallest delay to another LP that needs no closer look
+  double allowed_ = 0;                // smallest delay to another LP: the lookahead, or 0 while first events are sent
+  std::vector<std::uint32_t> sizes_;  // by event type, with header
   std::unique_ptr<std::byte[]> lp_memory_;
   std::vector<Lp*> own_lps_;
 };

@@ -18,9 +18,9 @@ class ExactSum {
   static constexpr int kDigits = 68;
   using Digits = std::array<std::int64_t, kDigits>;
 
-  void add(double value) noexcept;        // a finite one
+  void add(double value) noexcept;  // a finite one
   void add(const ExactSum& other) noexcept;
-  double value() const noexcept;          // the nearest double, ties to even; infinite above the largest
+  double value() const noexcept;  // the nearest double, ties to even; infinite above the largest
 
   // The one form of this sum: each digit in [0, 2^32), but the last, which has the sign.
   Digits digits() const noexcept;
@@ -56,15 +56,15 @@ class Report {
  public:
   // Adds to a number of that name; order of names is that of their first use.  Throws Error for a value that is not
   // finite (of a tally: its sum), and for a name that is a number of another kind.
-  void count(std::string_view name, std::int64_t value);   // summed, exactly, modulo 2^64
-  void sum(std::string_view name, double value);           // summed, exactly; rounded once
-  void tally(std::string_view name, const Tally& tally);   // merged: count, sum, least, most
+  void count(std::string_view name, std::int64_t value);  // summed, exactly, modulo 2^64
+  void sum(std::string_view name, double value);          // summed, exactly; rounded once
+  void tally(std::string_view name, const Tally& tally);  // merged: count, sum, least, most
 
   struct Number {
     enum class Kind : std::uint8_t { count, sum, tally };
     std::string name;
     Kind kind = Kind::count;
-    std::int64_t count = 0;      // of observations, for a tally
+    std::int64_t count = 0;  // of observations, for a tally
     ExactSum sum;
     double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
     double mean() const noexcept { return count == 0 ? 0 : sum.value() / static_cast<double>(count); }

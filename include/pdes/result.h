@@ -13,52 +13,52 @@ namespace pdes {
 
 // Of one thread, or summed over several.
 struct Activity {
-  std::uint64_t events = 0;      // executed
-  std::uint64_t sent = 0;        // to other LPs
-  std::uint64_t crossed = 0;     // of these, to LPs of other threads and ranks
-  std::uint64_t dropped = 0;     // at or after the end
-  std::uint64_t windows = 0;     // or, with Sync::neighbours, advances of the clock
-  double working_s = 0;          // executing and sorting events
-  double blocked_s = 0;          // waiting for other threads and ranks
-  std::uint64_t late = 0;        // events that came into the open bucket of the pending set
-  std::uint64_t retunings = 0;   // of its bucket width
+  std::uint64_t events = 0;     // executed
+  std::uint64_t sent = 0;       // to other LPs
+  std::uint64_t crossed = 0;    // of these, to LPs of other threads and ranks
+  std::uint64_t dropped = 0;    // at or after the end
+  std::uint64_t windows = 0;    // or, with Sync::neighbours, advances of the clock
+  double working_s = 0;         // executing and sorting events
+  double blocked_s = 0;         // waiting for other threads and ranks
+  std::uint64_t late = 0;       // events that came into the open bucket of the pending set
+  std::uint64_t retunings = 0;  // of its bucket width
 };
 
 // A look at a running simulation, on the first rank; events and memory are of that rank's threads.
 struct Progress {
   double wall_s;
-  Time now, end;                 // now: no event before it is still to come
+  Time now, end;  // now: no event before it is still to come
   std::uint64_t events;
-  Time window;                   // length of the last one; 0: no windows
+  Time window;  // length of the last one; 0: no windows
   std::uint64_t windows;
-  std::vector<double> blocked_s; // per thread, so far
+  std::vector<double> blocked_s;  // per thread, so far
   std::vector<std::uint64_t> thread_events;
-  std::uint64_t pending;         // events
-  std::size_t bytes;             // of pending events and queues
+  std::uint64_t pending;  // events
+  std::size_t bytes;      // of pending events and queues
 };
 
 // Delays of events between LPs (Options::measure_delays).
 struct Delays {
   std::uint64_t count = 0;
   double smallest = 0, mean = 0, largest = 0;
-  double percentile(double p) const;       // 0 < p < 100, to 3 % or better
-  std::vector<std::uint64_t> histogram;    // logarithmic, 32 buckets for each power of two from 2^-32 on
+  double percentile(double p) const;     // 0 < p < 100, to 3 % or better
+  std::vector<std::uint64_t> histogram;  // logarithmic, 32 buckets for each power of two from 2^-32 on
 };
 
 struct Result {
-  std::uint64_t digest = 0;      // of all events executed, in each LP's order, and of the statistics
-  Report statistics;             // of all LPs on all ranks
-  Time reached = 0;              // the end, or where the run was stopped
-  bool stopped = false;          // by Simulation::stop()
-  double wall_s = 0;             // of the run itself, without building the LPs
-  Activity total;                // over all ranks; windows: of one thread
-  std::vector<Activity> threads; // of this rank
+  std::uint64_t digest = 0;       // of all events executed, in each LP's order, and of the statistics
+  Report statistics;              // of all LPs on all ranks
+  Time reached = 0;               // the end, or where the run was stopped
+  bool stopped = false;           // by Simulation::stop()
+  double wall_s = 0;              // of the run itself, without building the LPs
+  Activity total;                 // over all ranks; windows: of one thread
+  std::vector<Activity> threads;  // of this rank
   std::vector<std::uint64_t> events_by_type;
   std::vector<std::string> type_names;
-  std::size_t peak_bytes = 0;    // of pending events and queues, on all ranks; looked at now and then
+  std::size_t peak_bytes = 0;      // of pending events and queues, on all ranks; looked at now and then
   std::uint64_t peak_pending = 0;  // events
-  double bucket_width = 0;       // of the pending set of the first thread, at the end; 0: heap
-  std::string blocks;            // "dense" or "lines": what hmalloc was asked for at the end
+  double bucket_width = 0;         // of the pending set of the first thread, at the end; 0: heap
+  std::string blocks;              // "dense" or "lines": what hmalloc was asked for at the end
   Delays delays;
 };
 

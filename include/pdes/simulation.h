@@ -34,7 +34,11 @@ class Simulation {
   template <class Object, class Make>
   LpId add(LpId count, Make make) {
     using Context = typename Object::Context;
-    LpClass added{type_name(typeid(Object)), 0, count, sizeof(Object), Context::template handlers<Object>(),
+    LpClass added{type_name(typeid(Object)),
+                  0,
+                  count,
+                  sizeof(Object),
+                  Context::template handlers<Object>(),
                   [make = std::move(make)](void* place, LpId id) { ::new (place) Object(make(id)); },
                   [](void* object) noexcept { static_cast<Object*>(object)->~Object(); },
                   [](Partition& partition, Lp& lp) {

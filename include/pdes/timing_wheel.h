@@ -49,7 +49,8 @@ class TimingWheel {
   const Key* peek(Time bound) {
     if (open_ != open_end_) [[likely]] {
       const Key* first = open_;
-      if (!late_.empty() && late_.least() < *first) [[unlikely]] first = &late_.least();
+      if (!late_.empty() && late_.least() < *first) [[unlikely]]
+        first = &late_.least();
       return first->time < bound ? first : nullptr;
     }
     return min_slow(bound);
@@ -57,7 +58,8 @@ class TimingWheel {
   // Takes what peek() gave.  An array that has been read to its end may end where the heap's memory begins.
   void pop(const Key* least) noexcept {
     --size_;
-    if (least == open_ && open_ != open_end_) [[likely]] ++open_;
+    if (least == open_ && open_ != open_end_) [[likely]]
+      ++open_;
     else late_.pop();
   }
   // Keys that will probably be taken soon, the next one first; up to end.
@@ -68,7 +70,7 @@ class TimingWheel {
   Time lower_bound() const;
 
   std::size_t size() const noexcept { return size_; }
-  std::size_t bytes() const noexcept;      // held by the queue itself
+  std::size_t bytes() const noexcept;  // held by the queue itself
   std::uint64_t late() const noexcept { return late_count_; }
   std::uint64_t retunings() const noexcept { return retunings_; }
   double width() const noexcept { return next_ == kAlwaysLate ? 0 : width_; }
@@ -103,7 +105,8 @@ class TimingWheel {
 
   // tick >= next_
   void insert(std::uint64_t tick, const Key& key) {
-    if ((tick ^ next_) < kNear) [[likely]] append(tick % kNear, key);
+    if ((tick ^ next_) < kNear) [[likely]]
+      append(tick % kNear, key);
     else append(far(tick), key);
   }
   // The slot of a tick beyond the near ring: of the level of the highest digit in which it differs from next_.
@@ -118,7 +121,8 @@ class TimingWheel {
 
   void append(std::size_t number, const Key& key) {
     Bucket& bucket = buckets_[number];
-    if (reinterpret_cast<std::uintptr_t>(bucket) % sizeof(Chunk) == 0) [[unlikely]] add_chunk(number);
+    if (reinterpret_cast<std::uintptr_t>(bucket) % sizeof(Chunk) == 0) [[unlikely]]
+      add_chunk(number);
     // Field by field: copied whole, by a wide load of what narrow stores have just put on the stack, it would stall.
     bucket->time = key.time;
     bucket->tie = key.tie;
@@ -131,22 +135,23 @@ class TimingWheel {
 
   void add_chunk(std::size_t number);
   void release(Chunk* chunk) noexcept;
-  template <class F> void empty(std::size_t number, F&& take);
+  template <class F>
+  void empty(std::size_t number, F&& take);
 
   const Key* min_slow(Time bound);
   std::size_t first_used(std::size_t from, std::size_t to) const noexcept;  // to: none
   bool find_next(std::uint64_t& tick, std::size_t& number) const noexcept;
-  void advance(std::uint64_t tick);                                         // next_ = tick
+  void advance(std::uint64_t tick);  // next_ = tick
   void open(std::uint64_t tick);
   void watch(std::size_t opened);
   void set_width(Time width, const std::vector<Key>& keys);
   Time suitable_width(std::vector<Key>& keys) const;
 
   // What push needs comes first.
-  double per_width_ = 1;            // 1 / width_
+  double per_width_ = 1;              // 1 / width_
   std::uint64_t next_ = kAlwaysLate;  // first tick that has not been opened
   std::size_t size_ = 0;
-  std::vector<Bucket> buckets_;     // the near ring, then the levels
+  std::vector<Bucket> buckets_;  // the near ring, then the levels
   const Key* open_ = nullptr;
   const Key* open_end_ = nullptr;
   KeyHeap late_;
@@ -155,7 +160,7 @@ class TimingWheel {
   double width_ = 1;
   Time widest_;
   Queue kind_;
-  std::vector<std::uint64_t> used_; // bitmap over buckets_
+  std::vector<std::uint64_t> used_;  // bitmap over buckets_
   std::vector<Key> opening_, sorted_;
   KeySort sort_;
   Chunk* free_ = nullptr;

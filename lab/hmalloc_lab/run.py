@@ -91,6 +91,7 @@ def _outcome(report: str, program: str, found: dict) -> Outcome:
             for (name, unit), text in zip(_ENDED.items(), said["ended"], strict=True)}
     status, stopped = cost.pop("status"), cost.pop("stopped")
     cost["cpu_s"] = cost["user_s"] + cost["system_s"]
-    cost |= {"instructions": int(count) for count in said.get("instructions", ())}
+    if counted := said.get("instructions"):
+        cost["instructions"] = int(counted[0])
     resident = [[float(row[1]), int(row[2])] for row in rows if row[0] == "resident"]
     return Outcome(os.waitstatus_to_exitcode(status), bool(stopped), cost, resident, **found)

@@ -66,8 +66,7 @@ int main(int argc, char** argv) {
   }
   for (int i = 0; i < count; ++i) {
     pthread_join(probes[i].thread, NULL);
-    printf("%d %.6f %.1f\n", probes[i].cpu, (double)probes[i].lost / (double)duration,
-           (double)probes[i].longest * 1e-3);
+    printf("%d %.6f %.1f\n", probes[i].cpu, (double)probes[i].lost / (double)duration, (double)probes[i].longest * 1e-3);
   }
   return 0;
 }

@@ -95,9 +95,14 @@ static void take_sample(long long now) {
 
 /* Starts with the program's exec and covers its descendants; -1 where the machine counts no instructions. */
 static int count_instructions(void) {
-  struct perf_event_attr what = {
-    .size = sizeof what, .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS,
-    .disabled = 1, .enable_on_exec = 1, .inherit = 1, .exclude_kernel = 1, .exclude_hv = 1};
+  struct perf_event_attr what = {.size = sizeof what,
+                                 .type = PERF_TYPE_HARDWARE,
+                                 .config = PERF_COUNT_HW_INSTRUCTIONS,
+                                 .disabled = 1,
+                                 .enable_on_exec = 1,
+                                 .inherit = 1,
+                                 .exclude_kernel = 1,
+                                 .exclude_hv = 1};
   return (int)syscall(SYS_perf_event_open, &what, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
@@ -175,8 +180,7 @@ int main(int argc, char** argv) {
   if (told || watch_ns) kill(-pid, SIGKILL);
   if (watch_ns) report_watch(result, counter);
   dprintf(result, "ended %d %d %lld %lld %lld %ld %ld %ld %ld %ld\n", status, told, wall,
-          used.ru_utime.tv_sec * 1000000LL + used.ru_utime.tv_usec,
-          used.ru_stime.tv_sec * 1000000LL + used.ru_stime.tv_usec, used.ru_maxrss, used.ru_minflt, used.ru_majflt,
-          used.ru_nvcsw, used.ru_nivcsw);
+          used.ru_utime.tv_sec * 1000000LL + used.ru_utime.tv_usec, used.ru_stime.tv_sec * 1000000LL + used.ru_stime.tv_usec,
+          used.ru_maxrss, used.ru_minflt, used.ru_majflt, used.ru_nvcsw, used.ru_nivcsw);
   return 0;
 }

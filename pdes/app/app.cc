@@ -48,8 +48,7 @@ struct App::Inside {
   }
   bool parse(int argc, char** argv);
   bool all_start(bool ready);
-  int simulate(const std::function<void(Simulation&)>& build,
-               const std::function<void(const Result&, Summary&)>& summarise);
+  int simulate(const std::function<void(Simulation&)>& build, const std::function<void(const Result&, Summary&)>& summarise);
   void print(const app::Run& run) const;  // throws Error
 };
 
@@ -140,7 +139,10 @@ int App::Inside::simulate(const std::function<void(Simulation&)>& build,
   unsigned asked = options.threads;
   // Threads without a CPU only wait for each other's turn.  What ranks share CPUs with is for mpirun to say.
   if (ranks == nullptr && !oversubscribe) options.threads = std::min(asked, allowed_cpus());
-  app::Run run{.model = name, .parameters = line.values(kOwn), .options = options, .asked_threads = asked,
+  app::Run run{.model = name,
+               .parameters = line.values(kOwn),
+               .options = options,
+               .asked_threads = asked,
                .ranks = ranks == nullptr ? 1 : ranks->count()};
   std::unique_ptr<Simulation> simulation;
   std::unique_ptr<app::Watch> watch;
@@ -149,9 +151,7 @@ int App::Inside::simulate(const std::function<void(Simulation&)>& build,
     simulation = std::make_unique<Simulation>(options);
     build(*simulation);
     watch = std::make_unique<app::Watch>(name, first_rank() ? output : app::Output{.live = app::Live::off});
-  } catch (const std::exception& caught) {
-    mistake = reason(caught);
-  }
+  } catch (const std::exception& caught) { mistake = reason(caught); }
   if (!all_start(mistake.empty())) return say(mistake, kCannotStart);
   if (watch->wanted()) simulation->on_progress([&](const Progress& progress) { watch->see(progress); });
   perform(*simulation, ranks.get(), run);
@@ -163,9 +163,7 @@ int App::Inside::simulate(const std::function<void(Simulation&)>& build,
     if (code == 0 && summarise) summarise(run.result, run.derived);
     if (first_rank()) print(run);
     watch->finish(run.result, options.end);
-  } catch (const std::exception& failure) {
-    return say(reason(failure), kFailed);
-  }
+  } catch (const std::exception& failure) { return say(reason(failure), kFailed); }
   return run.result.stopped && app::Interrupt::signal() != 0 ? 128 + app::Interrupt::signal() : code;
 }
 
@@ -179,12 +177,9 @@ int App::run(int argc, char** argv, const std::function<void(Simulation&)>& buil
              const std::function<void(const Result&, Summary&)>& summarise) {
   try {
     if (start_ranks != nullptr) inside_->ranks = start_ranks(&argc, &argv);
-    else if (launched_with_others())
-      throw Error("mpirun started this program, which is not linked with hmalloc::pdes-mpi");
+    else if (launched_with_others()) throw Error("mpirun started this program, which is not linked with hmalloc::pdes-mpi");
     if (!inside_->parse(argc, argv)) return 0;
-  } catch (const Error& mistake) {
-    return inside_->say(mistake.what(), kCannotStart);
-  }
+  } catch (const Error& mistake) { return inside_->say(mistake.what(), kCannotStart); }
   return inside_->simulate(build, summarise);
 }
 

@@ -61,9 +61,7 @@ CLI::Option* CommandLine::add(const std::string& name, const std::string& unit, 
   auto call = [option, take = std::move(take)](const std::string& given) {
     try {
       take(given);
-    } catch (const Error& error) {
-      throw Error(option + ": " + error.what());
-    }
+    } catch (const Error& error) { throw Error(option + ": " + error.what()); }
   };
   return cli_.add_option_function<std::string>(option, call, standard.empty() ? help : help + " (" + standard + ")")
       ->option_text(unit)
@@ -75,16 +73,15 @@ CLI::Option* CommandLine::add(const std::string& name, const std::string& unit, 
 template <class Number>
 void CommandLine::number(const std::string& name, Number& value, const std::string& unit, const std::string& help,
                          Number least, Number most) {
-  add(name, unit, help, shown(value), [&value, least, most](const std::string& given) {
-    value = number_in(given, least, most);
-  });
+  add(name, unit, help, shown(value),
+      [&value, least, most](const std::string& given) { value = number_in(given, least, most); });
   remember(name, [&value] { return Json(value); });
 }
 template void CommandLine::number(const std::string&, double&, const std::string&, const std::string&, double, double);
-template void CommandLine::number(const std::string&, std::uint32_t&, const std::string&, const std::string&,
-                                  std::uint32_t, std::uint32_t);
-template void CommandLine::number(const std::string&, std::uint64_t&, const std::string&, const std::string&,
-                                  std::uint64_t, std::uint64_t);
+template void CommandLine::number(const std::string&, std::uint32_t&, const std::string&, const std::string&, std::uint32_t,
+                                  std::uint32_t);
+template void CommandLine::number(const std::string&, std::uint64_t&, const std::string&, const std::string&, std::uint64_t,
+                                  std::uint64_t);
 
 void CommandLine::size(const std::string& name, std::size_t& bytes, const std::string& help) {
   add(name, "SIZE", help, "", [&bytes](const std::string& given) { bytes = size_of(given); });
@@ -101,8 +98,8 @@ void CommandLine::flag(const std::string& name, bool& value, const std::string& 
   remember(name, [&value] { return Json(value); });
 }
 
-void CommandLine::choice(const std::string& name, std::vector<std::string> names, std::size_t now,
-                         const std::string& help, std::function<void(std::size_t)> set) {
+void CommandLine::choice(const std::string& name, std::vector<std::string> names, std::size_t now, const std::string& help,
+                         std::function<void(std::size_t)> set) {
   std::string all;
   for (const std::string& each : names) all += (all.empty() ? "" : "|") + each;
   auto chosen = std::make_shared<std::size_t>(now);
@@ -119,9 +116,7 @@ bool CommandLine::parse(int argc, char** argv) {
   cli_.set_help_flag("-h,--help", "this text")->group(group_);
   try {
     cli_.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    return false;
-  } catch (const CLI::ParseError& error) {
+  } catch (const CLI::CallForHelp&) { return false; } catch (const CLI::ParseError& error) {
     throw Error(std::string(error.what()) + " (see --help)");
   }
   return true;

@@ -63,8 +63,8 @@ class CommandLine {
   Json values(const std::string& group) const;
 
  private:
-  CLI::Option* add(const std::string& name, const std::string& unit, const std::string& help,
-                   const std::string& standard, std::function<void(const std::string&)> take);
+  CLI::Option* add(const std::string& name, const std::string& unit, const std::string& help, const std::string& standard,
+                   std::function<void(const std::string&)> take);
 
   CLI::App cli_;
   std::string group_;

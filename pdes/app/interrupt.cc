@@ -23,7 +23,7 @@ void interrupted(int signal) {
 
 Interrupt::Interrupt(Simulation& simulation) {
   g_running = &simulation;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = interrupted;
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, &for_int_);

@@ -17,8 +17,8 @@ Sample Meter::next(const Progress& now) {
   if (!shares.empty()) blocked /= static_cast<double>(shares.size());
   double rate = seconds > 0 ? static_cast<double>(now.events - last_.events) / seconds : 0;
   double percent = now.end > 0 ? std::clamp(100 * now.now / now.end, 0.0, 100.0) : 0;
-  double to_go = now.now > 0 ? std::max(0.0, now.wall_s * (now.end - now.now) / now.now)
-                             : std::numeric_limits<double>::infinity();
+  double to_go =
+      now.now > 0 ? std::max(0.0, now.wall_s * (now.end - now.now) / now.now) : std::numeric_limits<double>::infinity();
   last_ = now;
   return {now, rate, std::move(shares), blocked, percent, to_go};
 }

@@ -24,9 +24,7 @@ class Page {
   int width_ = 18;
 };
 
-std::string several(std::uint64_t number, const char* one) {
-  return grouped(number) + " " + one + (number == 1 ? "" : "s");
-}
+std::string several(std::uint64_t number, const char* one) { return grouped(number) + " " + one + (number == 1 ? "" : "s"); }
 
 double share(double part, double rest) { return part + rest > 0 ? 100 * part / (part + rest) : 0; }
 
@@ -51,9 +49,9 @@ void print_events(Page& page, const Run& run) {
     for (std::size_t type = 0; type < result.events_by_type.size(); ++type)
       page.row("  " + result.type_names.at(type), grouped(result.events_by_type[type]));
   if (run.options.queue == Queue::wheel && total.events > 0)
-    page.row("late", app::text("%.1f %% of events, bucket width %.3g",
-                               100 * static_cast<double>(total.late) / static_cast<double>(total.events),
-                               result.bucket_width));
+    page.row("late",
+             app::text("%.1f %% of events, bucket width %.3g",
+                       100 * static_cast<double>(total.late) / static_cast<double>(total.events), result.bucket_width));
 }
 
 void print_threads(Page& page, const Run& run) {
@@ -89,8 +87,8 @@ std::string shown(const Report::Number& number) {
     case Report::Number::Kind::tally: break;
   }
   if (number.count == 0) return "none";
-  return app::text("%s: mean %.6g, from %.6g to %.6g", std::to_string(number.count).c_str(), number.mean(),
-                   number.least, number.most);
+  return app::text("%s: mean %.6g, from %.6g to %.6g", std::to_string(number.count).c_str(), number.mean(), number.least,
+                   number.most);
 }
 
 void print_statistics(Page& page, const Run& run) {
@@ -113,8 +111,7 @@ void print_delays(Page& page, const Run& run) {
   page.row("seen", grouped(seen.count));
   page.row("smallest", app::text("%g", seen.smallest));
   page.row("mean", app::text("%g", seen.mean));
-  page.row("1, 50, 99 %", app::text("below %.3g, %.3g, %.3g", seen.percentile(1), seen.percentile(50),
-                                    seen.percentile(99)));
+  page.row("1, 50, 99 %", app::text("below %.3g, %.3g, %.3g", seen.percentile(1), seen.percentile(50), seen.percentile(99)));
   page.row("largest", app::text("%g", seen.largest));
   if (!(seen.smallest > 0)) return page.line("  There is no lookahead: some events take no time to another LP.");
   page.line(app::text("  Try --lookahead %g.  A smallest delay that was seen is no proof: the model must guarantee it.",

@@ -25,8 +25,11 @@ Json statistics(const Report& report) {
       case Report::Number::Kind::count: all[number.name] = number.count; break;
       case Report::Number::Kind::sum: all[number.name] = number.sum.value(); break;
       case Report::Number::Kind::tally:  // extremes of nothing are infinite, and null in JSON
-        all[number.name] = {{"count", number.count}, {"mean", number.mean()}, {"sum", number.sum.value()},
-                            {"least", number.least}, {"most", number.most}};
+        all[number.name] = {{"count", number.count},
+                            {"mean", number.mean()},
+                            {"sum", number.sum.value()},
+                            {"least", number.least},
+                            {"most", number.most}};
     }
   }
   return all;
@@ -35,10 +38,14 @@ Json statistics(const Report& report) {
 Json activities(const std::vector<Activity>& threads) {
   Json all = Json::array();
   for (const Activity& thread : threads)
-    all.push_back({{"events", thread.events},       {"sent", thread.sent},
-                   {"crossed", thread.crossed},     {"dropped", thread.dropped},
-                   {"windows", thread.windows},     {"working_s", thread.working_s},
-                   {"blocked_s", thread.blocked_s}, {"late", thread.late},
+    all.push_back({{"events", thread.events},
+                   {"sent", thread.sent},
+                   {"crossed", thread.crossed},
+                   {"dropped", thread.dropped},
+                   {"windows", thread.windows},
+                   {"working_s", thread.working_s},
+                   {"blocked_s", thread.blocked_s},
+                   {"late", thread.late},
                    {"retunings", thread.retunings}});
   return all;
 }

@@ -12,7 +12,7 @@ namespace pdes::app {
 
 struct Run {
   std::string model;
-  Json parameters;   // the model's own
+  Json parameters;  // the model's own
   Options options;
   unsigned asked_threads = 1;
   int ranks = 1;

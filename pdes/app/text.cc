@@ -35,13 +35,9 @@ std::string scaled(double number, double step, const std::array<const char*, N>&
 
 }  // namespace
 
-std::string short_number(double number) {
-  return scaled(number, 1000, std::array{"", " k", " M", " G", " T"});
-}
+std::string short_number(double number) { return scaled(number, 1000, std::array{"", " k", " M", " G", " T"}); }
 
-std::string short_bytes(double bytes) {
-  return scaled(bytes, 1024, std::array{" B", " KiB", " MiB", " GiB", " TiB"});
-}
+std::string short_bytes(double bytes) { return scaled(bytes, 1024, std::array{" B", " KiB", " MiB", " GiB", " TiB"}); }
 
 std::string duration(double seconds) {
   if (seconds < 100) return text("%.*f s", seconds < 10 ? 1 : 0, seconds);

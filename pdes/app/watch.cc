@@ -33,8 +33,7 @@ void Series::add(const nlohmann::ordered_json& point) {
 
 void Series::close() {
   bool failed = std::ferror(file_.get()) != 0;
-  if (std::fclose(file_.release()) != 0 || failed)
-    throw Error("--series: " + path_ + " could not be written to its end");
+  if (std::fclose(file_.release()) != 0 || failed) throw Error("--series: " + path_ + " could not be written to its end");
 }
 
 LiveLine::LiveLine(std::string name) : name_(std::move(name)), terminal_(isatty(STDERR_FILENO) == 1) {}
@@ -67,8 +66,7 @@ void LiveLine::erase() {
 }
 
 Watch::Watch(const std::string& name, const Output& output) : json_(output.live == Live::json) {
-  bool shown = output.live == Live::on ||
-               (output.live == Live::automatic && !output.quiet && isatty(STDERR_FILENO) == 1);
+  bool shown = output.live == Live::on || (output.live == Live::automatic && !output.quiet && isatty(STDERR_FILENO) == 1);
   if (shown) line_ = std::make_unique<LiveLine>(name);
   if (!output.series.empty()) series_ = std::make_unique<Series>(output.series);
 }

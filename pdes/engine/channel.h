@@ -88,7 +88,7 @@ class Channel {
   // Written by the consumer.
   alignas(128) Chunk* current_ = newest_;
   std::uint64_t read_ = 0;
-  std::atomic<std::uint64_t> left_{0};      // chunks
+  std::atomic<std::uint64_t> left_{0};  // chunks
 };
 
 }  // namespace pdes

@@ -29,9 +29,9 @@ void add(Activity& sum, const Activity& other) noexcept {
 }
 
 Activity activity_of(const Partition& partition) {
-  return {partition.executed(), partition.counts.sent,    partition.counts.crossed,
-          partition.counts.dropped,  partition.windows,        std::max(0.0, partition.total_s - partition.blocked_s),
-          partition.blocked_s,       partition.pending.late(), partition.pending.retunings()};
+  return {partition.executed(),     partition.counts.sent,    partition.counts.crossed,
+          partition.counts.dropped, partition.windows,        std::max(0.0, partition.total_s - partition.blocked_s),
+          partition.blocked_s,      partition.pending.late(), partition.pending.retunings()};
 }
 
 // Commutative over LPs: who runs an LP does not matter.

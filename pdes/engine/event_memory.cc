@@ -13,7 +13,9 @@ EventMemory::EventMemory(Allocator allocator, Blocks blocks, bool shared) noexce
     : allocator_(allocator == Allocator::hmalloc     ? Block::dense
                  : allocator == Allocator::free_list ? Block::free_list
                                                      : Block::malloc),
-      blocks_(blocks), shared_(shared), lines_from_(blocks == Blocks::lines ? 0 : kNone) {
+      blocks_(blocks),
+      shared_(shared),
+      lines_from_(blocks == Blocks::lines ? 0 : kNone) {
   adapt(0);
 }
 

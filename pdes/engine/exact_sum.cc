@@ -18,9 +18,7 @@ constexpr std::uint32_t kAddsPerCarry = 1u << 28;
 double nearest(const ExactSum::Digits& digits) noexcept {
   int top = ExactSum::kDigits - 1;
   while (top > 0 && digits[static_cast<std::size_t>(top)] == 0) --top;
-  const auto digit = [&](int i) {
-    return i < 0 ? 0 : static_cast<unsigned __int128>(digits[static_cast<std::size_t>(i)]);
-  };
+  const auto digit = [&](int i) { return i < 0 ? 0 : static_cast<unsigned __int128>(digits[static_cast<std::size_t>(i)]); };
   const unsigned __int128 high = digit(top) << 64 | digit(top - 1) << 32 | digit(top - 2);
   const int excess = 32 - std::countl_zero(static_cast<std::uint32_t>(digit(top)));  // of high, over 64 bits
   bool below = (high & ((static_cast<unsigned __int128>(1) << excess) - 1)) != 0;

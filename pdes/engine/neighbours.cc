@@ -21,13 +21,17 @@ namespace {
 
 constexpr std::size_t kSlice = 32;         // events between two looks at the clocks
 constexpr std::uint64_t kLookEvery = 128;  // rounds between two check points
-constexpr double kMaxPatience = 1024;     // lookaheads
+constexpr double kMaxPatience = 1024;      // lookaheads
 
 class Follower {
  public:
   Follower(Team& team, unsigned thread)
-      : team_(team), shared_(*team.null_messages), thread_(thread), own_(*team.partitions[thread]),
-        clock_(shared_.clocks[thread]), parker_(shared_.parkers[thread]) {}
+      : team_(team),
+        shared_(*team.null_messages),
+        thread_(thread),
+        own_(*team.partitions[thread]),
+        clock_(shared_.clocks[thread]),
+        parker_(shared_.parkers[thread]) {}
 
   void run() {
     for (ReducingBarrier::Reduction all = begin(); all.flags == 0 && all.least < team_.world.end; all = meet()) {
@@ -188,7 +192,9 @@ class Follower {
   }
 
   template <class Work>
-  void attempt(Work&& work) noexcept { flags_ |= team_.attempt(thread_, work); }
+  void attempt(Work&& work) noexcept {
+    flags_ |= team_.attempt(thread_, work);
+  }
 
   Team& team_;
   NullMessageGroup& shared_;

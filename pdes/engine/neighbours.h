@@ -44,7 +44,8 @@ class alignas(128) Parker {
 
   // By others: a thread that has raised its clock, and whoever has news for all.
   void raised(std::uint32_t thread, Time clock) noexcept {
-    if (state_.load() == thread && clock >= until_.load(std::memory_order_relaxed)) [[unlikely]] unpark();
+    if (state_.load() == thread && clock >= until_.load(std::memory_order_relaxed)) [[unlikely]]
+      unpark();
   }
   void unpark() noexcept {
     if (state_.load() != kAwake && state_.exchange(kAwake) != kAwake) state_.notify_one();
@@ -58,8 +59,7 @@ class alignas(128) Parker {
 
 class NullMessageGroup {
  public:
-  explicit NullMessageGroup(unsigned threads)
-      : clocks(threads), parkers(threads), to(threads) {}
+  explicit NullMessageGroup(unsigned threads) : clocks(threads), parkers(threads), to(threads) {}
 
   // All threads are to meet: for the (number + 1)-th time, the caller having met `number` times.
   void call(std::uint32_t number) noexcept {

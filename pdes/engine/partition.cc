@@ -44,14 +44,17 @@ std::string type_name(const std::type_info& type) {
 }
 
 const LpClass& World::class_of(LpId id) const noexcept {
-  auto after = std::upper_bound(classes.begin(), classes.end(), id,
-                                [](LpId lp, const LpClass& of) { return lp < of.first; });
+  auto after =
+      std::upper_bound(classes.begin(), classes.end(), id, [](LpId lp, const LpClass& of) { return lp < of.first; });
   return *(after - 1);
 }
 
 Partition::Partition(const World& all, const Options& options, unsigned own_number, unsigned partitions)
-    : world(all), number(own_number), pending(options.queue, options.lookahead),
-      memory(options.allocator, options.blocks, partitions > 1), executed_by_type(all.types.size()) {
+    : world(all),
+      number(own_number),
+      pending(options.queue, options.lookahead),
+      memory(options.allocator, options.blocks, partitions > 1),
+      executed_by_type(all.types.size()) {
   for (const EventType& type : all.types) sizes_.push_back(static_cast<std::uint32_t>(sizeof(Event)) + type.size);
   if (options.measure_delays) delays = std::make_unique<DelayRecorder>();
   set_min_delay(0);
@@ -146,9 +149,7 @@ void Partition::receive(std::vector<Key>& keys) {
   for (; !keys.empty(); keys.pop_back()) pending.push(keys.back());
 }
 
-std::int64_t Partition::bytes() const noexcept {
-  return static_cast<std::int64_t>(pending.bytes()) + memory.held();
-}
+std::int64_t Partition::bytes() const noexcept { return static_cast<std::int64_t>(pending.bytes()) + memory.held(); }
 
 std::uint64_t Partition::hashed(std::uint64_t tie) noexcept {
   constexpr std::uint64_t kPriority = std::uint64_t{kLastPriority} << (kSourceBits + kSequenceBits);
@@ -178,8 +179,7 @@ void Partition::no_handler(const Lp& lp, const Event& event) const {
 void Partition::throw_bad_send(const Lp& from, LpId to, Time delay, std::uint16_t type) const {
   std::string who = "LP " + std::to_string(from.id) + " (" + world.class_of(from.id).name + ") sends " +
                     world.types[type].name + " to LP " + std::to_string(to) + " at time " + text_of(now);
-  if (to >= world.lp_count)
-    throw Error(who + ": there are only " + std::to_string(world.lp_count) + " LPs");
+  if (to >= world.lp_count) throw Error(who + ": there are only " + std::to_string(world.lp_count) + " LPs");
   if (!(delay >= 0)) throw Error(who + " with delay " + text_of(delay) + ": a delay must be 0 or more");
   throw Error("lookahead violation: " + who + " for time " + text_of(now + delay) + ": the delay " + text_of(delay) +
               " is below the lookahead " + text_of(world.lookahead));
@@ -193,8 +193,8 @@ void Partition::refuse_priority(const Lp& from, Priority priority) const {
 void Partition::refuse_route(const Lp& from, const Key& key) {
   LpId to = key.event->destination;
   release(key.event);
-  throw Error("LP " + std::to_string(from.id) + " (" + world.class_of(from.id).name + ") sends to LP " +
-              std::to_string(to) + " at time " + text_of(now) + ": it is not among the neighbours it declared, nor " +
+  throw Error("LP " + std::to_string(from.id) + " (" + world.class_of(from.id).name + ") sends to LP " + std::to_string(to) +
+              " at time " + text_of(now) + ": it is not among the neighbours it declared, nor " +
               "on the thread of any neighbour of that thread");
 }
 

@@ -41,8 +41,7 @@ inline double logarithm(double x) noexcept {
   const Anchor& anchor = kAnchors[(up - kFirst) / kSpacing];
   const double r = (std::bit_cast<double>(scaled) - std::bit_cast<double>(up & ~(kSpacing - 1))) * anchor.inverse;
   const double r2 = r * r;
-  const double series =
-      (-1.0 / 2 + r * (1.0 / 3)) + r2 * ((-1.0 / 4 + r * (1.0 / 5)) + r2 * (-1.0 / 6 + r * (1.0 / 7)));
+  const double series = (-1.0 / 2 + r * (1.0 / 3)) + r2 * ((-1.0 / 4 + r * (1.0 / 5)) + r2 * (-1.0 / 6 + r * (1.0 / 7)));
   return (static_cast<double>(k) * kLog2 + anchor.log) + (r + r2 * series);
 }
 

@@ -66,10 +66,10 @@ class ReducingBarrier {
   Reduction reduce_last(Slot& own, Reduction mine, double* blocked_s) noexcept;
 
   std::vector<Slot> slots_;
-  const bool crowded_;                             // more threads than CPUs
+  const bool crowded_;  // more threads than CPUs
   // Of reduce_last.
   alignas(128) std::atomic<unsigned> arrived_{0};  // by each thread
-  alignas(128) Reduction result_{};                     // by the last to arrive
+  alignas(128) Reduction result_{};                // by the last to arrive
   Epoch meeting_;
 };
 

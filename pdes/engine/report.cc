@@ -77,9 +77,7 @@ Report::Number& Report::number(std::string_view name, Number::Kind kind) {
   return *at;
 }
 
-void Report::count(std::string_view name, std::int64_t value) {
-  add_count(number(name, Number::Kind::count), value);
-}
+void Report::count(std::string_view name, std::int64_t value) { add_count(number(name, Number::Kind::count), value); }
 
 void Report::sum(std::string_view name, double value) {
   check_finite(name, value);
@@ -123,8 +121,12 @@ std::uint64_t Report::digest() const noexcept {
 std::vector<std::byte> Report::write() const {
   std::vector<std::byte> bytes;
   for (const Number& n : numbers_) {
-    const Written written{static_cast<std::uint32_t>(n.name.size()), static_cast<std::uint32_t>(n.kind), n.count,
-                          n.least, n.most, n.sum.digits()};
+    const Written written{static_cast<std::uint32_t>(n.name.size()),
+                          static_cast<std::uint32_t>(n.kind),
+                          n.count,
+                          n.least,
+                          n.most,
+                          n.sum.digits()};
     const auto* start = reinterpret_cast<const std::byte*>(&written);
     bytes.insert(bytes.end(), start, start + sizeof written);
     const auto* name = reinterpret_cast<const std::byte*>(n.name.data());

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <thread>
 
-#include "engine/delays.h"
 #include "engine/collect_results.h"
 #include "engine/cpu_pin.h"
+#include "engine/delays.h"
 #include "engine/team.h"
 
 namespace pdes {
@@ -77,8 +77,7 @@ LpId Simulation::add_class(LpClass added, std::vector<EventType> types, const ch
   World& world = inside_->world;
   if (inside_->event_list != nullptr && inside_->event_list != list)
     throw Error(added.name + " has another list of event types than the LPs before it");
-  if (added.count > kMaxLps - world.lp_count)
-    throw Error("at most " + std::to_string(kMaxLps) + " LPs");
+  if (added.count > kMaxLps - world.lp_count) throw Error("at most " + std::to_string(kMaxLps) + " LPs");
   inside_->event_list = list;
   world.types = std::move(types);
   added.first = world.lp_count;
@@ -95,8 +94,7 @@ World prepared(World world, const Options& options, Ranks* ranks) {
   unsigned partitions = options.threads * rank_count;
   if (world.lp_count == 0) throw Error("there are no LPs");
   if (partitions > kMaxThreads) throw Error("at most " + std::to_string(kMaxThreads) + " threads on all ranks");
-  if (partitions > 1 && !(options.lookahead > 0))
-    throw Error("more than one thread or rank needs a lookahead above 0");
+  if (partitions > 1 && !(options.lookahead > 0)) throw Error("more than one thread or rank needs a lookahead above 0");
   if (options.sync == Sync::neighbours && rank_count > 1)
     throw Error("neighbour synchronisation works on threads of one rank; with several ranks use windows");
   world.end = options.end;

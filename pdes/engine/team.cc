@@ -12,12 +12,15 @@ unsigned cpus_of(const Ranks& ranks) { return std::max(1u, static_cast<unsigned>
 }  // namespace
 
 Team::Team(const Options& how, World all, Ranks* others, std::atomic<bool>& asked)
-    : options(how), world(std::move(all)), ranks(others), gauges(how.threads), 
-      barrier(how.threads, others == nullptr ? allowed_cpus() : cpus_of(*others)), stop(asked) {
+    : options(how),
+      world(std::move(all)),
+      ranks(others),
+      gauges(how.threads),
+      barrier(how.threads, others == nullptr ? allowed_cpus() : cpus_of(*others)),
+      stop(asked) {
   auto rank_count = ranks == nullptr ? 1u : static_cast<unsigned>(ranks->count());
   for (unsigned i = 0; i < how.threads; ++i)
-    partitions.push_back(
-        std::make_unique<Partition>(world, options, world.first_partition + i, rank_count * how.threads));
+    partitions.push_back(std::make_unique<Partition>(world, options, world.first_partition + i, rank_count * how.threads));
   if (ranks != nullptr) exchange = std::make_unique<Exchange>(*this, *ranks);
   if (options.sync == Sync::neighbours) null_messages = std::make_unique<NullMessageGroup>(how.threads);
 }
@@ -68,8 +71,16 @@ void Team::look_at_all(Time now, Time window) {
   if (clock < next_progress_) return;
   next_progress_ = clock + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                std::chrono::duration<double>(options.progress_interval));
-  Progress progress{std::chrono::duration<double>(clock - began).count(), now, options.end, events, window,
-                    partitions[0]->windows, {}, {}, pending, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0))};
+  Progress progress{std::chrono::duration<double>(clock - began).count(),
+                    now,
+                    options.end,
+                    events,
+                    window,
+                    partitions[0]->windows,
+                    {},
+                    {},
+                    pending,
+                    static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0))};
   for (const Gauge& gauge : gauges) {
     progress.blocked_s.push_back(gauge.blocked_s());
     progress.thread_events.push_back(gauge.events());

@@ -81,7 +81,7 @@ struct Team {
   std::vector<std::unique_ptr<Partition>> partitions;  // of this rank
   std::vector<Gauge> gauges;
   ReducingBarrier barrier;
-  std::unique_ptr<NullMessageGroup> null_messages;        // with Sync::neighbours
+  std::unique_ptr<NullMessageGroup> null_messages;  // with Sync::neighbours
   std::atomic<bool>& stop;
   std::function<void(const Progress&)> on_progress;
   Simulation::Neighbours neighbours;

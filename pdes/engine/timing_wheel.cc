@@ -10,17 +10,16 @@
 namespace pdes {
 namespace {
 
-constexpr double kWanted = 512;               // keys in a bucket
+constexpr double kWanted = 512;            // keys in a bucket
 constexpr double kMin = 128, kMax = 2048;  // beyond these another width is worth moving all keys
-constexpr std::size_t kHuge = 16384;          // keys in a bucket, of many ties: their copy is not kept
-constexpr std::size_t kSpare = 16;            // chunks kept, beside a quarter of those in use
+constexpr std::size_t kHuge = 16384;       // keys in a bucket, of many ties: their copy is not kept
+constexpr std::size_t kSpare = 16;         // chunks kept, beside a quarter of those in use
 
 Time power_of_two_below(double x) noexcept { return std::exp2(std::floor(std::log2(x))); }
 
 }  // namespace
 
-TimingWheel::TimingWheel(Queue kind, Time widest)
-    : widest_(widest > 0 ? power_of_two_below(widest) : kNever), kind_(kind) {}
+TimingWheel::TimingWheel(Queue kind, Time widest) : widest_(widest > 0 ? power_of_two_below(widest) : kNever), kind_(kind) {}
 
 TimingWheel::~TimingWheel() {
   for (std::size_t number = 0; number < buckets_.size(); ++number)
@@ -235,7 +234,7 @@ bool TimingWheel::is_valid() const {
     for (const Chunk* chunk = chunk_of(bucket); chunk != nullptr; chunk = chunk->older) {
       for (const Key* key = chunk->keys.data(); key != end; ++key, ++found) {
         std::uint64_t tick = tick_of(key->time);
-        valid = valid && tick >= next_;  // W1
+        valid = valid && tick >= next_;                                                  // W1
         valid = valid && ((tick ^ next_) < kNear ? tick % kNear : far(tick)) == number;  // W2
       }
       if (chunk->older != nullptr) end = chunk->older->keys.data() + chunk->keys.size();

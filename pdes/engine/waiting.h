@@ -47,8 +47,7 @@ class Stopwatch {
     if (seconds_ != nullptr) start_ = std::chrono::steady_clock::now();
   }
   ~Stopwatch() {
-    if (seconds_ != nullptr)
-      *seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    if (seconds_ != nullptr) *seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;

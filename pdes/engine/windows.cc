@@ -21,8 +21,7 @@ constexpr std::uint64_t kLookEvery = 16;  // windows between two check points
 class Windows {
  public:
   Windows(Team& team, unsigned thread)
-      : team_(team), thread_(thread), own_(*team.partitions[thread]),
-        flags_(own_.failure == nullptr ? 0u : kFailed) {}
+      : team_(team), thread_(thread), own_(*team.partitions[thread]), flags_(own_.failure == nullptr ? 0u : kFailed) {}
 
   void run() {
     ReducingBarrier::Reduction all{};
@@ -37,7 +36,9 @@ class Windows {
   }
 
  private:
-  ReducingBarrier::Reduction meet(ReducingBarrier::Reduction mine) { return team_.barrier.arrive_and_reduce(thread_, mine, &own_.blocked_s); }
+  ReducingBarrier::Reduction meet(ReducingBarrier::Reduction mine) {
+    return team_.barrier.arrive_and_reduce(thread_, mine, &own_.blocked_s);
+  }
 
   void receive() {
     unsigned filled = sending_;
@@ -78,7 +79,9 @@ class Windows {
   }
 
   template <class Work>
-  void attempt(Work&& work) noexcept { flags_ |= team_.attempt(thread_, work); }
+  void attempt(Work&& work) noexcept {
+    flags_ |= team_.attempt(thread_, work);
+  }
 
   Team& team_;
   const unsigned thread_;

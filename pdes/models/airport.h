@@ -21,9 +21,15 @@ struct Plane {
   double waiting;          // for the runway on which it lands
   std::uint64_t landings;  // so far
 };
-struct Departure { Plane plane; };
-struct Arrival { Plane plane; };  // in the sky above
-struct Landing { Plane plane; };  // over: it has left the runway
+struct Departure {
+  Plane plane;
+};
+struct Arrival {
+  Plane plane;
+};  // in the sky above
+struct Landing {
+  Plane plane;
+};  // over: it has left the runway
 
 class Airport {
  public:

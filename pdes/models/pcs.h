@@ -12,9 +12,9 @@ namespace pcs {
 
 struct Parameters {
   Torus torus{128, 128};
-  std::uint32_t portables = 16;  // of each cell, at the start
-  std::uint32_t channels = 10;   // of each cell
-  std::uint32_t reserve = 0;     // further ones of each cell, for calls that come in from another
+  std::uint32_t portables = 16;                     // of each cell, at the start
+  std::uint32_t channels = 10;                      // of each cell
+  std::uint32_t reserve = 0;                        // further ones of each cell, for calls that come in from another
   double next_call = 360, call = 180, move = 4500;  // mean times between attempts, of a call, in a cell
 };
 
@@ -25,11 +25,21 @@ struct Portable {
   pdes::Time completion, next, move;  // of the call, the next attempt, the stay in the cell: when they are due
   Channel channel;                    // during a call
 };
-struct NextCall { Portable portable; };
-struct CompletionCall { Portable portable; };
-struct MoveCallOut { Portable portable; };  // leaves the cell during a call
-struct MoveCallIn { Portable portable; };   // comes in during a call
-struct Walk { Portable portable; };         // comes in without one, and moves on before its next
+struct NextCall {
+  Portable portable;
+};
+struct CompletionCall {
+  Portable portable;
+};
+struct MoveCallOut {
+  Portable portable;
+};  // leaves the cell during a call
+struct MoveCallIn {
+  Portable portable;
+};  // comes in during a call
+struct Walk {
+  Portable portable;
+};  // comes in without one, and moves on before its next
 
 class Cell {
  public:
@@ -95,9 +105,7 @@ class Cell {
     return std::max(due - context.now(), least);
   }
 
-  pdes::LpId neighbour(Context& context) const {
-    return p_.torus.neighbour(context.id(), context.random().integer(4));
-  }
+  pdes::LpId neighbour(Context& context) const { return p_.torus.neighbour(context.id(), context.random().integer(4)); }
 
   bool take(Portable& portable, Channel channel) {
     std::int64_t& free = free_[static_cast<std::size_t>(channel)];

@@ -97,8 +97,12 @@ Watch::Seconds silence_limit() {
 class MpiRanks final : public Ranks {
  public:
   explicit MpiRanks(Library library)
-      : library_(std::move(library)), rank_(comm_.rank()), count_(comm_.count()), cpus_(share_of_cpus()),
-        watch_(comm_, silence_limit(), cpus_ < 1), windows_{{comm_, 0, watch_}, {comm_, 1, watch_}},
+      : library_(std::move(library)),
+        rank_(comm_.rank()),
+        count_(comm_.count()),
+        cpus_(share_of_cpus()),
+        watch_(comm_, silence_limit(), cpus_ < 1),
+        windows_{{comm_, 0, watch_}, {comm_, 1, watch_}},
         letters_(comm_, 2, watch_) {
     expect_others(windows_[0]);
   }
@@ -172,7 +176,8 @@ Ranks::Vote MpiRanks::end_exchange() {
     if (message.size() >= sizeof trailer) std::memcpy(&trailer, message.last(sizeof trailer).data(), sizeof trailer);
     if (trailer.window != window_)
       watch_.abort(("rank " + std::to_string(r) + " is in window " + std::to_string(trailer.window) + ", not " +
-                    std::to_string(window_)).c_str());
+                    std::to_string(window_))
+                       .c_str());
     vote_.least = std::min(vote_.least, trailer.least);
     vote_.flags |= trailer.flags;
   });
@@ -187,10 +192,8 @@ std::span<const std::byte> MpiRanks::received(int r) const noexcept {
 
 std::vector<std::vector<std::byte>> MpiRanks::gather(const std::vector<std::byte>& mine) {
   std::lock_guard in_mpi(watch_.mutex());
-  if (rank_ == 0)
-    expect_others(letters_);
-  else
-    letters_.send(0, mine);
+  if (rank_ == 0) expect_others(letters_);
+  else letters_.send(0, mine);
   letters_.wait();
   std::vector<std::vector<std::byte>> all;
   if (rank_ != 0) return all;
@@ -204,10 +207,8 @@ std::vector<std::vector<std::byte>> MpiRanks::gather(const std::vector<std::byte
 
 void MpiRanks::broadcast(std::vector<std::byte>& bytes) {
   std::lock_guard in_mpi(watch_.mutex());
-  if (rank_ == 0)
-    for_others([&](int r) { letters_.send(r, bytes); });
-  else
-    letters_.expect(0);
+  if (rank_ == 0) for_others([&](int r) { letters_.send(r, bytes); });
+  else letters_.expect(0);
   letters_.wait();
   if (rank_ == 0) return;
   const auto all = letters_.received(0);

@@ -119,7 +119,8 @@ void Watch::check(const std::vector<int>& missing, Seconds step) {
   if (!left.empty()) abort((list(left) + " ended before the simulation did").c_str());
   if (!silent.empty() && limit_ > Seconds{})
     abort((list(silent) + " gave no sign of life for " + std::to_string(std::lround(limit_.count())) +
-           " s (PDES_RANK_TIMEOUT)").c_str());
+           " s (PDES_RANK_TIMEOUT)")
+              .c_str());
 }
 
 }  // namespace pdes

@@ -88,7 +88,7 @@ LiveBlock lookup(const void* block, const char* function) noexcept {
   return {LiveBlock::kNull};
 }
 
-constexpr size_t kMaxWeight = 64;  // of an operation, for the clock
+constexpr size_t kMaxWeight = 64;        // of an operation, for the clock
 constexpr uint32_t kReportedFrees = 64;  // by a thread without a heap, at a time
 
 // Large requests move the clock too: a program may make no others.

@@ -4,13 +4,13 @@
 #include <cerrno>
 #include <cstring>
 
+#include "api/allocator.h"
 #include "base/codegen.h"
 #include "base/report.h"
-#include "api/allocator.h"
+#include "introspect/stats.h"
+#include "threads/registry.h"
 #include "upkeep/background.h"
 #include "upkeep/reclaim.h"
-#include "threads/registry.h"
-#include "introspect/stats.h"
 
 using namespace hm;
 
@@ -37,7 +37,8 @@ inline void free_by_long_way(void* block, size_t size, size_t alignment, const c
 }  // namespace
 
 void hm_free_sized(void* block, size_t size) noexcept {
-  if (!push_by_size<kGranule>(block, size, empty_heap.cache_offset)) free_by_long_way(block, size, kGranule, "hm_free_sized");
+  if (!push_by_size<kGranule>(block, size, empty_heap.cache_offset))
+    free_by_long_way(block, size, kGranule, "hm_free_sized");
 }
 
 void* hm_calloc(size_t count, size_t size) noexcept { return allocate_zeroed(count, size); }

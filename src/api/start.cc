@@ -12,10 +12,10 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/report.h"
-#include "upkeep/background.h"
+#include "introspect/stats_at_exit.h"
 #include "pages/options.h"
 #include "threads/registry.h"
-#include "introspect/stats_at_exit.h"
+#include "upkeep/background.h"
 
 #include <hmalloc/hmalloc.h>
 

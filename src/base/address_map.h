@@ -15,15 +15,15 @@
 namespace hm {
 
 enum class ChunkKind : uint8_t {
-  kForeign = 0,    // not ours
-  kSlices,         // superblocks and large runs
-  kLocal,          // thread-local units
-  kHuge,           // the start of a block with a mapping of its own
-  kHugeAligned,    // of a baseline: such a block aligned to 2 MB or more: its header lies in the 2 MB before
-  kRegions,        // of a baseline: superblocks, slabs or arenas (base/regions.h)
-  kWideRegions,    // the same, of 2 MB or more each
-  kRuns,           // of a baseline: runs of pages (base/large_blocks.h)
-  kGone,           // hmalloc's blocks were here; their memory has gone back to the system, or to another block
+  kForeign = 0,  // not ours
+  kSlices,       // superblocks and large runs
+  kLocal,        // thread-local units
+  kHuge,         // the start of a block with a mapping of its own
+  kHugeAligned,  // of a baseline: such a block aligned to 2 MB or more: its header lies in the 2 MB before
+  kRegions,      // of a baseline: superblocks, slabs or arenas (base/regions.h)
+  kWideRegions,  // the same, of 2 MB or more each
+  kRuns,         // of a baseline: runs of pages (base/large_blocks.h)
+  kGone,         // hmalloc's blocks were here; their memory has gone back to the system, or to another block
 };
 
 // How wide an address is that the system gives without being asked for a wider one.

@@ -25,7 +25,9 @@ std::atomic<ReadClock*> read_clock{nullptr};  // relaxed: it leads to nothing th
 std::atomic<uint64_t> latest_ms{0};           // relaxed: a clock that may be slow
 
 template <class T>
-const T* at(uintptr_t address) noexcept { return reinterpret_cast<const T*>(address); }
+const T* at(uintptr_t address) noexcept {
+  return reinterpret_cast<const T*>(address);
+}
 
 // In the kernel's image, an ELF file: the table of symbols ends where that of their names begins.
 ReadClock* find_in(uintptr_t image) noexcept {

@@ -6,7 +6,7 @@
 namespace hm {
 
 template <class T>
-void link_behind(T*& first, T* before, T& item, T* T::*next, T* T::*previous) noexcept {  // null: first
+void link_behind(T*& first, T* before, T& item, T* T::* next, T* T::* previous) noexcept {  // null: first
   T*& link = before != nullptr ? before->*next : first;
   item.*previous = before;
   item.*next = link;
@@ -16,12 +16,12 @@ void link_behind(T*& first, T* before, T& item, T* T::*next, T* T::*previous) no
 }
 
 template <class T>
-void link_first(T*& first, T& item, T* T::*next, T* T::*previous) noexcept {
+void link_first(T*& first, T& item, T* T::* next, T* T::* previous) noexcept {
   link_behind(first, static_cast<T*>(nullptr), item, next, previous);
 }
 
 template <class T>
-void unlink(T*& first, T& item, T* T::*next, T* T::*previous) noexcept {
+void unlink(T*& first, T& item, T* T::* next, T* T::* previous) noexcept {
   (item.*previous != nullptr ? item.*previous->*next : first) = item.*next;
   keep_order();
   if (item.*next != nullptr) item.*next->*previous = item.*previous;

@@ -84,8 +84,7 @@ void Lock::wait(uint32_t me) noexcept {
     uint32_t seen = word_.load(std::memory_order_relaxed);
     // Who has waited cannot know whether others still do, so it takes the lock with the mark.
     uint32_t next = seen == 0 ? me | kWaiters : seen | kWaiters;
-    if (seen != next &&
-        !word_.compare_exchange_strong(seen, next, std::memory_order_acquire, std::memory_order_relaxed))
+    if (seen != next && !word_.compare_exchange_strong(seen, next, std::memory_order_acquire, std::memory_order_relaxed))
       continue;
     if (seen == 0) return;
     futex(word_, FUTEX_WAIT, next);

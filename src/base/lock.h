@@ -50,7 +50,9 @@ inline void pause_briefly() noexcept {
 class [[nodiscard]] LockGuard {
  public:
   explicit LockGuard(Lock& lock) noexcept : lock_(lock), mine_(lock.lock()) {}
-  ~LockGuard() { if (mine_) lock_.unlock(); }
+  ~LockGuard() {
+    if (mine_) lock_.unlock();
+  }
   LockGuard(const LockGuard&) = delete;
   LockGuard& operator=(const LockGuard&) = delete;
 
@@ -63,7 +65,9 @@ class [[nodiscard]] LockGuard {
 class [[nodiscard]] TryLockGuard {
  public:
   explicit TryLockGuard(Lock& lock) noexcept : lock_(lock), mine_(lock.try_lock()) {}
-  ~TryLockGuard() { if (mine_) lock_.unlock(); }
+  ~TryLockGuard() {
+    if (mine_) lock_.unlock();
+  }
   TryLockGuard(const TryLockGuard&) = delete;
   TryLockGuard& operator=(const TryLockGuard&) = delete;
   bool holds() const noexcept { return mine_; }

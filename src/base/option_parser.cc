@@ -16,8 +16,7 @@ namespace {
 bool parse_number(const char*& text, size_t& out) noexcept {
   if (*text < '0' || *text > '9') return false;
   for (out = 0; *text >= '0' && *text <= '9'; ++text)
-    if (__builtin_mul_overflow(out, size_t{10}, &out) ||
-        __builtin_add_overflow(out, static_cast<size_t>(*text - '0'), &out))
+    if (__builtin_mul_overflow(out, size_t{10}, &out) || __builtin_add_overflow(out, static_cast<size_t>(*text - '0'), &out))
       return false;
   return true;
 }
@@ -54,8 +53,9 @@ void set(const OptionTable& table, const char* name, size_t length, const char* 
     if (strlen(row->name) != length || strncmp(name, row->name, length) != 0) continue;
     size_t parsed = 0;
     if (parse(row->kind, value, parsed)) *row->value = parsed;
-    else FdWriter(STDERR_FILENO) << kLibraryName << ": " << table.prefix << row->name << "=" << value
-                             << " is not understood; ignored\n";
+    else
+      FdWriter(STDERR_FILENO) << kLibraryName << ": " << table.prefix << row->name << "=" << value
+                              << " is not understood; ignored\n";
     return;
   }
   FdWriter text(STDERR_FILENO);
@@ -70,9 +70,15 @@ bool parse_size(const char* text, size_t& out) noexcept {
   if (!parse_number(text, out)) return false;
   size_t unit = 1;
   switch (*text) {
-    case 'G': case 'g': unit *= kKiB; [[fallthrough]];
-    case 'M': case 'm': unit *= kKiB; [[fallthrough]];
-    case 'K': case 'k': unit *= kKiB; ++text; break;
+    case 'G':
+    case 'g': unit *= kKiB; [[fallthrough]];
+    case 'M':
+    case 'm': unit *= kKiB; [[fallthrough]];
+    case 'K':
+    case 'k':
+      unit *= kKiB;
+      ++text;
+      break;
     default: break;
   }
   if (unit > 1 && (*text == 'B' || *text == 'b')) ++text;

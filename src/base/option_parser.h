@@ -5,7 +5,7 @@
 namespace hm {
 
 enum class OptionKind : uint8_t {
-  kFlag,        // 0 or 1, no or yes, off or on
+  kFlag,  // 0 or 1, no or yes, off or on
   kNumber,
   kSize,        // bytes; takes K, M, G
   kStats,       // 0, 1 or json (2)
@@ -24,7 +24,7 @@ struct OptionTable {
   const char* prefix;  // "HMALLOC_"
   const OptionRow* rows;
   size_t count;
-  char* stats_file;    // of <prefix>STATS_FILE; kMaxPath bytes, or null: somebody else reads it
+  char* stats_file;              // of <prefix>STATS_FILE; kMaxPath bytes, or null: somebody else reads it
   const char* others = nullptr;  // names that begin so are another library's
 };
 

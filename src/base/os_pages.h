@@ -33,7 +33,7 @@ bool empty_in_children(void* base, size_t bytes) noexcept;
 // Asks for huge pages, or for small ones again; a wish only.
 void prefer_huge_pages(void* base, size_t bytes, bool huge = true) noexcept;
 
-uint64_t calls() noexcept;      // made so far
+uint64_t calls() noexcept;                             // made so far
 void fail_after(uint64_t n, uint64_t count) noexcept;  // in the fault-injection build: n more calls succeed, `count` fail
 
 }  // namespace hm::os

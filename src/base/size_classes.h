@@ -14,7 +14,7 @@ enum class ClassIndex : uint8_t {};
 
 inline constexpr size_t kClasses = 43;
 inline constexpr size_t kSmallMax = 32 * kKiB;
-inline constexpr size_t kLargeMax = 1 * kMiB;  // above: huge
+inline constexpr size_t kLargeMax = 1 * kMiB;     // above: huge
 inline constexpr size_t kOneSliceMax = 4 * kKiB;  // classes up to here live in superblocks of one slice, others of four
 
 constexpr size_t index_of(ClassIndex c) { return static_cast<size_t>(c); }

@@ -20,8 +20,8 @@ namespace hm {
 
 inline constexpr size_t kKiB = 1024;
 inline constexpr size_t kMiB = 1024 * kKiB;
-inline constexpr size_t kLine = 64;        // a cache line
-inline constexpr size_t kGranule = 16;     // every block starts at a multiple of this
+inline constexpr size_t kLine = 64;          // a cache line
+inline constexpr size_t kGranule = 16;       // every block starts at a multiple of this
 inline constexpr size_t kSlice = 32 * kKiB;  // the unit in which a chunk is handed out; a superblock is one or four
 inline constexpr size_t kChunk = 2 * kMiB;   // the unit of the address map, and a huge page; aligned to its own size
 inline constexpr size_t kGuard = 64 * kKiB;  // nobody can touch it, whatever the size of a page: 4, 16 or 64 KB

@@ -60,7 +60,7 @@ class BlockCache {
 
  private:
   std::atomic<void**> top_{nullptr};
-  void** limit_ = nullptr;  // push fails from here on
+  void** limit_ = nullptr;   // push fails from here on
   void** bottom_ = nullptr;  // the slot that holds null
   const Shelf* direct_free_owner_ = nullptr;
 };

@@ -19,9 +19,9 @@ class CacheTuner {
  public:
   static constexpr size_t kMaxEntries = 1023;
   static constexpr size_t kFirstEntries = 127;
-  static constexpr size_t kFirstBytes = 32 * kKiB;   // half of that for blocks above 512 bytes
+  static constexpr size_t kFirstBytes = 32 * kKiB;  // half of that for blocks above 512 bytes
   static constexpr size_t kMaxBytes = 512 * kKiB;   // of one cache
-  static constexpr uint16_t kProducer = 8192;        // blocks allocated without an overflow: others free them
+  static constexpr uint16_t kProducer = 8192;       // blocks allocated without an overflow: others free them
 
   // Of class c: where a cache starts, and where growth ends.
   static constexpr size_t first_capacity(size_t c) {
@@ -70,13 +70,13 @@ class CacheTuner {
   // Batches in a row.  Large blocks are few in a superblock, so each costs more to find again.
   static constexpr uint8_t batches_to_grow(ClassIndex c) { return size_of(c) <= kKiB ? 6 : 1; }
 
-  const void* top_block_ = nullptr;       // at the last look
-  uint16_t used_ = 0;                  // entries, at the last look
+  const void* top_block_ = nullptr;  // at the last look
+  uint16_t used_ = 0;                // entries, at the last look
   uint16_t min_used_ = UINT16_MAX;   // of these, in this round
   uint16_t capacity_ = 0;
-  uint16_t refilled_ = 0;              // blocks since the last overflow
-  uint8_t batches_ = 0;                // overflows in a row that spoke of batches
-  uint8_t cycles_ = 0;                 // overflows after refills, since it grew or the round began
+  uint16_t refilled_ = 0;                           // blocks since the last overflow
+  uint8_t batches_ = 0;                             // overflows in a row that spoke of batches
+  uint8_t cycles_ = 0;                              // overflows after refills, since it grew or the round began
   bool was_refilled_ = false, overflowed_ = false;  // since the last look
 };
 

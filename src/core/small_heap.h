@@ -23,10 +23,10 @@ class Counter {
 };
 
 inline constexpr uint32_t kOperationsPerTick = 512;
-inline constexpr size_t kSlicesToShrink = 8;     // fewer in use than a tick ago
+inline constexpr size_t kSlicesToShrink = 8;  // fewer in use than a tick ago
 
 struct alignas(kCacheStride) SmallHeap {
-  static constexpr size_t kMaxFull = 3;      // superblocks that a heap keeps to itself, but for producers:
+  static constexpr size_t kMaxFull = 3;                 // superblocks that a heap keeps to itself, but for producers:
   static constexpr size_t kProducerReuseDistance = 12;  // superblocks between a block's free and its reuse in a class of one
 
   // ---- fast path; first, where EmptyHeap has them too
@@ -37,15 +37,15 @@ struct alignas(kCacheStride) SmallHeap {
     Superblock* current = nullptr;
     [[no_unique_address]] CacheTuner tuner;
     uint8_t probes = SuperblockPool::kMaxProbes;  // into the pool before a fresh superblock is opened
-    bool full_searched = false;        // through the full ones, in vain, since the last overflow or tick
+    bool full_searched = false;                   // through the full ones, in vain, since the last overflow or tick
   };
   std::array<ClassState, kClasses> classes;
-  Shelf shelf;  // exhausted superblocks
-  size_t capacity_bytes = 0;       // of all caches, an idle one's as it will be when it is used again
-  uint32_t full_count = 0;      // in all full queues, about: other threads may take from them
-  uint32_t operations_to_tick = 0; // slow operations until the clock is read
+  Shelf shelf;                      // exhausted superblocks
+  size_t capacity_bytes = 0;        // of all caches, an idle one's as it will be when it is used again
+  uint32_t full_count = 0;          // in all full queues, about: other threads may take from them
+  uint32_t operations_to_tick = 0;  // slow operations until the clock is read
   uint32_t ticks_in_round = 0;
-  size_t slices_at_tick = 0;       // in use by the whole process
+  size_t slices_at_tick = 0;  // in use by the whole process
   Counter refills, flushes, cross_thread_frees;
 
   static const size_t kSlotBytes;  // behind the heap: the entries of its caches
@@ -84,10 +84,10 @@ struct alignas(kCacheStride) SmallHeap {
   // At a tick: of idle classes nothing stays here.  True: the process shrinks, and a class of this heap is idle or its
   // blocks are being freed for good.
   bool on_tick() noexcept;
-  void on_round() noexcept;  // a quarter of the decay time is over: what the caches do not need goes back
+  void on_round() noexcept;     // a quarter of the decay time is over: what the caches do not need goes back
   void release_all() noexcept;  // caches, current and full superblocks to chunks and pool
-  bool is_valid() noexcept;  // the user of the heap
-  size_t cached_blocks(size_t c) const noexcept;  // of a class, just now; any thread
+  bool is_valid() noexcept;     // the user of the heap
+  size_t cached_blocks(size_t c) const noexcept;        // of a class, just now; any thread
   static size_t first_capacity(ClassIndex c) noexcept;  // as the options allow
 
  private:

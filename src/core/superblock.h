@@ -20,7 +20,7 @@ namespace hm {
 class SuperblockQueue;
 struct Shelf;  // of a heap (superblock_pool.h): what names the heap as an owner
 
-inline constexpr size_t kSweepGroup = 64;      // states of one line are taken together
+inline constexpr size_t kSweepGroup = 64;  // states of one line are taken together
 
 // Never FREE: the witness of superblocks that nobody waits for to become empty.
 inline constinit BlockState no_last_block{BlockState::kTaken};
@@ -30,7 +30,7 @@ struct alignas(2 * kLine) Superblock : Slice {
   // ---- read by every thread that frees a block (S5), as the head is; the same in all slices of a superblock, but for the
   // kind
   uint32_t blocks = 0;
-  char* start = nullptr;      // of the first block
+  char* start = nullptr;  // of the first block
   BlockState* states = nullptr;
   std::atomic<Shelf*> owner_{nullptr};
   // A state that was not FREE when somebody looked; each slice its own.  While a heap has the superblock, no_last_block.
@@ -56,12 +56,12 @@ struct alignas(2 * kLine) Superblock : Slice {
   SuperblockQueue* home() const noexcept { return home_.load(std::memory_order_relaxed); }
   void set_home(SuperblockQueue* queue) noexcept { home_.store(queue, std::memory_order_relaxed); }
 
-  void format(ClassIndex c) noexcept;  // a fresh run of slices_of(c) slices
-  void clear() noexcept;               // before its slices go back
+  void format(ClassIndex c) noexcept;          // a fresh run of slices_of(c) slices
+  void clear() noexcept;                       // before its slices go back
   void prefetch(ClassIndex c) const noexcept;  // what a holder will read first; c: its class, for that is not read yet
   // Counts free blocks, up to `enough` of them or a few more.  The holder.
   size_t free_blocks(size_t enough = SIZE_MAX) const noexcept;
-  bool is_empty() const noexcept;   // the holder (S4)
+  bool is_empty() const noexcept;  // the holder (S4)
   // The holder of a block, whose state this is: whether another block is known not to be FREE, and, after a search, whether
   // all others are.  Relaxed: hints, for blocks come and go.
   bool has_witness_but(const BlockState& state) const noexcept {
@@ -72,7 +72,7 @@ struct alignas(2 * kLine) Superblock : Slice {
   void set_witness(BlockState* state) noexcept { witness_.store(state, std::memory_order_relaxed); }
   // The holder: from now on whoever frees the last block is told, or nobody is.
   void watch(bool whether) noexcept;
-  bool is_valid() const noexcept;      // the holder
+  bool is_valid() const noexcept;  // the holder
   // Moves free blocks from the cursor on to `to`, in groups of 64, until there are `want` or the end is reached; at most
   // want + 63 of them.  Returns how many.  Of a group the lowest address comes last, so that a stack pops it first; then
   // the others by address, or eight blocks apart if they are smaller than a line and all of the group is free.

@@ -9,7 +9,7 @@ namespace hm {
 constinit SuperblockPool superblock_pool;
 
 namespace {
-constexpr size_t kBatch = 4;  // superblocks taken out of a queue at a time
+constexpr size_t kBatch = 4;         // superblocks taken out of a queue at a time
 constexpr size_t kNever = SIZE_MAX;  // more free blocks than a superblock can have
 }  // namespace
 

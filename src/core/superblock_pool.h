@@ -6,8 +6,8 @@
 #pragma once
 #include <array>
 
-#include "pages/slice_pool.h"
 #include "core/superblock_queue.h"
+#include "pages/slice_pool.h"
 
 namespace hm {
 
@@ -63,13 +63,13 @@ class SuperblockPool {
   static size_t shard_of(const Shelf* shelf) noexcept { return shelf == nullptr ? 0 : shelf->shard; }
   void scan_if_due(size_t wanted) noexcept;
   SlicePool::Run map_run(size_t slices) noexcept;  // or, if the system refuses, of what is empty
-  bool scan(size_t wanted) noexcept;  // a class, or kClasses; true: a sixteenth of the footprint was found
+  bool scan(size_t wanted) noexcept;               // a class, or kClasses; true: a sixteenth of the footprint was found
   std::array<std::array<SuperblockQueue, kClasses>, kShards> queues_;
   Lock shelves_lock_;
   Shelf* shelves_ = nullptr;
   uint32_t shelf_count_ = 0;
-  std::atomic<uint32_t> next_turn_{0};  // relaxed: which other shard is looked into first does not matter
-  std::atomic<size_t> reclaim_at_{0};       // bytes; a race costs a look through the pool
+  std::atomic<uint32_t> next_turn_{0};     // relaxed: which other shard is looked into first does not matter
+  std::atomic<size_t> reclaim_at_{0};      // bytes; a race costs a look through the pool
   std::atomic<size_t> scan_at_chunks_{2};  // raised by a search in vain; relaxed, a race costs a search
 };
 extern SuperblockPool superblock_pool;

@@ -4,12 +4,12 @@
 
 #include "base/os_pages.h"
 #include "base/process.h"
+#include "core/superblock_pool.h"
+#include "large/runs.h"
 #include "pages/footprint.h"
 #include "pages/options.h"
-#include "large/runs.h"
-#include "threads/registry.h"
 #include "pages/slice_pool.h"
-#include "core/superblock_pool.h"
+#include "threads/registry.h"
 
 namespace hm {
 namespace {
@@ -106,7 +106,8 @@ Census take_census() noexcept {
   uint64_t superblocks = 0;
   for (size_t c = 0; c < kClasses; ++c) superblocks += census.classes[c].superblocks * slices_of(ClassIndex(c)) * kSlice;
   uint64_t local_active = total.active - census.active_in_superblocks - census.large_bytes - huge.active;
-  total.resident = superblocks + census.large_bytes + census.cached_runs + local_active + total.metadata + slices.dirty_slices * kSlice + huge.active + huge.kept;
+  total.resident = superblocks + census.large_bytes + census.cached_runs + local_active + total.metadata +
+                   slices.dirty_slices * kSlice + huge.active + huge.kept;
   total.active += census.cached_runs;
   total.retained = total.mapped > total.active + total.metadata ? total.mapped - total.active - total.metadata : 0;
   total.purged = footprint.purged();
@@ -155,8 +156,7 @@ void print_text(FdWriter& text, const Census& census) noexcept {
   text << "       heap       cached      refills      flushes  cross frees\n";
   registry.for_each([&](ThreadHeap& heap) {
     uint64_t cached = 0;
-    for (size_t c = 0; c < kClasses && !heap.shelf.stranded; ++c)
-      cached += heap.cached_blocks(c) * kClassSize[c];
+    for (size_t c = 0; c < kClasses && !heap.shelf.stranded; ++c) cached += heap.cached_blocks(c) * kClassSize[c];
     text.padded(heap.id, 11).padded(cached, 13).padded(heap.refills.get(), 13).padded(heap.flushes.get(), 13);
     text.padded(heap.cross_thread_frees.get(), 13) << (heap.live ? "\n" : "  (no thread)\n");
   });

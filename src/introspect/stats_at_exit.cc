@@ -10,16 +10,16 @@
 #include "base/lock.h"
 #include "base/process.h"
 #include "base/system_call.h"
-#include "pages/options.h"
 #include "introspect/stats.h"
+#include "pages/options.h"
 
 namespace hm {
 namespace {
 
 constinit Lock printing;
-constinit bool printed = false;      // under `printing`
+constinit bool printed = false;          // under `printing`
 constinit uint32_t watched_process = 0;  // whose end this is: a child of vfork() shares it all and is another
-constinit char record[128 * kKiB];   // under `printing`; touched only if there is something to print
+constinit char record[128 * kKiB];       // under `printing`; touched only if there is something to print
 
 // %p is the process, so that several get a file each; %% is a percent sign.
 class FileName {
@@ -51,7 +51,8 @@ int open_file() noexcept {
   FileName name(options.stats_file);
   long fd = -1;
   if (name.get() != nullptr)
-    fd = system_call(SYS_openat, AT_FDCWD, system_call_argument(name.get()), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    fd =
+        system_call(SYS_openat, AT_FDCWD, system_call_argument(name.get()), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) FdWriter(STDERR_FILENO) << "hmalloc: cannot write HMALLOC_STATS_FILE=" << options.stats_file << "\n";
   return static_cast<int>(fd);
 }
@@ -67,7 +68,7 @@ void on_termination(int) noexcept {
     when_it_holds_none(raise_termination);
   } else {
     if (mine) print_stats_at_exit();
-    struct sigaction usual {};
+    struct sigaction usual{};
     usual.sa_handler = SIG_DFL;
     sigaction(SIGTERM, &usual, nullptr);
     raise_termination();  // blocked until this handler returns
@@ -80,10 +81,9 @@ void on_termination(int) noexcept {
 void watch_for_termination() noexcept {
   if (options.show_stats == 0) return;
   watched_process = id_of_process();
-  struct sigaction found {};
-  if (sigaction(SIGTERM, nullptr, &found) != 0 || (found.sa_flags & SA_SIGINFO) != 0 || found.sa_handler != SIG_DFL)
-    return;
-  struct sigaction ours {};
+  struct sigaction found{};
+  if (sigaction(SIGTERM, nullptr, &found) != 0 || (found.sa_flags & SA_SIGINFO) != 0 || found.sa_handler != SIG_DFL) return;
+  struct sigaction ours{};
   ours.sa_handler = on_termination;
   ours.sa_flags = SA_ONSTACK | SA_RESTART;
   sigaction(SIGTERM, &ours, nullptr);

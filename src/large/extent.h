@@ -24,7 +24,7 @@ enum class ExtentState : uint32_t {
   kUnused = 0,  // the descriptor is free: it owns nothing, whatever is in it
   kHeld,        // in the hands of one thread
   kKept,
-  kLive,        // the program holds its block
+  kLive,  // the program holds its block
 };
 
 // While its block lives, that thread alone uses it; what the lists need is under their lock.

@@ -33,7 +33,7 @@ class ExtentCache {
   static void absorb(Extent& extent, Extent& next) noexcept;
   void join_with_next(Extent& extent) noexcept;
 
-  ExtentList kept_;   // by address
+  ExtentList kept_;  // by address
   ExtentList slack_;
   size_t bytes_ = 0;
 };

@@ -57,8 +57,8 @@ class ExtentTable {
   std::array<std::atomic<Leaf*>, kLeaves> leaves_{};
   Slab* slabs_ = nullptr;
   Extent* free_ = nullptr;
-  char* arena_ = nullptr;    // the one that pieces are cut from, from its end
-  size_t arena_left_ = 0;    // in bytes
+  char* arena_ = nullptr;  // the one that pieces are cut from, from its end
+  size_t arena_left_ = 0;  // in bytes
   size_t pieces_ = 0;
 };
 

@@ -34,7 +34,7 @@ void huge_repair() noexcept;
 bool huge_is_valid() noexcept;  // while no other thread is in here
 
 struct HugeGauges {  // bytes
-  size_t blocks;  // their number
+  size_t blocks;     // their number
   size_t mapped, kept, active, max_active;
   size_t descriptors;  // and the table that finds them
 };

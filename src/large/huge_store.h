@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/lock.h"
-#include "large/extent_table.h"
-#include "pages/footprint.h"
 #include "large/extent_cache.h"
 #include "large/extent_retention.h"
+#include "large/extent_table.h"
+#include "pages/footprint.h"
 
 namespace hm {
 

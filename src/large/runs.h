@@ -20,7 +20,7 @@ class LargeCache {
  public:
   static constexpr size_t kMaxBytes = 16 * kSlice;
   FreshBlock take(size_t size) noexcept;  // null: none is of this length
-  bool keep(Slice& run) noexcept;    // false: there is no room for it
+  bool keep(Slice& run) noexcept;         // false: there is no room for it
   void tick() noexcept;                   // where no run was asked for since the last one, none is kept
   void release_all() noexcept;
   size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }

@@ -31,7 +31,7 @@ namespace {
 
 constexpr uint64_t kAllUnits = ~uint64_t{0} >> (64 - kUnitsInChunk) & ~uint64_t{0} << kFirstUnit;
 constexpr size_t kSurplusUnits = 4;  // beyond what is retained, before any go back
-constexpr size_t kMinHole = 256;  // shorter free stretches wait until their unit is empty
+constexpr size_t kMinHole = 256;     // shorter free stretches wait until their unit is empty
 
 uintptr_t unit_start(const LocalChunk& chunk, size_t unit) { return address_of(&chunk) + unit * kUnit; }
 size_t unit_of(uintptr_t address) { return address % kChunk / kUnit; }

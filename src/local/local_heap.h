@@ -33,20 +33,18 @@ static_assert(HM_LOCAL_CHUNK_ == kChunk && HM_LOCAL_MAX / kGranule < kInCache &&
 // The front of a local chunk, between two guards: an overflow out of the mapping before, or an under-run, ends there.
 struct LocalChunk {
   char guard[kGuard];
-  hm_local_unit_ units[kUnitsInChunk];           // the owner
-  std::atomic<LocalHeap*> owner;                 // changes only with the thread of a heap, hence never; any thread
-  LocalChunk* next;                              // the owner
-  uint64_t empty;                                // bit i: unit i holds no block; the owner
-  uint64_t dirty, dirty_before;                  // of these, in use since the last round of decay, or the one before
-  uint64_t used;                                 // whether any unit was, since the pages of `sizes` last went back
-  std::atomic<uint8_t> remote[kUnitsInChunk];    // unit i has bytes kRemoteFreed; set by any thread
+  hm_local_unit_ units[kUnitsInChunk];         // the owner
+  std::atomic<LocalHeap*> owner;               // changes only with the thread of a heap, hence never; any thread
+  LocalChunk* next;                            // the owner
+  uint64_t empty;                              // bit i: unit i holds no block; the owner
+  uint64_t dirty, dirty_before;                // of these, in use since the last round of decay, or the one before
+  uint64_t used;                               // whether any unit was, since the pages of `sizes` last went back
+  std::atomic<uint8_t> remote[kUnitsInChunk];  // unit i has bytes kRemoteFreed; set by any thread
   // L1; a sweep looks at eight at a time.
   alignas(HM_LOCAL_SIZES_ - HM_LOCAL_COUNTS_) std::atomic<uint8_t> sizes[kChunk / kGranule + 8];
   alignas(kGuard) char second_guard[kGuard];
 
-  static LocalChunk& of(uintptr_t address) noexcept {
-    return *reinterpret_cast<LocalChunk*>(align_down(address, kChunk));
-  }
+  static LocalChunk& of(uintptr_t address) noexcept { return *reinterpret_cast<LocalChunk*>(align_down(address, kChunk)); }
 };
 static_assert(offsetof(LocalChunk, units) == HM_LOCAL_COUNTS_ && offsetof(LocalChunk, sizes) == HM_LOCAL_SIZES_);
 static_assert(sizeof(LocalChunk) == kFirstUnit * kUnit);
@@ -103,9 +101,9 @@ class LocalHeap {
   SmallHeap* heap_;
   std::atomic<LocalChunk*> chunks_{nullptr};  // written by the owner; a chunk is complete before it is in
   uint32_t count_ = 0;
-  bool in_holes_ = false;             // the bump region is a hole: the unit may have more behind it
+  bool in_holes_ = false;  // the bump region is a hole: the unit may have more behind it
   std::atomic<bool> disturbed_{false};
-  size_t surplus_units_ = 0;          // empty and resident
+  size_t surplus_units_ = 0;  // empty and resident
   Retention retention_;
   LocalChunk* hole_chunk_ = nullptr;  // where the search for holes goes on
   size_t hole_unit_ = kFirstUnit;

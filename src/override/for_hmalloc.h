@@ -1,9 +1,9 @@
 // hmalloc as that allocator.
 #pragma once
-#include "base/usage.h"
 #include "api/allocator.h"
-#include "upkeep/reclaim.h"
+#include "base/usage.h"
 #include "introspect/stats.h"
+#include "upkeep/reclaim.h"
 
 namespace hm {
 

@@ -63,9 +63,7 @@ HM_COLD void* retry_nothrow(size_t size, size_t alignment) noexcept {
     if (make_room == nullptr) return nullptr;
     try {
       make_room();
-    } catch (...) {
-      return nullptr;
-    }
+    } catch (...) { return nullptr; }
     if (void* block = allocate_aligned(alignment, size)) return block;
   }
 }

@@ -4,14 +4,14 @@
 #pragma once
 #include "base/option_parser.h"
 
-#define HM_OPTIONS(HM_OPTION)                                                                                     \
-  HM_OPTION(verbose, "VERBOSE", kFlag, 0, "say at start whether hmalloc is active, and the options in effect")    \
-  HM_OPTION(show_stats, "SHOW_STATS", kStats, 0, "print statistics at exit: 1 as text, json as JSON")             \
+#define HM_OPTIONS(HM_OPTION)                                                                                            \
+  HM_OPTION(verbose, "VERBOSE", kFlag, 0, "say at start whether hmalloc is active, and the options in effect")           \
+  HM_OPTION(show_stats, "SHOW_STATS", kStats, 0, "print statistics at exit: 1 as text, json as JSON")                    \
   HM_OPTION(decay_ms, "DECAY_MS", kNumber, 500, "milliseconds that the program may take to ask again for what it freed") \
-  HM_OPTION(retain_bytes, "RETAIN", kSize, 128 * kKiB, "freed memory that stays resident in any case")            \
-  HM_OPTION(cache_bytes, "CACHE_BYTES", kSize, 5 * kMiB, "most that the block caches of one thread may grow to")  \
-  HM_OPTION(cache_blocks, "CACHE_BLOCKS", kNumber, 1023, "most blocks in one block cache, 1 to 1023")             \
-  HM_OPTION(huge_pages_after, "HUGE_PAGES_AFTER", kSize, 16 * kMiB, "footprint from which huge pages are asked for") \
+  HM_OPTION(retain_bytes, "RETAIN", kSize, 128 * kKiB, "freed memory that stays resident in any case")                   \
+  HM_OPTION(cache_bytes, "CACHE_BYTES", kSize, 5 * kMiB, "most that the block caches of one thread may grow to")         \
+  HM_OPTION(cache_blocks, "CACHE_BLOCKS", kNumber, 1023, "most blocks in one block cache, 1 to 1023")                    \
+  HM_OPTION(huge_pages_after, "HUGE_PAGES_AFTER", kSize, 16 * kMiB, "footprint from which huge pages are asked for")     \
   HM_OPTION(background, "BACKGROUND", kFlag, 0, "a thread gives memory back while the program idles")
 
 namespace hm {

@@ -20,10 +20,10 @@
 namespace hm {
 
 enum class SliceKind : uint8_t {
-  kUnused = 0,     // free, or in the allocator's hands
-  kBlocks,         // the first slice of a superblock
-  kBlocksTail,     // one of its others
-  kLarge,          // the first slice of a large run
+  kUnused = 0,  // free, or in the allocator's hands
+  kBlocks,      // the first slice of a superblock
+  kBlocksTail,  // one of its others
+  kLarge,       // the first slice of a large run
   kLargeTail,
 };
 
@@ -36,8 +36,8 @@ inline constexpr size_t kDescriptors = 0x10000;
 inline constexpr size_t kLineStates = 0x20000;
 inline constexpr size_t kGranuleStates = 0x50000;
 inline constexpr size_t kSecondGuard = 0x150000;
-inline constexpr size_t kLineStatesArea = kSlice / kLine;    // one state for 64 bytes
-inline constexpr size_t kGranuleStatesArea = kSlice / kGranule;   // one for 16
+inline constexpr size_t kLineStatesArea = kSlice / kLine;        // one state for 64 bytes
+inline constexpr size_t kGranuleStatesArea = kSlice / kGranule;  // one for 16
 
 // What a free reads first of any descriptor.  All zero: no block lies here, so that the fast path is left.
 struct DescriptorHead {
@@ -70,18 +70,18 @@ static_assert(sizeof(Slice) == 2 * kLine);
 // metadata finds an unused slice.  The slice pool's lock guards them.
 struct alignas(2 * kLine) Chunk {
   DescriptorHead never_a_block;
-  Chunk* next = nullptr;       // all open chunks
+  Chunk* next = nullptr;  // all open chunks
   Chunk* previous = nullptr;
   Chunk* next_free = nullptr;  // those with free slices
   Chunk* previous_free = nullptr;
-  Chunk* next_surplus = nullptr;   // those with a surplus
+  Chunk* next_surplus = nullptr;  // those with a surplus
   Chunk* previous_surplus = nullptr;
-  uint64_t free = 0;           // bit i: slice i of the chunk is free
-  uint64_t used = 0;           // has been in use since its memory was last given back: it may not read as zero
-  uint64_t dirty = 0;          // free and resident since the last purge round
-  uint64_t dirty_before = 0;   // since the round before it
-  uint64_t refused = 0;        // the system did not take these back (locked pages): no free asks again, rounds do
-  bool huge = false;           // huge pages were asked for
+  uint64_t free = 0;          // bit i: slice i of the chunk is free
+  uint64_t used = 0;          // has been in use since its memory was last given back: it may not read as zero
+  uint64_t dirty = 0;         // free and resident since the last purge round
+  uint64_t dirty_before = 0;  // since the round before it
+  uint64_t refused = 0;       // the system did not take these back (locked pages): no free asks again, rounds do
+  bool huge = false;          // huge pages were asked for
 
   static Chunk* of_region(uintptr_t region) noexcept { return reinterpret_cast<Chunk*>(region + kDescriptors); }
   static Chunk& of(const Slice& slice) noexcept { return of_region(slice.region())[slice.slice() / kSlicesInChunk]; }
@@ -93,12 +93,12 @@ inline constexpr size_t kRegionHeader = kDescriptors + kChunksInRegion * sizeof(
 inline constexpr uint8_t kAllChunks = (1u << kChunksInRegion) - 1;
 struct alignas(2 * kLine) Region {
   DescriptorHead never_a_block;
-  Region* next = nullptr;      // all with chunks that are not open
+  Region* next = nullptr;  // all with chunks that are not open
   Region* previous = nullptr;
   Region* next_mapped = nullptr;  // all
   Region* previous_mapped = nullptr;
-  uint8_t closed = kAllChunks; // bit i: chunk i is not open, nor about to be opened
-  uint8_t guards = 0;          // how many of its two the system granted
+  uint8_t closed = kAllChunks;  // bit i: chunk i is not open, nor about to be opened
+  uint8_t guards = 0;           // how many of its two the system granted
 
   static Region& of(const Chunk& chunk) noexcept { return *reinterpret_cast<Region*>(chunk.region() + kRegionHeader); }
   uintptr_t start() const noexcept { return align_down(address_of(this), kRegion); }

@@ -6,11 +6,11 @@
 #include <optional>
 #include <utility>
 
-#include "pages/options.h"
 #include "base/clock.h"
 #include "base/intrusive_list.h"
 #include "base/os_pages.h"
 #include "pages/footprint.h"
+#include "pages/options.h"
 
 namespace hm {
 
@@ -18,7 +18,7 @@ constinit SlicePool slice_pool;
 
 namespace {
 
-constexpr size_t kFewReuses = 8;   // while one chunk is used up: the program grows
+constexpr size_t kFewReuses = 8;      // while one chunk is used up: the program grows
 constexpr size_t kGrowingSooner = 8;  // times
 
 // Bit i of the result: slices i .. i+n-1 are all in `free`.
@@ -35,7 +35,8 @@ uint64_t starts_of_runs(uint64_t free, size_t n) {
 
 SlicePool::Place SlicePool::look_for(size_t n) noexcept {
   for (Chunk* chunk = free_; chunk != nullptr; chunk = chunk->next_free)
-    if (uint64_t starts = starts_of_runs(chunk->free, n)) return {chunk, starts, starts & (chunk->dirty | chunk->dirty_before)};
+    if (uint64_t starts = starts_of_runs(chunk->free, n))
+      return {chunk, starts, starts & (chunk->dirty | chunk->dirty_before)};
   return {};
 }
 

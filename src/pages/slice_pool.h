@@ -14,8 +14,8 @@
 #pragma once
 #include "base/lock.h"
 #include "pages/huge_page_policy.h"
-#include "pages/retention.h"
 #include "pages/region.h"
+#include "pages/retention.h"
 
 namespace hm {
 
@@ -23,15 +23,13 @@ constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t
 inline uint64_t all_slices(const Chunk& chunk) { return chunk.index() == 0 ? ~mask_of(0, kMetaSlices) : ~uint64_t{0}; }
 constexpr size_t slices_in(uint64_t mask) { return static_cast<size_t>(std::popcount(mask)); }
 constexpr size_t bytes_in(uint64_t mask) { return slices_in(mask) * kSlice; }
-inline char* slice_at(const Chunk& chunk, size_t slice) {
-  return reinterpret_cast<char*>(chunk.start() + slice * kSlice);
-}
+inline char* slice_at(const Chunk& chunk, size_t slice) { return reinterpret_cast<char*>(chunk.start() + slice * kSlice); }
 
 class SlicePool {
  public:
   struct Run {
     Slice* first = nullptr;  // null: nothing found
-    bool zeroed = false;          // every byte is known to be zero
+    bool zeroed = false;     // every byte is known to be zero
   };
 
   // A run of n <= kMaxRun slices, from the open chunks, or (map) from another if need be.
@@ -149,24 +147,24 @@ class SlicePool {
   };
 
   Lock lock_;
-  Lock purge_lock_;     // before lock_, as the openers'
+  Lock purge_lock_;  // before lock_, as the openers'
   Opener openers_[4];
   Claimed claimed_;
-  std::atomic<size_t> next_turn_{0};   // of those who open; relaxed: it does not matter who comes when
+  std::atomic<size_t> next_turn_{0};  // of those who open; relaxed: it does not matter who comes when
   std::atomic<size_t> chunks_{0};
   std::atomic<size_t> reuses_{0};  // since a chunk was opened
   size_t regions_ = 0;
-  std::atomic<size_t> used_{0};      // slices; relaxed: as surplus_
+  std::atomic<size_t> used_{0};  // slices; relaxed: as surplus_
   size_t max_used_ = 0;
-  std::atomic<size_t> surplus_{0};   // slices; relaxed: written under the lock, read without it as a hint
+  std::atomic<size_t> surplus_{0};  // slices; relaxed: written under the lock, read without it as a hint
   Retention retention_;
-  Region* mapped_ = nullptr;         // all regions
-  Region* with_closed_chunks_ = nullptr;          // those with closed chunks
-  Chunk* all_ = nullptr;             // open chunks
-  Chunk* free_ = nullptr;            // those with free slices
-  Chunk* first_surplus_ = nullptr;   // those with a surplus, in the order in which it is to go
+  Region* mapped_ = nullptr;              // all regions
+  Region* with_closed_chunks_ = nullptr;  // those with closed chunks
+  Chunk* all_ = nullptr;                  // open chunks
+  Chunk* free_ = nullptr;                 // those with free slices
+  Chunk* first_surplus_ = nullptr;        // those with a surplus, in the order in which it is to go
   Chunk* last_surplus_ = nullptr;
-  Chunk* density_sample_ = nullptr;          // with small pages: the one that was opened last
+  Chunk* density_sample_ = nullptr;  // with small pages: the one that was opened last
   bool dense_ = false;               // whether the last sample was
   HugePagePolicy huge_page_policy_;
 };

@@ -87,7 +87,8 @@ bool SlicePool::is_valid() noexcept {
   for (Chunk *chunk = all_, *previous = nullptr; chunk != nullptr; previous = chunk, chunk = chunk->next) {
     uint64_t slices = all_slices(*chunk), elsewhere = claimed_.chunk == chunk ? claimed_.slices : 0;
     if (++listed > open_chunks || chunk->previous != previous || !is_open(*chunk)) return false;
-    if (((chunk->free | elsewhere) & ~slices) != 0 || ((chunk->dirty | chunk->dirty_before) & ~chunk->free) != 0) return false;
+    if (((chunk->free | elsewhere) & ~slices) != 0 || ((chunk->dirty | chunk->dirty_before) & ~chunk->free) != 0)
+      return false;
     if ((chunk->free & chunk->used & ~chunk->dirty & ~chunk->dirty_before) != 0) return false;  // P2
     used += static_cast<size_t>(std::popcount(slices & ~chunk->free & ~elsewhere));
     surplus += surplus_of(*chunk);

@@ -4,9 +4,9 @@
 
 #include "base/os_pages.h"
 #include "base/thread_exit.h"
+#include "core/superblock_pool.h"
 #include "large/huge.h"
 #include "pages/slice_pool.h"
-#include "core/superblock_pool.h"
 
 namespace hm {
 

@@ -24,9 +24,9 @@ struct HeapFront {
   ThreadHeap* next_dead = nullptr;  // heaps without a thread
   uint32_t id = 0;
   bool live = false;
-  bool drained = true;    // dead and empty
-  bool aged = false;      // dead since before the last round
-  bool due = false;       // dead, and to be drained
+  bool drained = true;  // dead and empty
+  bool aged = false;    // dead since before the last round
+  bool due = false;     // dead, and to be drained
 };
 
 struct ThreadHeap : HeapFront, SmallHeap {

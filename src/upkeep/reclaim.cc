@@ -2,15 +2,15 @@
 
 #include <atomic>
 
-#include "pages/options.h"
 #include "base/clock.h"
 #include "base/os_pages.h"
-#include "upkeep/background.h"
-#include "pages/footprint.h"
-#include "large/huge.h"
-#include "threads/registry.h"
-#include "pages/slice_pool.h"
 #include "core/superblock_pool.h"
+#include "large/huge.h"
+#include "pages/footprint.h"
+#include "pages/options.h"
+#include "pages/slice_pool.h"
+#include "threads/registry.h"
+#include "upkeep/background.h"
 
 namespace hm {
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "conformance"), str(HERE.parent / "misuse")]
-from cases import CASES as MISUSES, LINKED  # noqa: E402
+from cases import CASES as MISUSES  # noqa: E402
+from cases import LINKED  # noqa: E402
 from emulation import SUBS  # noqa: E402
 from matrix import CASES  # noqa: E402
 

@@ -10,8 +10,7 @@ TEST(ArMallocLock, ThereAreOneArenaAndNoCacheWhateverTheOptionsSay) {
   EXPECT_EQ(arenas_in_use(), 1u);
   ar_malloc::free(allocate(100));
   EXPECT_EQ(cache.most, 0u);
-  for (int i = 0; i < 3; ++i)
-    on_thread([] { EXPECT_TRUE(is_in(allocate(100), arenas[0])); });
+  for (int i = 0; i < 3; ++i) on_thread([] { EXPECT_TRUE(is_in(allocate(100), arenas[0])); });
 }
 
 TEST(ArMallocLock, EveryCallTakesIt) {

@@ -45,8 +45,7 @@ TEST(Arenas, AreNoMoreThanThereIsRoomFor) {
 TEST(Arenas, ABadNumberIsNamed) {
   testing::internal::CaptureStderr();
   start_with("many");
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "ar_malloc: AR_MALLOC_ARENAS=many is not understood; ignored\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "ar_malloc: AR_MALLOC_ARENAS=many is not understood; ignored\n");
   EXPECT_GE(arenas_in_use(), 1u);
 }
 

@@ -98,12 +98,13 @@ TEST(Fork, TheChildHasItsOwnCacheAlone) {
   ar_malloc::free(allocate(700));
   for (int i = 0; i < 50 && !HasFailure(); ++i)
     EXPECT_EQ(contract::status_of_child([] {
-      size_t cached = 0;
-      for (size_t c = 0; c < kCachedClasses; ++c) cached += cache.lists[c].count() * size_of(ClassIndex(c));
-      bool sound = usage().cached == cached && is_valid();
-      on_thread([] { churn<500>(40); });
-      return sound && usage().cached == cached && is_valid();
-    }), 0);
+                size_t cached = 0;
+                for (size_t c = 0; c < kCachedClasses; ++c) cached += cache.lists[c].count() * size_of(ClassIndex(c));
+                bool sound = usage().cached == cached && is_valid();
+                on_thread([] { churn<500>(40); });
+                return sound && usage().cached == cached && is_valid();
+              }),
+              0);
   done = true;
   idle.join();
   busy.join();

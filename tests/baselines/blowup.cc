@@ -51,13 +51,12 @@ const Expected* expected_of(std::string_view pattern) {
 
 bool judge(const Pattern& pattern, const Measured& measured) {
   printf("%-17s A/U", pattern.name);
-  for (size_t mapped : measured.quarters)
-    printf(" %6.2f", static_cast<double>(mapped) / static_cast<double>(measured.live));
+  for (size_t mapped : measured.quarters) printf(" %6.2f", static_cast<double>(mapped) / static_cast<double>(measured.live));
   printf("  %-7s", measured.course() == kGrows ? "grows" : "steady");
   const Expected* expected = expected_of(pattern.name);
   if (expected == nullptr) return printf("NOT EXPECTED: no line in the table\n"), false;
-  bool as_expected = expected->course == measured.course() && measured.ratio() >= expected->least &&
-                     measured.ratio() <= expected->most;
+  bool as_expected =
+      expected->course == measured.course() && measured.ratio() >= expected->least && measured.ratio() <= expected->most;
   printf("%s: %s", as_expected ? "as expected" : "NOT EXPECTED", expected->why);
   if (!as_expected)
     printf(" (%s, %.1f to %.1f)", expected->course == kGrows ? "grows" : "steady", expected->least, expected->most);

@@ -90,7 +90,9 @@ void hand_over(size_t, Crew& crew, Live& live, Live&) {
 void hand_over_to_two(size_t, Crew& crew, Live& live, Live&) {
   crew.on(0, [&] { fill(live, 200); });
   for (size_t who = 0; who < 2; ++who)
-    crew.on(1 + who, [&] { for (size_t i = who; i < live.places(); i += 2) live.free(i); });
+    crew.on(1 + who, [&] {
+      for (size_t i = who; i < live.places(); i += 2) live.free(i);
+    });
   live.forget_places();
 }
 
@@ -112,8 +114,7 @@ void phases(size_t round, Crew& crew, Live& live, Live&) {
 // One thread by itself; of each round's blocks one stays for ever, each time another one.
 void pins(size_t round, Crew& crew, Live& live, Live& kept) {
   crew.on(0, [&] {
-    for (size_t bytes = 0, i = 0; bytes + 56 <= kLive; bytes += 56, ++i)
-      (i == round * 571 ? kept : live).allocate(56);
+    for (size_t bytes = 0, i = 0; bytes + 56 <= kLive; bytes += 56, ++i) (i == round * 571 ? kept : live).allocate(56);
     live.free_all();
   });
 }

@@ -13,8 +13,8 @@
 #include <set>
 #include <vector>
 
-#include "baselines/common/large_blocks.h"
 #include "base/os_pages.h"
+#include "baselines/common/large_blocks.h"
 #include "baselines/common/regions.h"
 
 namespace {

@@ -78,9 +78,10 @@ inline int status_of_child(const std::function<bool()>& body) {
 inline void expect_fork_within(Lock& lock, const std::function<void()>& work) {
   LockGuard interrupted(lock);
   EXPECT_EQ(status_of_child([&] {
-    work();
-    return !lock.lock();
-  }), 0);
+              work();
+              return !lock.lock();
+            }),
+            0);
   EXPECT_FALSE(lock.lock()) << "still held";
 }
 

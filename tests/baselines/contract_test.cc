@@ -90,9 +90,7 @@ TEST(Contract, ReallocMovesOnlyIfItPays) {
   EXPECT_EQ(again(block, all / 2), block) << "half of it is not worth a copy";
   EXPECT_NE(again(block, 300), block);
   for (size_t size : {16, 32})
-    if (char* small = get(size); usable(small) <= 32) {
-      EXPECT_EQ(again(small, 1), small) << "a granule is not worth it";
-    }
+    if (char* small = get(size); usable(small) <= 32) { EXPECT_EQ(again(small, 1), small) << "a granule is not worth it"; }
 }
 
 TEST(Contract, ReallocOfNothingAllocatesAndToNothingFrees) {
@@ -218,12 +216,14 @@ TEST(Contract, TheChildOfAForkGoesOn) {
   };
   for (int i = 0; i < 50 && !HasFailure(); ++i)
     EXPECT_EQ(status_of_child([&] {
-      give(mine);
-      for (auto& block : theirs) give(block);
-      work();
-      if (kThreadsInChild) std::thread(work).join();
-      return kPaper || baseline::is_valid();
-    }), 0) << i;
+                give(mine);
+                for (auto& block : theirs) give(block);
+                work();
+                if (kThreadsInChild) std::thread(work).join();
+                return kPaper || baseline::is_valid();
+              }),
+              0)
+        << i;
   done = true;
   for (std::thread& thread : threads) thread.join();
   give(mine);

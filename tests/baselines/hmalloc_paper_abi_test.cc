@@ -36,8 +36,8 @@ TEST(PaperAbi, AnAlignedBlockIsFreedAsAWhole) {
 }
 
 TEST(PaperAbi, WhatCannotBeHadIsNullAndEnomem) {
-  for (size_t size : {SIZE_MAX, SIZE_MAX - 15, SIZE_MAX - 71, size_t{PTRDIFF_MAX} + 1, size_t{PTRDIFF_MAX},
-                      size_t{PTRDIFF_MAX} / 2}) {
+  for (size_t size :
+       {SIZE_MAX, SIZE_MAX - 15, SIZE_MAX - 71, size_t{PTRDIFF_MAX} + 1, size_t{PTRDIFF_MAX}, size_t{PTRDIFF_MAX} / 2}) {
     for (auto* allocate : {hmp_shared_alloc, hmp_local_alloc}) {
       errno = 0;
       EXPECT_EQ(allocate(size), nullptr) << size;

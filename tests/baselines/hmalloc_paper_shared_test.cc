@@ -10,9 +10,7 @@ TEST(PaperShared, ClassesAreMultiplesOfALineWithTheFlag) {
     void* block = hmp_shared_alloc(size);
     size_t bytes = (size + 16 + 63) / 64 * 64;
     EXPECT_EQ(is_from_system(block), bytes >= 32 * kKiB) << size;
-    if (!is_from_system(block)) {
-      EXPECT_EQ(shared_superblock_of(block).object_size, bytes) << size;
-    }
+    if (!is_from_system(block)) { EXPECT_EQ(shared_superblock_of(block).object_size, bytes) << size; }
     hmp_shared_free(block);
   }
 }
@@ -43,8 +41,7 @@ TEST(PaperShared, TheFirstSuperblockIs64KThenTheyAre4M) {
 TEST(PaperShared, BlocksComeInOrderUntilNoneIsVacant) {
   std::vector<void*> blocks = exhaust_first(64);
   SharedSuperblock& superblock = shared_superblock_of(blocks[0]);
-  for (size_t i = 0; i < blocks.size(); ++i)
-    EXPECT_EQ(blocks[i], superblock.start_addr + i * 128 + 16);
+  for (size_t i = 0; i < blocks.size(); ++i) EXPECT_EQ(blocks[i], superblock.start_addr + i * 128 + 16);
   EXPECT_EQ(superblock.vacant_objects, 0u);
 }
 

@@ -91,8 +91,7 @@ void late(void* pointer) {
 TEST(PaperThreads, LateDestructorsAreServedByTheFallback) {
   on_thread([] { hmp_local_free(hmp_local_alloc(1)); });  // the allocator's key is made before ours
   pthread_key_create(&late_key, late);
-  for (int i = 0; i < 20; ++i)
-    on_thread([] { pthread_setspecific(late_key, hmp_local_alloc(100)); });
+  for (int i = 0; i < 20; ++i) on_thread([] { pthread_setspecific(late_key, hmp_local_alloc(100)); });
   EXPECT_EQ(with_heap.load(), 2 * 20) << "the thread's own local blocks can be freed in the first two rounds";
   EXPECT_EQ(without_heap.load(), 20);
   EXPECT_NE(fallback.heap.shared[class_of(500)].current, nullptr);
@@ -103,8 +102,8 @@ TEST(PaperThreads, LateDestructorsAreServedByTheFallback) {
 
 TEST(PaperThreads, AForkWaitsForEveryLock) {
   if (kThreadSanitizer) GTEST_SKIP() << "its run-time does not survive a fork beside threads";
-  for (Lock* lock : {&fallback.lock, &registry.lock, &first_superblocks.lock(), &next_superblocks.lock(),
-                     &large_blocks.lock()}) {
+  for (Lock* lock :
+       {&fallback.lock, &registry.lock, &first_superblocks.lock(), &next_superblocks.lock(), &large_blocks.lock()}) {
     std::atomic<bool> held{false};
     std::thread holder([&] {
       LockGuard guard(*lock);
@@ -113,14 +112,15 @@ TEST(PaperThreads, AForkWaitsForEveryLock) {
     });
     while (!held.load()) std::this_thread::yield();
     EXPECT_EQ(contract::status_of_child([&] {
-      lock->lock();
-      lock->unlock();
-      for (size_t size = 1; size < 5'000'000; size = size * 3 + 1) {
-        hmp_local_free(memset(hmp_local_alloc(size), 1, size));
-        hmp_shared_free(memset(hmp_shared_alloc(size), 1, size));
-      }
-      return my_heap->is_valid();
-    }), 0);
+                lock->lock();
+                lock->unlock();
+                for (size_t size = 1; size < 5'000'000; size = size * 3 + 1) {
+                  hmp_local_free(memset(hmp_local_alloc(size), 1, size));
+                  hmp_shared_free(memset(hmp_shared_alloc(size), 1, size));
+                }
+                return my_heap->is_valid();
+              }),
+              0);
     holder.join();
   }
 }

@@ -17,9 +17,10 @@ TEST(HoardFork, ASuperblocksLockIsFreeInTheChild) {
   });
   held.acquire();
   EXPECT_EQ(contract::status_of_child([&] {
-    deallocate(block, "test");
-    return is_valid();
-  }), 0);
+              deallocate(block, "test");
+              return is_valid();
+            }),
+            0);
   forked.release();
   other.join();
   deallocate(block, "test");

@@ -29,8 +29,12 @@ TEST(HoardOptions, AreThePapersByDefault) {
 }
 
 TEST(HoardOptions, AreRead) {
-  expect({{"HOARD_SUPERBLOCK", "64K"}, {"HOARD_CLASS_BASE", "1.5"}, {"HOARD_EMPTY_FRACTION", "1/8"},
-          {"HOARD_KEEP", "0"}, {"HOARD_HEAPS", "3"}}, "^65536 1500 125 0 3\n$");
+  expect({{"HOARD_SUPERBLOCK", "64K"},
+          {"HOARD_CLASS_BASE", "1.5"},
+          {"HOARD_EMPTY_FRACTION", "1/8"},
+          {"HOARD_KEEP", "0"},
+          {"HOARD_HEAPS", "3"}},
+         "^65536 1500 125 0 3\n$");
 }
 
 TEST(HoardOptions, TwoHeapsForEachProcessor) {
@@ -48,9 +52,13 @@ TEST(HoardOptions, BadSuperblocks) {
 }
 
 TEST(HoardOptions, BadOthers) {
-  for (auto [name, value] : {std::pair{"HOARD_CLASS_BASE", "1"}, {"HOARD_CLASS_BASE", "4.001"},
-                             {"HOARD_EMPTY_FRACTION", "1/11"}, {"HOARD_EMPTY_FRACTION", "1.001"},
-                             {"HOARD_EMPTY_FRACTION", "0"}, {"HOARD_KEEP", "1000001"}, {"HOARD_KEEP", "-1"}})
+  for (auto [name, value] : {std::pair{"HOARD_CLASS_BASE", "1"},
+                             {"HOARD_CLASS_BASE", "4.001"},
+                             {"HOARD_EMPTY_FRACTION", "1/11"},
+                             {"HOARD_EMPTY_FRACTION", "1.001"},
+                             {"HOARD_EMPTY_FRACTION", "0"},
+                             {"HOARD_KEEP", "1000001"},
+                             {"HOARD_KEEP", "-1"}})
     expect({{"HOARD_HEAPS", "1"}, {name, value}}, "^hoard[^\n]*HOARD_[^\n]*\n8192 1200 250 4 1\n$");
   expect({{"HOARD_HEAPS", "1025"}}, "^hoard[^\n]*HOARD_HEAPS[^\n]*\n8192 1200 250 4 [0-9]*\n$");
 }

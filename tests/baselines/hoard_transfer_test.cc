@@ -87,7 +87,9 @@ TEST_F(HoardTransfer, AllClassesCountTogether) {
 // Malloc brings a superblock for each class and looks at no threshold; the next free does.
 TEST_F(HoardTransfer, TheNextFreeMakesUpForWhatMallocBrought) {
   std::vector<void*> blocks;
-  on_heap(1, [&] { for (size_t c = 0; c < classes.count(); ++c) blocks.push_back(allocate(classes[c].size)); });
+  on_heap(1, [&] {
+    for (size_t c = 0; c < classes.count(); ++c) blocks.push_back(allocate(classes[c].size));
+  });
   EXPECT_TRUE(heaps[1].crosses_emptiness_threshold());
   EXPECT_EQ(heaps.traffic.to_global, 0u);
   EXPECT_TRUE(is_valid());

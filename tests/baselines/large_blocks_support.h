@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "baselines/common/large_blocks.h"
 #include "base/os_pages.h"
+#include "baselines/common/large_blocks.h"
 
 namespace hm::test {
 

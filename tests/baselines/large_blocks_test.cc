@@ -144,8 +144,14 @@ TEST(LargeBlocksDeathTest, WhatIsNoBlockEndsTheProgram) {
   int local = 0;
   char* run = get(40 * kKiB);
   char* huge = get(3 * kMiB);
-  void* bad[] = {run + 16, run + 4096, reinterpret_cast<void*>(align_down(address_of(run), kChunk)),
-                 huge + 16, huge - kLine, huge + kChunk, &local, reinterpret_cast<void*>(0x4141414141414140)};
+  void* bad[] = {run + 16,
+                 run + 4096,
+                 reinterpret_cast<void*>(align_down(address_of(run), kChunk)),
+                 huge + 16,
+                 huge - kLine,
+                 huge + kChunk,
+                 &local,
+                 reinterpret_cast<void*>(0x4141414141414140)};
   for (void* block : bad) {
     EXPECT_DEATH(large.free(block, "free"), "free\\(0x[0-9a-f]+\\): not a block, or freed already");
     EXPECT_DEATH(large.usable_size(block, "malloc_usable_size"), "malloc_usable_size.*not a block");

@@ -45,7 +45,9 @@ void* take(Q& queue) {
   return got;
 }
 template <class Q>
-bool give(Q& queue, size_t n) { return queue.enqueue(arena(n), n * 10); }
+bool give(Q& queue, size_t n) {
+  return queue.enqueue(arena(n), n * 10);
+}
 
 TEST(MsQueue, FirstInFirstOut) {
   static constinit MsQueue queue;
@@ -106,11 +108,11 @@ Outcome aba_at_head() {
   std::vector<size_t> taken;
   give(queue, 1);
   Interruption others{QueueStep::kBeforeAdvance, [&] {
-    take_into(queue, taken);
-    give(queue, 2);
-    take_into(queue, taken);
-    give(queue, 3);
-  }};
+                        take_into(queue, taken);
+                        give(queue, 2);
+                        take_into(queue, taken);
+                        give(queue, 3);
+                      }};
   interruption = &others;
   take_into(queue, taken);
   drain(queue, taken);
@@ -128,9 +130,9 @@ Outcome aba_at_link() {
   Q queue;
   std::vector<size_t> taken;
   Interruption others{QueueStep::kBeforeLink, [&] {
-    give(queue, 1);
-    take_into(queue, taken);
-  }};
+                        give(queue, 1);
+                        take_into(queue, taken);
+                      }};
   interruption = &others;
   give(queue, 2);
   drain(queue, taken);
@@ -150,11 +152,11 @@ Outcome aba_in_pool() {
   for (size_t n = 1; n <= 2; ++n) give(queue, n);
   drain(queue, taken);
   Interruption others{QueueStep::kFreeRead, [&] {
-    give(queue, 3);
-    give(queue, 4);
-    take_into(queue, taken);
-    take_into(queue, taken);
-  }};
+                        give(queue, 3);
+                        give(queue, 4);
+                        take_into(queue, taken);
+                        take_into(queue, taken);
+                      }};
   interruption = &others;
   give(queue, 5);
   give(queue, 6);
@@ -175,9 +177,9 @@ TEST(MsQueueSecondLook, TailWasFreed) {  // its link is null again, with a count
   Queue queue;
   std::vector<size_t> taken;
   Interruption others{QueueStep::kTailRead, [&] {
-    give(queue, 1);
-    take_into(queue, taken);
-  }};
+                        give(queue, 1);
+                        take_into(queue, taken);
+                      }};
   interruption = &others;
   give(queue, 2);
   drain(queue, taken);
@@ -228,11 +230,11 @@ TEST(MsQueue, AThreadThatStopsWithinAnOperationStopsNobody) {
     take(queue);  // so that there is a free node
     bool came = false;
     Interruption others{step, [&] {
-      came = true;
-      EXPECT_TRUE(queue.is_valid(1)) << "step " << int(step);
-      others_go_on(queue);
-      EXPECT_TRUE(queue.is_valid(1)) << "step " << int(step);
-    }};
+                          came = true;
+                          EXPECT_TRUE(queue.is_valid(1)) << "step " << int(step);
+                          others_go_on(queue);
+                          EXPECT_TRUE(queue.is_valid(1)) << "step " << int(step);
+                        }};
     interruption = &others;
     bool enqueues = step < QueueStep::kHeadRead || step == QueueStep::kFreeRead;
     enqueues ? void(give(queue, 4)) : void(take(queue));

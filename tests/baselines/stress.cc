@@ -130,6 +130,6 @@ int main(int count, char** arguments) {
     fprintf(stderr, "%zu bytes are said to be the program's, which has none\n", usage.allocated);
     fail("blocks are lost");
   }
-  printf("%s stress: ok, seed %llu, %u threads, %zu KB mapped\n", HM_LIBRARY_NAME,
-         static_cast<unsigned long long>(seed), born.load(), usage.mapped / 1024);
+  printf("%s stress: ok, seed %llu, %u threads, %zu KB mapped\n", HM_LIBRARY_NAME, static_cast<unsigned long long>(seed),
+         born.load(), usage.mapped / 1024);
 }

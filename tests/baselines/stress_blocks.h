@@ -46,9 +46,7 @@ void check(const Block* block);
 // Where threads hand blocks over: who puts one in takes out what was there.
 class Table {
  public:
-  Block* exchange(uint64_t slot, Block* block) {
-    return slots_[slot % kSlots].exchange(block, std::memory_order_acq_rel);
-  }
+  Block* exchange(uint64_t slot, Block* block) { return slots_[slot % kSlots].exchange(block, std::memory_order_acq_rel); }
   void empty() {
     for (auto& slot : slots_)
       if (Block* block = slot.exchange(nullptr)) release(block);

@@ -47,8 +47,7 @@ void Life::send_parcel(size_t size) {
   for (size_t i = 0; i < parcel->count; ++i) parcel->blocks[i] = allocate(size, number_, random_);
   Parcel* none = nullptr;
   auto& lane = lanes[random_() % 3];
-  if (!lane.compare_exchange_strong(none, parcel, std::memory_order_release, std::memory_order_relaxed))
-    open_parcel(parcel);
+  if (!lane.compare_exchange_strong(none, parcel, std::memory_order_release, std::memory_order_relaxed)) open_parcel(parcel);
 }
 
 void Life::receive_parcel() { open_parcel(lanes[random_() % 3].exchange(nullptr, std::memory_order_acquire)); }
@@ -108,8 +107,8 @@ void late(Lateness which, void* pointer) {
 }  // namespace
 
 void make_key(Lateness which) {
-  auto destructor = which == kEarlyKey ? [](void* block) { late(kEarlyKey, block); }
-                                       : [](void* block) { late(kLateKey, block); };
+  auto destructor =
+      which == kEarlyKey ? [](void* block) { late(kEarlyKey, block); } : [](void* block) { late(kLateKey, block); };
   if (pthread_key_create(&keys[which], destructor) != 0) fail("no key");
 }
 

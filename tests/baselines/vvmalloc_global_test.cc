@@ -27,7 +27,9 @@ TEST(Global, AnExtensionMergesWithTheEnd) {
 TEST(Global, ABlockFreedByAnotherThreadMergesToo) {
   std::vector<void*> blocks;
   for (int i = 0; i < 200; ++i) blocks.push_back(allocate(1000));
-  std::thread([&] { for (void* block : blocks) deallocate(block, "test"); }).join();
+  std::thread([&] {
+    for (void* block : blocks) deallocate(block, "test");
+  }).join();
   Counters before = counters();
   deallocate(allocate(200 * 1000), "test");
   EXPECT_EQ(counters().extensions, before.extensions);

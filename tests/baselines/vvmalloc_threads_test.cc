@@ -27,8 +27,9 @@ TEST(Threads, EachHasAnArenaOfItsOwn) {
   std::atomic<void*> theirs{nullptr};
   on_thread([&] { theirs = allocate(100); });
   EXPECT_NE(owner_of(mine), owner_of(theirs));
-  EXPECT_GT(address_of(theirs) > address_of(mine) ? address_of(theirs) - address_of(mine)
-                                                  : address_of(mine) - address_of(theirs), kArena / 2);
+  EXPECT_GT(
+      address_of(theirs) > address_of(mine) ? address_of(theirs) - address_of(mine) : address_of(mine) - address_of(theirs),
+      kArena / 2);
   EXPECT_NE(owner_of(mine), kNobody);
   deallocate(mine, "test");
   deallocate(theirs, "test");
@@ -64,13 +65,15 @@ TEST(Threads, ALateDestructorBorrowsAListThatWaits) {
   deallocate(allocate(1), "test");
   static pthread_key_t key;
   static std::atomic<int> runs{0};
-  ASSERT_EQ(pthread_key_create(&key, [](void* block) {
-    deallocate(block, "test");
-    void* other = allocate(3000);
-    EXPECT_EQ(my_list, nullptr);
-    if (++runs < 3) pthread_setspecific(key, other);
-    else deallocate(other, "test");
-  }), 0);
+  ASSERT_EQ(pthread_key_create(&key,
+                               [](void* block) {
+                                 deallocate(block, "test");
+                                 void* other = allocate(3000);
+                                 EXPECT_EQ(my_list, nullptr);
+                                 if (++runs < 3) pthread_setspecific(key, other);
+                                 else deallocate(other, "test");
+                               }),
+            0);
   size_t before = usage().allocated, count = 0;
   for (int i = 0; i < 20; ++i) {
     runs = 0;
@@ -104,8 +107,12 @@ TEST(Threads, AQueuedArenaServesAnotherThread) {
 // The report is silent on what this costs: who allocates never gets back what another thread frees.
 TEST(Threads, AProducersMemoryStaysWithTheConsumer) {
   std::vector<void*> blocks(1000);
-  auto produce = [&] { for (void*& block : blocks) block = allocate(1000); };
-  auto consume = [&] { for (void* block : blocks) deallocate(block, "test"); };
+  auto produce = [&] {
+    for (void*& block : blocks) block = allocate(1000);
+  };
+  auto consume = [&] {
+    for (void* block : blocks) deallocate(block, "test");
+  };
   size_t mapped = 0;
   std::atomic<int> turn{0};
   std::thread consumer([&] {
@@ -140,13 +147,22 @@ TEST(Threads, AForkHoldsEverything) {
       ++passed;
     });
   };
-  std::thread extends = waits([](void* large) { deallocate(allocate(100 * kMiB), "test"); deallocate(large, "test"); });
+  std::thread extends = waits([](void* large) {
+    deallocate(allocate(100 * kMiB), "test");
+    deallocate(large, "test");
+  });
   std::thread enqueues = waits([](void* large) { deallocate(large, "test"); });
   while (ready != 2) std::this_thread::yield();
   before_fork();
   go = true;
-  std::thread begins([&] { deallocate(allocate(100), "test"); ++passed; });
-  std::thread counts([&] { lists(); ++passed; });
+  std::thread begins([&] {
+    deallocate(allocate(100), "test");
+    ++passed;
+  });
+  std::thread counts([&] {
+    lists();
+    ++passed;
+  });
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_EQ(passed, kApproach == 2 ? 0 : 1) << "the lock-free queue holds nobody up";
   after_fork_in_parent();
@@ -170,16 +186,17 @@ TEST(Threads, AChildGoesOnWithoutTheListsOfOthers) {
   void* mine = allocate(500);
   for (int i = 0; i < 30 && !HasFailure(); ++i)
     EXPECT_EQ(contract::status_of_child([&] {
-      ListId owner = owner_of(mine);
-      deallocate(theirs, "test");
-      deallocate(mine, "test");
-      for (size_t n = 1; n < 300000; n = n * 3 / 2 + 1) deallocate(allocate(n), "test");
-      if (owner_of(allocate(100)) != owner) return false;
-      on_thread([] { deallocate(allocate(100), "test"); });
-      size_t lost = 0;
-      thread_lists.for_each([&](ThreadList& list) { lost += list.lost; });
-      return lost == 3 && is_valid();
-    }), 0);
+                ListId owner = owner_of(mine);
+                deallocate(theirs, "test");
+                deallocate(mine, "test");
+                for (size_t n = 1; n < 300000; n = n * 3 / 2 + 1) deallocate(allocate(n), "test");
+                if (owner_of(allocate(100)) != owner) return false;
+                on_thread([] { deallocate(allocate(100), "test"); });
+                size_t lost = 0;
+                thread_lists.for_each([&](ThreadList& list) { lost += list.lost; });
+                return lost == 3 && is_valid();
+              }),
+              0);
   done = true;
   for (std::thread& thread : threads) thread.join();
   deallocate(mine, "test");

@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void* _Znwm(size_t);                     /* operator new */
-void _ZdlPv(void*);                      /* operator delete */
-void _ZdlPvm(void*, size_t);             /* sized */
+void* _Znwm(size_t);         /* operator new */
+void _ZdlPv(void*);          /* operator delete */
+void _ZdlPvm(void*, size_t); /* sized */
 
 enum { kSize = 64, kMaxSteps = 400 };
 
@@ -60,17 +60,13 @@ static const struct Entry {
     {"hm_local_free", probe_local_alloc, probe_local_free, NULL},
 };
 enum { kEntriesCount = sizeof kEntries / sizeof *kEntries };
-static int watches_alloc(const struct Entry* e) {
-  return e == kEntries || (e->alloc != (e - 1)->alloc);
-}
+static int watches_alloc(const struct Entry* e) { return e == kEntries || (e->alloc != (e - 1)->alloc); }
 static void* watched(const struct Entry* e) {
   return watches_alloc(e) ? (void*)e->alloc : e->release ? (void*)e->release : (void*)e->release_sized;
 }
 
 /* Enough live blocks that a free leaves neither an empty unit nor a full cache, and an allocation finds a block. */
-static void give(const struct Entry* e, void* block) {
-  e->release ? e->release(block) : e->release_sized(block, kSize);
-}
+static void give(const struct Entry* e, void* block) { e->release ? e->release(block) : e->release_sized(block, kSize); }
 static void run_watched(const struct Entry* e) {
   void* blocks[40];
   for (int i = 0; i < 40; ++i) blocks[i] = e->alloc(kSize);

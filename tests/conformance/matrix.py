@@ -29,10 +29,10 @@ def case(number, program, *subs, name=None, expect=None, differs=None, kinds=("d
 
 
 def only_ours(why):
-    return {name: why for name in NOT_OURS}
+    return dict.fromkeys(NOT_OURS, why)
 
 
-NO_SIZED = {name: "has no free_sized" for name in NOT_OURS}
+NO_SIZED = dict.fromkeys(NOT_OURS, "has no free_sized")
 
 API = [
     *case(1, "api_basic", "zero_size"),

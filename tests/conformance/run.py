@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import harness
-from baselines import BASELINES, Listed, exceptions
 from emulation import not_emulated
 from harness import Tally
 from matrix import CASES, NOT_OURS
 from special import SPECIAL, Skip
+
+from baselines import BASELINES, Listed, exceptions
 
 LIBRARIES = {"default": "libhmalloc.so", "checked": "libhmalloc-checked.so", "hardened": "libhmalloc-hardened.so",
              "faults": "libhmalloc-faults.so"}

@@ -3,8 +3,8 @@
 
 #include "fuzz.h"
 #include "large/huge.h"
-#include "threads/registry.h"
 #include "pages/slice_pool.h"
+#include "threads/registry.h"
 
 namespace fuzz {
 
@@ -13,7 +13,8 @@ void examine_everything() {
   expect(!hm::have_heap() || hm::my_heap()->is_valid(), "this thread's heap is not valid");
   expect(hm::huge_is_valid(), "huge blocks are not valid");
   hm::slice_pool.for_each([](hm::Slice& first) {
-    expect(first.kind() == hm::SliceKind::kLarge || hm::Superblock::of(first).is_valid(), "a superblock is not valid", &first);
+    expect(first.kind() == hm::SliceKind::kLarge || hm::Superblock::of(first).is_valid(), "a superblock is not valid",
+           &first);
   });
 }
 

@@ -13,8 +13,8 @@
 #include "base/os_pages.h"
 #include "crew.h"
 #include "fuzz.h"
-#include "pages/options.h"
 #include "machine.h"
+#include "pages/options.h"
 
 namespace fuzz {
 namespace {
@@ -27,7 +27,8 @@ void wish(void* rounds) {
   void* general = hm_malloc(100 * left);
   void* local = hm_local_alloc(50);
   void* large = hm_calloc(1, 100'000);
-  if (large != nullptr) expect(is_zero(static_cast<char*>(large), 100'000), "calloc of an ending thread gave what is not zero");
+  if (large != nullptr)
+    expect(is_zero(static_cast<char*>(large), 100'000), "calloc of an ending thread gave what is not zero");
   if (local != nullptr) hm_local_free(local);
   hm_free(general);
   hm_free(large);

@@ -39,14 +39,22 @@ class Model {
   void step(Stream& in) {
     unsigned code = in.byte();
     switch (code % 16) {
-      case 0: case 1: case 2: case 3: case 4: return add(in.number(2) % (HM_LOCAL_MAX + 200));
-      case 5: case 6: {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+      case 4: return add(in.number(2) % (HM_LOCAL_MAX + 200));
+      case 5:
+      case 6: {
         size_t size = in.number(2) % HM_LOCAL_MAX, step = in.below(3) * 16;
         for (size_t n = in.below(2000); n > 0 && blocks_.size() < kMaxBlocks; --n) add((size + n * step) % HM_LOCAL_MAX);
         return;
       }
-      case 7: case 8: return remove_many(in);
-      case 9: case 10: case 11: return blocks_.empty() ? void() : remove(in.below(blocks_.size()), in.byte());
+      case 7:
+      case 8: return remove_many(in);
+      case 9:
+      case 10:
+      case 11: return blocks_.empty() ? void() : remove(in.below(blocks_.size()), in.byte());
       case 12: return blocks_.empty() ? void() : resize(blocks_[in.below(blocks_.size())], in);
       case 13: return void(hm_collect());
       case 14: return examine();

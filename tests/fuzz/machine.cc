@@ -47,17 +47,29 @@ bool Machine::step() {
   unsigned code = in_.byte();
   if (code < 160) return slot_step(code), false;
   switch (code % 32) {
-    case 0: case 1: case 2: case 3: pile_up(); break;
-    case 4: case 5: case 6: case 7: pile_down(); break;
-    case 8: case 9: case 10: case 11:
+    case 0:
+    case 1:
+    case 2:
+    case 3: pile_up(); break;
+    case 4:
+    case 5:
+    case 6:
+    case 7: pile_down(); break;
+    case 8:
+    case 9:
+    case 10:
+    case 11:
       thread_ = in_.below(8);
       stop_ = Stop::kSwitch;
       return places_ != nullptr && !is_child_;
-    case 12: case 13:
+    case 12:
+    case 13:
       late_ = in_.byte() % 2 == 0;
       stop_ = Stop::kExit;
       return places_ != nullptr && !is_child_;
-    case 14: case 15: case 16: exchange(); break;
+    case 14:
+    case 15:
+    case 16: exchange(); break;
     case 17: reclaim_all(); break;
     case 18: compare_gauges(); break;
     case 19: set_decay(); break;
@@ -77,9 +89,14 @@ void Machine::slot_step(unsigned code) {
     return;
   }
   switch (code % 8) {
-    case 0: case 1: case 2: shadow_.resize(block, in_); break;
+    case 0:
+    case 1:
+    case 2: shadow_.resize(block, in_); break;
     case 3: Shadow::check(block); break;
-    case 4: Shadow::check(block); shadow_.rewrite(block); break;
+    case 4:
+      Shadow::check(block);
+      shadow_.rewrite(block);
+      break;
     default: shadow_.free(block, in_.byte());
   }
 }
@@ -133,7 +150,8 @@ void Machine::compare_gauges() const {
   expect(stats.live_heaps <= stats.heaps, "more live heaps than heaps");
   if (places_ == nullptr || is_child_) return;
   size_t held = places_->bytes(), fronts = places_->huge() * kMaxFront;
-  expect(stats.allocated >= held && stats.allocated <= held + fronts, "the gauge of allocated bytes is not what the program holds");
+  expect(stats.allocated >= held && stats.allocated <= held + fronts,
+         "the gauge of allocated bytes is not what the program holds");
   expect(stats.allocated <= stats.active && stats.active <= stats.mapped, "gauges are out of order");
 }
 

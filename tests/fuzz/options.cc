@@ -88,8 +88,8 @@ std::optional<size_t> expected(hm::OptionKind kind, const std::string& text) {
 
 // The entries of the input: strings that end in a zero or a line's end; a byte up front may stand for a known beginning.
 std::vector<std::string> entries(const uint8_t* data, size_t size) {
-  static const char* const kBeginnings[] = {"", "T_", "T_FLAG=", "T_NUMBER=", "T_SIZE=", "T_STATS=", "T_PART=",
-                                            "T_STATS_FILE=", "T_OTHER_", "HMALLOC_"};
+  static const char* const kBeginnings[] = {
+      "", "T_", "T_FLAG=", "T_NUMBER=", "T_SIZE=", "T_STATS=", "T_PART=", "T_STATS_FILE=", "T_OTHER_", "HMALLOC_"};
   std::vector<std::string> found(1);
   bool first = true;
   for (size_t i = 0; i < size; ++i) {

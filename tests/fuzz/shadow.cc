@@ -57,8 +57,10 @@ size_t read_size(Stream& in, size_t held) {
   auto around = [&](size_t boundary) { return boundary + near > 4 ? boundary + near - 4 : boundary; };
   switch (how % 12) {
     case 0: size = in.byte(); break;
-    case 1: case 2: size = in.number(2) % 2048; break;
-    case 3: case 4: size = around(hm::kClassSize[in.below(hm::kClasses)]); break;
+    case 1:
+    case 2: size = in.number(2) % 2048; break;
+    case 3:
+    case 4: size = around(hm::kClassSize[in.below(hm::kClasses)]); break;
     case 5: size = in.number(2) % 40'000; break;
     case 6: size = around(in.byte() * size_t{4096}); break;
     case 7: size = around(in.below(80) * hm::kSlice); break;
@@ -112,7 +114,8 @@ Block Shadow::allocate_as(unsigned how, size_t size, Stream& in) {
   Block block;
   errno = kUntouched;
   switch (how % 8) {
-    case 0: case 1: block = made(hm_malloc(size), size, Kind::kGeneral, true, 16); break;
+    case 0:
+    case 1: block = made(hm_malloc(size), size, Kind::kGeneral, true, 16); break;
     case 2: {
       size_t count = size % 7 == 0 && size > 0 ? 7 : 1;
       block = made(hm_calloc(count, size / count), size / count * count, Kind::kGeneral, true, 16);
@@ -125,7 +128,8 @@ Block Shadow::allocate_as(unsigned how, size_t size, Stream& in) {
       break;
     }
     case 4: block = made(hm_shared_alloc(size), size, Kind::kShared, true, kLine); break;
-    case 5: case 6: block = made(hm_local_alloc(size), size, Kind::kLocal, false, 16); break;
+    case 5:
+    case 6: block = made(hm_local_alloc(size), size, Kind::kLocal, false, 16); break;
     case 7: {
       bool shared = (how & 8) != 0;
       hm_cache* cache = shared ? hm_shared_cache_of(size) : hm_cache_of(size);
@@ -156,7 +160,9 @@ void Shadow::resize(Block& block, Stream& in) {
   }
   Block old = block;
   forget(old);
-  Kind kind = at != block.at ? local ? Kind::kLocal : Kind::kGeneral : old.kind == Kind::kLocal ? Kind::kLocal : Kind::kAligned;
+  Kind kind = at != block.at             ? local ? Kind::kLocal : Kind::kGeneral
+              : old.kind == Kind::kLocal ? Kind::kLocal
+                                         : Kind::kAligned;
   block = made(at, size, kind, false, 16);
   expect(matches(block.at, old.usable, std::min(old.size, size), old.seed), "realloc lost what was in the block", at);
   rewrite(block);
@@ -171,7 +177,8 @@ void Shadow::free(Block& block, unsigned how) {
   switch (how % 8) {
     case 0: hm_free(block.at); break;
     case 1: block.kind == Kind::kLocal ? hm_local_free(block.at) : hm_shared_free(block.at); break;
-    case 2: case 3:
+    case 2:
+    case 3:
       if (!exact) hm_free(block.at);
       else if (shared) hm_shared_free_sized(block.at, block.size);
       else hm_free_sized(block.at, block.size);

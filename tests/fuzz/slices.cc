@@ -13,7 +13,7 @@ using hm::SlicePool;
 constexpr size_t kMaxRuns = 64, kMaxSlices = 2000;
 
 struct Taken {
-  hm::Superblock* first = nullptr;
+  hm::Slice* first = nullptr;
   size_t slices = 0;
   uint64_t name = 0;
 };
@@ -68,7 +68,8 @@ class Model {
     Taken fresh{got.first, n, ++names_ << 32};
     auto address = reinterpret_cast<uintptr_t>(got.first->base());
     fuzz::expect(address % kSlice == 0, "a run is not aligned", got.first->base());
-    fuzz::expect(address / hm::kChunk == (address + n * kSlice - 1) / hm::kChunk, "a run leaves its chunk", got.first->base());
+    fuzz::expect(address / hm::kChunk == (address + n * kSlice - 1) / hm::kChunk, "a run leaves its chunk",
+                 got.first->base());
     fuzz::expect(address % hm::kRegion >= hm::kMetaSlices * kSlice, "a run lies in the metadata", got.first->base());
     fuzz::expect(hm::AddressMap::kind(address) == hm::ChunkKind::kSlices, "a run is not in the map", got.first->base());
     for (const Taken& other : runs_)

@@ -20,7 +20,8 @@ using hm::trace::Event;
 using hm::trace::Header;
 
 std::filesystem::path file_named(const char* ending) {
-  static const std::string base = (std::filesystem::temp_directory_path() / "hm_fuzz_trace.").string() + std::to_string(getpid());
+  static const std::string base =
+      (std::filesystem::temp_directory_path() / "hm_fuzz_trace.").string() + std::to_string(getpid());
   return base + ending;
 }
 
@@ -70,8 +71,8 @@ class Checker {
 
 void expect_same(const Event& a, const Event& b) {
   fuzz::expect(a.kind == b.kind && a.thread == b.thread && a.time == b.time &&
-                   (a.kind != hm::trace::Kind::kAligned || a.alignment == b.alignment) &&
-                   (!a.makes() || a.size == b.size) && (!a.ends() || a.ended() == b.ended()) && (!a.makes() || a.block == b.block),
+                   (a.kind != hm::trace::Kind::kAligned || a.alignment == b.alignment) && (!a.makes() || a.size == b.size) &&
+                   (!a.ends() || a.ended() == b.ended()) && (!a.makes() || a.block == b.block),
                "an event is another one after writing and reading");
 }
 
@@ -100,9 +101,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Header header;
   try {
     header = hm::trace::read(scratch.path, [&](const Event& event) { checker(event); });
-  } catch (const hm::trace::Failure&) {
-    return 0;
-  }
+  } catch (const hm::trace::Failure&) { return 0; }
   write_and_read(header, checker.events);
   return 0;
 }

@@ -20,7 +20,7 @@
 
 #ifdef POSIX_MEMALIGN_SETS_ERRNO /* glibc's does by the way, POSIX does not ask for it, and a test looks at errno alone. */
 #include <stdlib.h>
-static inline int with_errno(void **out, size_t alignment, size_t size) {
+static inline int with_errno(void** out, size_t alignment, size_t size) {
   int error = posix_memalign(out, alignment, size);
   if (error != 0) errno = error;
   return error;

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from fabricate import fabricate
 from hmalloc_lab.bench.results import Results
-from hmalloc_lab.page import export, page as report
+from hmalloc_lab.page import export
+from hmalloc_lab.page import page as report
 from playwright.sync_api import sync_playwright
 
 

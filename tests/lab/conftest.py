@@ -12,8 +12,8 @@ for folder in (ROOT / "lab", Path(__file__).resolve().parent):
     sys.path.insert(0, str(folder))
 
 from fabricate import fabricate  # noqa: E402
-from hmalloc_lab.built import Built  # noqa: E402
 from hmalloc_lab.bench.results import Results  # noqa: E402
+from hmalloc_lab.built import Built  # noqa: E402
 
 
 @pytest.fixture(scope="session")

@@ -214,7 +214,7 @@ class _Made:
         match _BASELINES[self._name][1].partition("-")[0]:
             case "hoard":
                 found |= {"objects": 4_000_000, "objects_from_used_superblocks": 0, "transfers_to_global": 40,
-                          "transfers_from_global": 25, "most_allocated": int(kb * 1100), "most_in_use": int(kb * 900)}
+                          "transfers_from_global": 25, "max_allocated": int(kb * 1100), "max_in_use": int(kb * 900)}
             case "vvmalloc":
                 busy = int(4e6 * ns * min(self._cell.threads, _CPUS))
                 found |= {"heap_wait_ns": busy // 7, "queue_wait_ns": busy // 30, "heap_lock_ns": busy // 10,

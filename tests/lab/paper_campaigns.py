@@ -28,7 +28,7 @@ def ideal(cell: Cell, cpus: int) -> dict:
     threads, rounds = cell.threads, int(cell.point.get("rounds", 1))
     all_wait = {f"counter_{which}_wait_ns": (threads - 1) * 1e9 for which in ("heap", "queue")}
     counted = {"counter_objects": 1000, "counter_objects_from_used_superblocks": 1, "counter_transfers_to_global": 5,
-               "counter_transfers_from_global": 5, "counter_most_allocated": 1.1e6, "counter_most_in_use": 1e6,
+               "counter_transfers_from_global": 5, "counter_max_allocated": 1.1e6, "counter_max_in_use": 1e6,
                "counter_heap_lock_ns": 1e6, "counter_mapped": 1000 * 1024 * threads}
     of_memory = {"footprint": 1.2, "kb_per_thread": 10, "end_ratio": 1.5, "max_allocated": 1.1e6, "minor_faults": 1000}
     return {"ns_per_op": 100 / min(threads, cpus), "worker_s_mean": max(1.0, threads / cpus), **all_wait, **counted,
@@ -101,7 +101,7 @@ def in_workload(workload: str, factor: float, **point) -> Callable[[Cell, int], 
     return lambda cell, _: factor if cell.workload == workload and point.items() <= cell.point.items() else 1.0
 
 
-def counted(factor: float, workload: str, who: str = "hoard", metric: str = "counter_most_allocated",
+def counted(factor: float, workload: str, who: str = "hoard", metric: str = "counter_max_allocated",
             **point) -> Factors:
     return only(metric, in_workload(workload, factor, **point), who)
 
@@ -150,7 +150,7 @@ HOARD_WINS = both(OTHERS_STOP, times(hoard=1 / 30))
 HOARD_STOPS = both(OTHERS_STOP, stuck("hoard", 2))
 
 USED = "counter_objects_from_used_superblocks"
-GROWS_IN_LARSON = only("counter_most_allocated", lambda cell, _: 1.3 if cell.workload == "larson" else 1, "hoard-f2")
+GROWS_IN_LARSON = only("counter_max_allocated", lambda cell, _: 1.3 if cell.workload == "larson" else 1, "hoard-f2")
 
 
 def AS_PROFILED(cell: Cell, who: str, number: int) -> dict[str, float]:

@@ -5,8 +5,18 @@ from dataclasses import replace
 
 import pytest
 from fabricate import BASELINES, DEFAULT, fabricate
-from hmalloc_lab.bench import (campaign, catalogue, baselines, commands, counters, participants, session, statistics,
-                               store, trial)
+from hmalloc_lab.bench import (
+    baselines,
+    campaign,
+    catalogue,
+    commands,
+    counters,
+    participants,
+    session,
+    statistics,
+    store,
+    trial,
+)
 from hmalloc_lab.bench.catalogue import Cell
 from hmalloc_lab.bench.gaps import Gaps
 from hmalloc_lab.bench.results import Results

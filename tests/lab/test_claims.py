@@ -30,7 +30,7 @@ def test_what_is_told_has_its_claim_and_its_verdict_and_the_rest_a_line_in_one_s
 
 def test_tables_have_as_many_cells_in_every_line(results, tmp_path):
     text = claims.markdown(results, tmp_path)
-    tables = [table for table in re.findall(r"(?:^\|.*\n)+", text, flags=re.M)]
+    tables = re.findall(r"(?:^\|.*\n)+", text, flags=re.M)
     assert tables
     for table in tables:
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}

@@ -15,6 +15,7 @@ from hmalloc_lab.bench.results import Results
 from hmalloc_lab.errors import Failure
 from hmalloc_lab.page import packing, page
 from hmalloc_lab.page.figure import CONFIRMED, PaperFigure, Verdict
+
 from pages import Parsed, paper, quick, section, unpacked, without, words  # noqa: F401
 
 EVIL = ('</script><script>window.hacked=1</script>', '"><img src=x onerror=window.hacked=1>', "a'b&amp;{{c}}")

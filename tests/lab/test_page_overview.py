@@ -8,6 +8,7 @@ from hmalloc_lab.bench import statistics
 from hmalloc_lab.bench.results import Results
 from hmalloc_lab.page import overview, page
 from hmalloc_lab.page.questions import TIME
+
 from pages import quick, section, without, words  # noqa: F401
 
 

@@ -5,15 +5,34 @@ import pytest
 from hmalloc_lab.bench.catalogue import Cell, cells
 from hmalloc_lab.bench.store import RoundRow, Run
 from hmalloc_lab.page.figure import CONFIRMED, NOT_CONFIRMED, UNTOLD
-from paper_campaigns import (AHEAD, AS_PROFILED, BASELINES, CASES, FIGURES, GROWS_IN_LARSON, HMALLOC, MEASURED,
-                             SLOW, USED, Campaigned, both, campaign, counted, examine, in_workload, only, slowing, stuck,
-                             times)
+from paper_campaigns import (
+    AHEAD,
+    AS_PROFILED,
+    BASELINES,
+    CASES,
+    FIGURES,
+    GROWS_IN_LARSON,
+    HMALLOC,
+    MEASURED,
+    SLOW,
+    USED,
+    Campaigned,
+    both,
+    campaign,
+    counted,
+    examine,
+    in_workload,
+    only,
+    slowing,
+    stuck,
+    times,
+)
 
 C, N, U = CONFIRMED, NOT_CONFIRMED, UNTOLD
 SLOW_LOCK = slowing("vvmalloc-1")
 ONCE = only(USED, lambda cell, number: (cell.workload, cell.threads, number) == ("larson", 16, 7), "hoard")
 SHBENCH = only("ns_per_op", in_workload("shbench", 1.49), "hoard")
-SLOW_TODAY = times(**{name: SLOW for name in ("hmalloc", "hmalloc-explicit", "hmalloc-all-shared")})
+SLOW_TODAY = times(**dict.fromkeys(("hmalloc", "hmalloc-explicit", "hmalloc-all-shared"), SLOW))
 
 
 def fast_in(workload: str, who: str, factor: float = 0.5):

@@ -8,7 +8,6 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-
 from hmalloc_lab.bench.catalogue import ALL_SHARED, EXPLICIT, FLOOR, PROFILES, Cell, cells
 
 HERE = Path(__file__).resolve().parent

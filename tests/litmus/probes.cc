@@ -8,11 +8,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "api/allocator.h"
 #include "base/codegen.h"
 #include "base/os_pages.h"
 #include "base/system_call.h"
 #include "base/thread_exit.h"
-#include "api/allocator.h"
 #include "large/extent_table.h"
 
 namespace hm::os {
@@ -20,8 +20,8 @@ void* mapped_before = nullptr;  // what the next call answers, so that its words
 
 void* map(size_t bytes, size_t alignment, size_t) noexcept {  // stands in for base/os_pages.cc
   if (void* answer = mapped_before; answer != nullptr) return mapped_before = nullptr, answer;
-  auto all = reinterpret_cast<uintptr_t>(mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE,
-                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  auto all = reinterpret_cast<uintptr_t>(
+      mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   return reinterpret_cast<void*>(align_up(all, alignment));
 }
 
@@ -73,13 +73,17 @@ HM_WINDOW uint64_t window_free_mask(BlockState* states) { return StateGroup(stat
 HM_WINDOW void window_take_all(BlockState* states) { StateGroup(states).take(StateGroup::kOnes); }
 HM_WINDOW void window_take(BlockState* states, uint64_t mask) { StateGroup(states).take(mask); }
 HM_WINDOW void window_free(void* block) { deallocate(block, "free"); }
-HM_WINDOW void window_reclaim(Superblock* sb) { if (sb->is_empty()) sb->clear(); }
+HM_WINDOW void window_reclaim(Superblock* sb) {
+  if (sb->is_empty()) sb->clear();
+}
 HM_WINDOW void window_format(Superblock* sb, ClassIndex c) { sb->format(c); }
 HM_WINDOW SliceKind window_kind(const Superblock* sb) { return sb->kind(); }
 HM_WINDOW void window_map_set(void* chunk) { AddressMap::set(chunk, ChunkKind::kSlices); }
 HM_WINDOW ChunkKind window_map_kind(uintptr_t address) { return AddressMap::kind(address); }
 HM_WINDOW void window_local_free(void* block) { free_local(block, "free"); }
-HM_WINDOW void window_local_count(LocalHeap* heap, LocalChunk* chunk, size_t unit) { heap->count_remote_frees(*chunk, unit); }
+HM_WINDOW void window_local_count(LocalHeap* heap, LocalChunk* chunk, size_t unit) {
+  heap->count_remote_frees(*chunk, unit);
+}
 HM_WINDOW void window_local_chunk(LocalHeap* heap) { (void)heap->map_chunk(); }
 HM_WINDOW LocalChunk* window_local_chunks(const LocalHeap* heap) { return heap->chunks(); }
 HM_WINDOW bool window_leaf(char* start) { return extent_table.reserve(start); }

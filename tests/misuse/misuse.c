@@ -7,7 +7,7 @@
 __attribute__((weak)) void free_sized(void* block, size_t size);
 __attribute__((weak)) void free_aligned_sized(void* block, size_t alignment, size_t size);
 
-static size_t n, m;  /* a size first, where there is one */
+static size_t n, m; /* a size first, where there is one */
 static char* others[100000];
 static char global_array[256] __attribute__((aligned(16)));
 

@@ -101,7 +101,7 @@ static void overflow(const struct kind* kind, struct reach reach, int downward, 
   downward ? overwrite(start - reach.bytes, start, 1, reach.careful) : overwrite(end, end + reach.bytes, 0, reach.careful);
   write_begin = write_end = NULL;
   for (size_t i = 0; i < kind->count; i++) kind->put(blocks[(chosen + 1 + i) % kind->count]);  // neighbours first
-  malloc_trim(0);  // looks at all there is
+  malloc_trim(0);                                                                              // looks at all there is
   use_the_allocator(kind->get, kind->put);
   if (kind->get != malloc) use_the_allocator(malloc, free);
   _exit(0);
@@ -164,9 +164,8 @@ static void* get_mixed(size_t size) {
 
 // Of one unit, of several chunks; and of a thread that has local caches, for it frees every other one.
 CASE(local) {
-  static const struct kind kinds[] = {{48, 100, get, put, NULL},
-                                      {1792, 2000, get, put, NULL},
-                                      {1000, 2000, get_mixed, put, NULL}};
+  static const struct kind kinds[] = {
+      {48, 100, get, put, NULL}, {1792, 2000, get, put, NULL}, {1000, 2000, get_mixed, put, NULL}};
   all_end_well(kinds, COUNT_OF(kinds));
 }
 #else
@@ -180,9 +179,8 @@ CASE(small) {
 
 // Runs of slices, few and two regions of them.
 CASE(large) {
-  static const struct kind kinds[] = {{40000, 5, malloc, free, NULL},
-                                      {131072, 250, malloc, free, NULL},
-                                      {MIB, 20, malloc, free, NULL}};
+  static const struct kind kinds[] = {
+      {40000, 5, malloc, free, NULL}, {131072, 250, malloc, free, NULL}, {MIB, 20, malloc, free, NULL}};
   all_end_well(kinds, COUNT_OF(kinds));
 }
 

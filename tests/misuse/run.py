@@ -10,9 +10,21 @@ from pathlib import Path
 from cases import CASES, LINKED, OURS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "conformance"))
-from baselines import BASELINES  # noqa: E402
 from harness import (  # noqa: E402
-    ABORT, EMULATOR, OK, OK_OR_ABORT, REPOSITORY, Tally, environment, execute, in_parallel, meets, message_of)
+    ABORT,
+    EMULATOR,
+    OK,
+    OK_OR_ABORT,
+    REPOSITORY,
+    Tally,
+    environment,
+    execute,
+    in_parallel,
+    meets,
+    message_of,
+)
+
+from baselines import BASELINES  # noqa: E402
 
 OUTCOMES = {"quiet": OK, "any": OK_OR_ABORT}
 

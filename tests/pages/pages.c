@@ -44,9 +44,7 @@ static int refused(void) {
   return -1;
 }
 
-int munmap(void* base, size_t bytes) {
-  return misplaced(base) ? refused() : (int)syscall(SYS_munmap, base, rounded(bytes));
-}
+int munmap(void* base, size_t bytes) { return misplaced(base) ? refused() : (int)syscall(SYS_munmap, base, rounded(bytes)); }
 
 int madvise(void* base, size_t bytes, int advice) {
   return misplaced(base) ? refused() : (int)syscall(SYS_madvise, base, rounded(bytes), advice);

@@ -36,9 +36,7 @@ Options options(unsigned threads) {
 std::string error_of(const std::function<void()>& run) {
   try {
     run();
-  } catch (const Error& error) {
-    return error.what();
-  }
+  } catch (const Error& error) { return error.what(); }
   return "no error";
 }
 

@@ -6,8 +6,12 @@
 namespace pdes {
 namespace {
 
-struct Small { std::uint32_t hops; };
-struct Large { std::uint64_t numbers[20]; };
+struct Small {
+  std::uint32_t hops;
+};
+struct Large {
+  std::uint64_t numbers[20];
+};
 struct Pulse {};
 
 // Three kinds of events, ties of all kinds, delays of 0 to itself, other priorities, sums of doubles.
@@ -77,9 +81,10 @@ TEST(Determinism, ThreadsQueuesSynchronisationAndPartition) {
           options.queue = queue;
           options.sync = sync;
           options.partitioning = partitioning;
-          expect_same(run(options), expected, std::to_string(threads) + " threads, queue " +
-                      std::to_string(static_cast<int>(queue)) + ", sync " + std::to_string(static_cast<int>(sync)) +
-                      ", partitioning " + std::to_string(static_cast<int>(partitioning)));
+          expect_same(run(options), expected,
+                      std::to_string(threads) + " threads, queue " + std::to_string(static_cast<int>(queue)) + ", sync " +
+                          std::to_string(static_cast<int>(sync)) + ", partitioning " +
+                          std::to_string(static_cast<int>(partitioning)));
         }
       }
     }

@@ -46,8 +46,7 @@ TEST_P(EventMemoryOf, BlocksDoNotOverlapAndCountsComeBackToZero) {
 }
 
 TEST_P(EventMemoryOf, AnotherThreadMayRelease) {
-  EventMemory memory(GetParam().allocator, GetParam().blocks, true),
-      other(GetParam().allocator, GetParam().blocks, true);
+  EventMemory memory(GetParam().allocator, GetParam().blocks, true), other(GetParam().allocator, GetParam().blocks, true);
   for (int round = 0; round < 10; ++round) {
     std::vector<Event*> events;
     for (int i = 0; i < 1000; ++i) events.push_back(memory.allocate(48));

@@ -11,7 +11,7 @@ namespace pdes::test {
 
 enum class Shape { uniform, exponential, ties, few_times, pareto, two_peaks, far, one };
 inline constexpr Shape kShapes[] = {Shape::uniform, Shape::exponential, Shape::ties, Shape::few_times,
-                                    Shape::pareto, Shape::two_peaks, Shape::far, Shape::one};
+                                    Shape::pareto,  Shape::two_peaks,   Shape::far,  Shape::one};
 
 inline double delay(Shape shape, std::mt19937_64& random) {
   double u = std::uniform_real_distribution<>(0, 1)(random);
@@ -31,8 +31,7 @@ inline double delay(Shape shape, std::mt19937_64& random) {
 inline std::vector<Key> keys(Shape shape, std::size_t count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<Key> made;
-  for (std::size_t i = 0; i < count; ++i)
-    made.push_back({delay(shape, random), random() % 7 << 32 | i, nullptr});
+  for (std::size_t i = 0; i < count; ++i) made.push_back({delay(shape, random), random() % 7 << 32 | i, nullptr});
   return made;
 }
 

@@ -117,9 +117,7 @@ TEST(Phold, PayloadsThatMakeNoSenseAreRefused) {
 }
 
 TEST(Phold, SizeOfStateChangesNothingElse) {
-  const auto digest = [](std::uint64_t bytes) {
-    return run({.lps = 100, .state = bytes}, options(20, 0.1)).digest;
-  };
+  const auto digest = [](std::uint64_t bytes) { return run({.lps = 100, .state = bytes}, options(20, 0.1)).digest; };
   for (std::uint64_t bytes : {1u, 64u, 1000u}) EXPECT_EQ(digest(bytes), digest(0));
 }
 
@@ -156,9 +154,7 @@ Result run(const pcs::Parameters& parameters, const Options& chosen) {
   return simulation.run();
 }
 
-double number(const Result& result, const char* name) {
-  return static_cast<double>(result.statistics.count_of(name));
-}
+double number(const Result& result, const char* name) { return static_cast<double>(result.statistics.count_of(name)); }
 
 // Share of calls that find `channels` busy if each of n sources calls at rate `load` / (mean call) while it has none:
 // Engset's formula.  It reads the state that an arriving call sees, which is that of n - 1 sources.

@@ -145,14 +145,10 @@ int main(int argc, char** argv) try {
   const auto ranks = pdes::start_ranks(&argc, &argv);
   const std::string what = argc > 1 ? argv[1] : "check";
   const double number = argc > 2 ? std::atof(argv[2]) : 100;
-  if (!ranks)
-    std::printf("no ranks, %s\n", mpi_runs() ? "but MPI" : "no MPI");
-  else if (what == "check")
-    check(*ranks, static_cast<unsigned>(number));
-  else if (what == "bench")
-    bench(*ranks, static_cast<unsigned>(number), argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 0);
-  else
-    fail(*ranks, what, number);
+  if (!ranks) std::printf("no ranks, %s\n", mpi_runs() ? "but MPI" : "no MPI");
+  else if (what == "check") check(*ranks, static_cast<unsigned>(number));
+  else if (what == "bench") bench(*ranks, static_cast<unsigned>(number), argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 0);
+  else fail(*ranks, what, number);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "mpi_ranks: %s\n", error.what());

@@ -18,8 +18,8 @@ struct Token {
 struct Site {
   using Context = pdes::Context<Token>;
   LpId next;
-  Time stay;        // mean
-  Time first = 0;   // of the token that starts here; below 0: none
+  Time stay;       // mean
+  Time first = 0;  // of the token that starts here; below 0: none
   std::uint64_t seen = 0;
 
   void start(Context& context) {

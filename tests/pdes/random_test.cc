@@ -42,8 +42,7 @@ TEST(Splitmix, KnownAnswers) {
   constexpr std::uint64_t kPublishedStep = 0x9e3779b97f4a7c15;
   EXPECT_EQ(draw(stream_at(1234567, kPublishedStep), Generator::splitmix, 3),
             (Words{6457827717110365317u, 3203168211198807973u, 9817491932198370423u}));
-  EXPECT_EQ(draw(stream_at(0, kPublishedStep), Generator::splitmix, 2),
-            (Words{0xe220a8397b1dcdafu, 0x6e789e6aa1b965f4u}));
+  EXPECT_EQ(draw(stream_at(0, kPublishedStep), Generator::splitmix, 2), (Words{0xe220a8397b1dcdafu, 0x6e789e6aa1b965f4u}));
 }
 
 // The vectors are those that Random123 publishes: counter, key, block.
@@ -208,9 +207,8 @@ TEST_P(Draws, NeighboursAreUnrelated) {
   EXPECT_LT(std::fabs(correlation({own.begin(), own.end() - 1}, {own.begin() + 1, own.end()})), 4);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Draws, testing::Values(Generator::splitmix, Generator::philox), [](const auto& tested) {
-  return tested.param == Generator::splitmix ? "Splitmix" : "Philox";
-});
+INSTANTIATE_TEST_SUITE_P(, Draws, testing::Values(Generator::splitmix, Generator::philox),
+                         [](const auto& tested) { return tested.param == Generator::splitmix ? "Splitmix" : "Philox"; });
 
 double error(double x) {
   const long double exact = std::log(static_cast<long double>(x));

@@ -106,9 +106,7 @@ std::vector<Outcome> run(int ranks, unsigned threads, const std::function<Node(L
       InProcess mine(table, rank);
       try {
         outcomes[rank].result = simulation.run(ranks == 1 ? nullptr : &mine);
-      } catch (const std::exception& error) {
-        outcomes[rank].error = error.what();
-      }
+      } catch (const std::exception& error) { outcomes[rank].error = error.what(); }
     });
   }
   running.clear();

@@ -7,8 +7,12 @@
 namespace pdes {
 namespace {
 
-struct Note { std::uint32_t number; };
-struct Long { char text[300]; };
+struct Note {
+  std::uint32_t number;
+};
+struct Long {
+  char text[300];
+};
 struct Unheard {};
 using TestContext = Context<Note, Long, Unheard>;
 

@@ -77,7 +77,7 @@ def test_the_tutorial_works_as_shown(prefix, tmp_path):
 
 
 def test_every_file_of_the_tutorial_is_short():
-    for kind, name, text in BLOCK.findall(TUTORIAL):
+    for _, name, text in BLOCK.findall(TUTORIAL):
         assert len(text.splitlines()) <= 50, name
 
 

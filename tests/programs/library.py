@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from baselines import BASELINES, prefix_of
 from harness import environment
+
+from baselines import BASELINES, prefix_of
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "conformance"))
 import redis  # noqa: E402
-from baselines import BASELINES  # noqa: E402
 from harness import REPOSITORY, Tally, environment, execute  # noqa: E402
 from library import Library, without_own_lines  # noqa: E402
 from table import BASELINES_RUN, PROGRAMS, SCRIPTS, missing, packages, unchanged  # noqa: E402
+
+from baselines import BASELINES  # noqa: E402
 
 
 def once(program, library=None):

@@ -17,10 +17,14 @@ enum Name { kMemcpy, kMemmove, kMemset, kErrno, kAuxiliary, kSetSpecific, kKeyCr
 static const struct {
   const char* name;
   int needed; /* whoever is served in a thread of its own gets there */
-} names[kNames] = {{"memcpy", 1},     {"memmove", 0},
-                   {"memset", 1},     {"__errno_location", 1},
-                   {"getauxval", 1},  {"pthread_setspecific", 1},
-                   {"pthread_key_create", 1}, {"pthread_key_delete", 0}};
+} names[kNames] = {{"memcpy", 1},
+                   {"memmove", 0},
+                   {"memset", 1},
+                   {"__errno_location", 1},
+                   {"getauxval", 1},
+                   {"pthread_setspecific", 1},
+                   {"pthread_key_create", 1},
+                   {"pthread_key_delete", 0}};
 
 __thread int front_serving;
 static __thread int depth;
@@ -147,8 +151,8 @@ static void not_while_serving(const char* name) {
 }
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*), void* argument) {
   not_while_serving("pthread_create");
-  return ((int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))next_of("pthread_create"))(
-      thread, attributes, body, argument);
+  return ((int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))next_of("pthread_create"))(thread, attributes,
+                                                                                                          body, argument);
 }
 int sigaction(int number, const struct sigaction* wanted, struct sigaction* found) {
   not_while_serving("sigaction");

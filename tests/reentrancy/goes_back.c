@@ -16,8 +16,10 @@ static const struct Kind {
   size_t size;
   void* (*allocate)(size_t);
   void (*release)(void*);
-} kinds[] = {{"small", 200, malloc, free},           {"page", 4096, malloc, free},
-             {"large", 100 * KIB, malloc, free},     {"huge", 5 * MIB, malloc, free},
+} kinds[] = {{"small", 200, malloc, free},
+             {"page", 4096, malloc, free},
+             {"large", 100 * KIB, malloc, free},
+             {"huge", 5 * MIB, malloc, free},
              {"local", 200, hm_local_alloc, hm_local_free}};
 static const char* const orders[] = {"first in, first out", "last in, first out", "random"};
 static const char* const freers[] = {"by its thread", "by another", "after its thread ended"};

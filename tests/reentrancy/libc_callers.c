@@ -47,7 +47,8 @@ static void files_have_buffers(uint64_t* state) {
 }
 
 static void modules_come_and_go(uint64_t* state) {
-  static const char* const names[] = {"libresolv.so.2", "libutil.so.1", "libnss_dns.so.2", "libBrokenLocale.so.1", "none.so"};
+  static const char* const names[] = {"libresolv.so.2", "libutil.so.1", "libnss_dns.so.2", "libBrokenLocale.so.1",
+                                      "none.so"};
   void* library = dlopen(names[random_next(state) % COUNT_OF(names)], RTLD_NOW);
   if (library != NULL) dlclose(library);
   else REQUIRE(dlerror() != NULL);
@@ -115,8 +116,8 @@ static void wide_strings(uint64_t* state) {
 }
 
 static void (*const callers[])(uint64_t*) = {threads_come_and_go, files_have_buffers, modules_come_and_go,
-                                              environment_grows,   functions_at_exit,  sorting,
-                                              conversions,         names_of_hosts,     wide_strings};
+                                             environment_grows,   functions_at_exit,  sorting,
+                                             conversions,         names_of_hosts,     wide_strings};
 
 static void* call_on(void* seed) {
   uint64_t state = 0x9e3779b97f4a7c15u * ((uintptr_t)seed + 1);

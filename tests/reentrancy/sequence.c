@@ -72,8 +72,7 @@ static void churn(size_t count, int all_at_once) {
   REQUIRE(count <= COUNT_OF(made) && pthread_barrier_init(&barrier, NULL, (unsigned)count) == 0);
   pthread_attr_init(&small);
   pthread_attr_setstacksize(&small, MIB);
-  for (size_t i = 0; i < count; i++)
-    REQUIRE(pthread_create(&made[i], &small, body, all_at_once ? &barrier : NULL) == 0);
+  for (size_t i = 0; i < count; i++) REQUIRE(pthread_create(&made[i], &small, body, all_at_once ? &barrier : NULL) == 0);
   for (size_t i = 0; i < count; i++) join_thread(made[i]);
 }
 CASE(join_ends) {

@@ -4,10 +4,10 @@ import hashlib
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
-from typing import Callable
 
 import servers
 

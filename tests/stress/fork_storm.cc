@@ -2,8 +2,8 @@
 // there is.  Each child examines what it finds, frees blocks of threads that it does not have, allocates, forks again, and
 // ends; a child that hangs dies by its alarm.  A run is a process of its own.
 #include <hmalloc/hmalloc.h>
-#include <signal.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "threads/registry.h"
 #include "core/superblock_pool.h"
+#include "threads/registry.h"
 #include "verdict.h"
 #include "worker.h"
 

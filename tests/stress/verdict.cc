@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "blocks.h"
-#include "threads/registry.h"
 #include "pages/slice_pool.h"
+#include "threads/registry.h"
 
 namespace stress {
 
@@ -15,7 +15,8 @@ void examine_everything() {
   if (!hm::registry.is_valid()) fail("a heap without a thread is not valid");
   if (hm::have_heap() && !hm::my_heap()->is_valid()) fail("the main thread's heap is not valid");
   hm::slice_pool.for_each([](hm::Slice& first) {
-    if (first.kind() != hm::SliceKind::kLarge && !hm::Superblock::of(first).is_valid()) fail("a superblock is not valid", &first);
+    if (first.kind() != hm::SliceKind::kLarge && !hm::Superblock::of(first).is_valid())
+      fail("a superblock is not valid", &first);
   });
 }
 

@@ -23,20 +23,22 @@ class Worker {
   void step() {
     Block*& mine = held_[random_() % held_.size()];
     switch (random_() % 16) {
-      case 0: case 1: case 2:
+      case 0:
+      case 1:
+      case 2:
         mine = table.exchange(random_(), mine);
         if (mine != nullptr) check(mine);
         break;
       case 3:
         if (mine != nullptr) mine = resize(mine, random_size(mine->kind, random_), random_);
         break;
-      case 4: case 5: case 6: case 7: case 8: drop(mine); break;
-      case 9:
-        burst();
-        break;
-      default:
-        drop(mine);
-        mine = fresh();
+      case 4:
+      case 5:
+      case 6:
+      case 7:
+      case 8: drop(mine); break;
+      case 9: burst(); break;
+      default: drop(mine); mine = fresh();
     }
   }
 
@@ -44,7 +46,8 @@ class Worker {
   void step_aside() {
     switch (random_() % 8) {
       case 0: hm_collect(); break;
-      case 1: case 2: look_at_stats(); break;
+      case 1:
+      case 2: look_at_stats(); break;
       case 3:
         if (hm::have_heap() && !hm::my_heap()->is_valid()) fail("this thread's heap is not valid");
         break;

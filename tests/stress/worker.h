@@ -20,9 +20,7 @@ struct Plan {
 // Blocks that belong to nobody: any thread takes one by exchanging it for one of its own, or for nothing.
 class Table {
  public:
-  Block* exchange(size_t slot, Block* block) {
-    return slots_[slot % kSlots].exchange(block, std::memory_order_acq_rel);
-  }
+  Block* exchange(size_t slot, Block* block) { return slots_[slot % kSlots].exchange(block, std::memory_order_acq_rel); }
   static constexpr size_t kSlots = 1024;
 
  private:

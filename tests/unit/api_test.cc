@@ -87,9 +87,10 @@ TEST(Api, ACacheOfAnotherThreadIsRefused) {
   hm_cache* cache = hm_cache_of(64);
   std::vector<void*> blocks;
   EXPECT_EXIT(on_thread([&] {
-    hm_cache_of(64);  // so that this thread has a heap of its own
-    for (int i = 0; i < 100000; ++i) blocks.push_back(hm_cache_alloc(cache));
-  }), testing::KilledBySignal(SIGABRT), "not a cache of this thread");
+                hm_cache_of(64);  // so that this thread has a heap of its own
+                for (int i = 0; i < 100000; ++i) blocks.push_back(hm_cache_alloc(cache));
+              }),
+              testing::KilledBySignal(SIGABRT), "not a cache of this thread");
 }
 
 TEST(Api, ASizedFreeByAThreadWithoutAHeap) {

@@ -53,12 +53,11 @@ void after_instruction(int, siginfo_t*, void* context) {
 
 }  // namespace
 
-Steps fork_at_every_instruction(const std::function<void()>& operation, const std::function<bool()>& check,
-                                size_t stride) {
+Steps fork_at_every_instruction(const std::function<void()>& operation, const std::function<bool()>& check, size_t stride) {
   steps = {};
   every = getenv("HM_EVERY_INSTRUCTION") != nullptr ? 1 : stride;
   child_check = &check;
-  struct sigaction trap {}, before {};
+  struct sigaction trap{}, before{};
   trap.sa_sigaction = after_instruction;
   trap.sa_flags = SA_SIGINFO;
   sigaction(SIGTRAP, &trap, &before);

@@ -213,7 +213,10 @@ TEST(ExtentCache, NobodyPurgesWhatIsInUse) {
         ~Leave() { --working; }
       } leave{working};
       std::mt19937 random(test::kSeed + t);
-      struct Held { char* block; size_t size; };
+      struct Held {
+        char* block;
+        size_t size;
+      };
       std::vector<Held> held(4);
       for (unsigned i = 0; i < 200; ++i) {
         unsigned slot = random() % 4, owner = 4 * t + slot;

@@ -7,9 +7,9 @@
 #include <atomic>
 
 #include "base/process.h"
+#include "core/superblock_pool.h"
 #include "large/huge.h"
 #include "threads/registry.h"
-#include "core/superblock_pool.h"
 
 using namespace hm;
 using test::fork_at_every_instruction;
@@ -50,8 +50,8 @@ void test_queue(const char* name, int change, void (*operation)(Queue&)) {
   for (size_t n = 0; n < 4; ++n) {
     Queue q(n);
     auto after = static_cast<size_t>(std::max(static_cast<int>(n) + change, 0));
-    Steps steps = fork_at_every_instruction([&] { operation(q); },
-                                            [&] { return q.is_sound(std::min(n, after), std::max(n, after)); });
+    Steps steps =
+        fork_at_every_instruction([&] { operation(q); }, [&] { return q.is_sound(std::min(n, after), std::max(n, after)); });
     expect_all_good(steps, std::string(name) + " of " + std::to_string(n));
     EXPECT_EQ(q.queue.count(), after);
   }
@@ -137,31 +137,42 @@ TEST(ForkRepair, RunsOfSlicesAtEveryInstruction) {
 
 TEST(ForkRepair, ChunksAreOpenedAtEveryInstruction) {
   test_slices("the second", nothing, [](Slices& s) { s.pool.allocate(kSlicesInChunk, true); }, 4 + kSlicesInChunk);
-  test_slices("a region's first", [](SlicePool& pool) {
-    for (size_t i = 1; i < kChunksInRegion; ++i) pool.allocate(kSlicesInChunk, true);
-  }, [](Slices& s) { s.pool.allocate(kSlicesInChunk / 2, true); }, kChunksInRegion * kSlicesInChunk, 7);
+  test_slices(
+      "a region's first",
+      [](SlicePool& pool) {
+        for (size_t i = 1; i < kChunksInRegion; ++i) pool.allocate(kSlicesInChunk, true);
+      },
+      [](Slices& s) { s.pool.allocate(kSlicesInChunk / 2, true); }, kChunksInRegion * kSlicesInChunk, 7);
 }
 
 TEST(ForkRepair, PurgesAtEveryInstruction) {
   test_slices("purge", nothing, [](Slices& s) { s.pool.purge(SlicePool::Purge::kAll); });
-  test_slices("two rounds", nothing, [](Slices& s) { s.pool.purge(SlicePool::Purge::kDue), s.pool.purge(SlicePool::Purge::kDue); }, 4, 3);
-  test_slices("a purge that closes a chunk", [](SlicePool& pool) {
-    SlicePool::Run run = pool.allocate(kSlicesInChunk, true);
-    memset(run.first->base(), 1, kSlicesInChunk * kSlice);
-    pool.release(*run.first, kSlicesInChunk);
-  }, [](Slices& s) { s.pool.purge(SlicePool::Purge::kAll); }, 4, 5);
+  test_slices(
+      "two rounds", nothing, [](Slices& s) { s.pool.purge(SlicePool::Purge::kDue), s.pool.purge(SlicePool::Purge::kDue); },
+      4, 3);
+  test_slices(
+      "a purge that closes a chunk",
+      [](SlicePool& pool) {
+        SlicePool::Run run = pool.allocate(kSlicesInChunk, true);
+        memset(run.first->base(), 1, kSlicesInChunk * kSlice);
+        pool.release(*run.first, kSlicesInChunk);
+      },
+      [](Slices& s) { s.pool.purge(SlicePool::Purge::kAll); }, 4, 5);
 }
 
 TEST(ForkRepair, RegionsAreUnmappedAtEveryInstruction) {
-  test_slices("unmap", [](SlicePool& pool) {
-    std::vector<SlicePool::Run> runs;
-    for (size_t i = 0; i < kChunksInRegion; ++i) runs.push_back(pool.allocate(kSlicesInChunk / 4 + 1, true));
-    for (size_t i = 1; i < kChunksInRegion; ++i) runs.push_back(pool.allocate(kSlicesInChunk, true));
-    SlicePool::Run last = pool.allocate(10, true);
-    for (size_t i = kChunksInRegion; i < runs.size(); ++i) pool.release(*runs[i].first, kSlicesInChunk);
-    for (size_t i = 0; i < kChunksInRegion; ++i) pool.release(*runs[i].first, kSlicesInChunk / 4 + 1);
-    pool.release(*last.first, 10);
-  }, [](Slices& s) { s.pool.purge(SlicePool::Purge::kAll); }, 4, 31);
+  test_slices(
+      "unmap",
+      [](SlicePool& pool) {
+        std::vector<SlicePool::Run> runs;
+        for (size_t i = 0; i < kChunksInRegion; ++i) runs.push_back(pool.allocate(kSlicesInChunk / 4 + 1, true));
+        for (size_t i = 1; i < kChunksInRegion; ++i) runs.push_back(pool.allocate(kSlicesInChunk, true));
+        SlicePool::Run last = pool.allocate(10, true);
+        for (size_t i = kChunksInRegion; i < runs.size(); ++i) pool.release(*runs[i].first, kSlicesInChunk);
+        for (size_t i = 0; i < kChunksInRegion; ++i) pool.release(*runs[i].first, kSlicesInChunk / 4 + 1);
+        pool.release(*last.first, 10);
+      },
+      [](Slices& s) { s.pool.purge(SlicePool::Purge::kAll); }, 4, 31);
 }
 
 // ---- heaps, and everything together
@@ -249,15 +260,16 @@ TEST(ForkRepair, AThreadGetsAndLosesItsHeapAtEveryInstruction) {
 // Of the heaps that are being drained one at most is lost.
 TEST(ForkRepair, DeadHeapsAreDrainedAtEveryInstruction) {
   leave_dead_heaps(3);
-  expect_all_good(fork_at_every_instruction([] { registry.drain_dead(Registry::Drain::kAll); }, [] {
-    return allocator_works() && heaps_in_use() >= 2;
-  }, 61), "drain");
+  expect_all_good(fork_at_every_instruction([] { registry.drain_dead(Registry::Drain::kAll); },
+                                            [] { return allocator_works() && heaps_in_use() >= 2; }, 61),
+                  "drain");
 }
 
 TEST(ForkRepair, TheFallbackAtEveryInstruction) {
   leave_dead_heaps(1);
   auto use = [] { registry.with_fallback([](ThreadHeap& heap) { return heap.refill(class_of(500)); }); };
-  expect_all_good(fork_at_every_instruction(use, [use] { return allocator_works() && (use(), all_is_valid()); }, 17), "fallback");
+  expect_all_good(
+      fork_at_every_instruction(use, [use] { return allocator_works() && (use(), all_is_valid()); }, 17), "fallback");
 }
 
 TEST(ForkRepair, BlocksOfAllKindsAtEveryInstruction) {

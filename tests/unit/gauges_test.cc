@@ -174,40 +174,44 @@ using GaugesOfFreeing = Gauges;
 }  // namespace
 
 TEST_P(GaugesOfAllocation, SayWhatTheProgramHolds) {
-  act_as(who_, block_, [&] { allocate_all(); }, [&] {
-    hm_stats s = now();
-    size_t bytes = held();
-    size_t lead = blocks_.size() * huge_lead();
-    EXPECT_GE(s.allocated, before_.allocated + bytes);
-    EXPECT_LE(s.allocated, before_.allocated + bytes + lead);
-    EXPECT_GE(s.active, bytes);
-    EXPECT_LE(s.active, bytes + lead + bytes / 4 + 4 * kMiB) << "blocks fill what they lie in";
-    EXPECT_GE(s.peak_active, s.active);
-    EXPECT_GE(s.resident, s.active);
-    EXPECT_GE(s.mapped, s.resident - s.metadata);
-    EXPECT_EQ(s.retained, s.mapped - s.active - s.metadata);
-    EXPECT_EQ(printed("large_blocks"), is("Large") ? blocks_.size() : 0);
-    EXPECT_EQ(printed("large_bytes"), is("Large") ? bytes : 0);
-    // A thread that has ended shares one last heap with its like, and has no local blocks any more.
-    bool fallback = who_ == Who::kLate && (block_.small || is("Local"));
-    EXPECT_EQ(printed("local_bytes"), is("Local") && !fallback ? bytes : 0);
-    EXPECT_GE(s.live_heaps, before_.live_heaps + (who_ == Who::kOther));
-    EXPECT_LE(s.live_heaps, before_.live_heaps + (who_ == Who::kOther) + fallback) << "that heap may be there already";
-    EXPECT_GE(s.heaps, s.live_heaps);
-    EXPECT_EQ(s.cross_thread_frees, before_.cross_thread_frees);
-    EXPECT_GE(s.refills, before_.refills + block_.small);
-    EXPECT_LE(s.refills - before_.refills, blocks_.size() + 1);
-  });
+  act_as(
+      who_, block_, [&] { allocate_all(); },
+      [&] {
+        hm_stats s = now();
+        size_t bytes = held();
+        size_t lead = blocks_.size() * huge_lead();
+        EXPECT_GE(s.allocated, before_.allocated + bytes);
+        EXPECT_LE(s.allocated, before_.allocated + bytes + lead);
+        EXPECT_GE(s.active, bytes);
+        EXPECT_LE(s.active, bytes + lead + bytes / 4 + 4 * kMiB) << "blocks fill what they lie in";
+        EXPECT_GE(s.peak_active, s.active);
+        EXPECT_GE(s.resident, s.active);
+        EXPECT_GE(s.mapped, s.resident - s.metadata);
+        EXPECT_EQ(s.retained, s.mapped - s.active - s.metadata);
+        EXPECT_EQ(printed("large_blocks"), is("Large") ? blocks_.size() : 0);
+        EXPECT_EQ(printed("large_bytes"), is("Large") ? bytes : 0);
+        // A thread that has ended shares one last heap with its like, and has no local blocks any more.
+        bool fallback = who_ == Who::kLate && (block_.small || is("Local"));
+        EXPECT_EQ(printed("local_bytes"), is("Local") && !fallback ? bytes : 0);
+        EXPECT_GE(s.live_heaps, before_.live_heaps + (who_ == Who::kOther));
+        EXPECT_LE(s.live_heaps, before_.live_heaps + (who_ == Who::kOther) + fallback) << "that heap may be there already";
+        EXPECT_GE(s.heaps, s.live_heaps);
+        EXPECT_EQ(s.cross_thread_frees, before_.cross_thread_frees);
+        EXPECT_GE(s.refills, before_.refills + block_.small);
+        EXPECT_LE(s.refills - before_.refills, blocks_.size() + 1);
+      });
 }
 
 TEST_P(GaugesOfAllocation, ResidentIsWhatTheKernelSees) {
   if (kThreadSanitizer) GTEST_SKIP() << "the kernel sees ThreadSanitizer's shadow of it as well";
-  act_as(who_, block_, [&] { allocate_all(); }, [&] {
-    size_t grown = resident_bytes() - resident_before_;
-    size_t said = now().resident - before_.resident;
-    EXPECT_GE(said + kMiB, grown);
-    EXPECT_LE(said, grown + grown / 4 + 4 * kMiB + blocks_.size() * huge_lead()) << "an upper estimate";
-  });
+  act_as(
+      who_, block_, [&] { allocate_all(); },
+      [&] {
+        size_t grown = resident_bytes() - resident_before_;
+        size_t said = now().resident - before_.resident;
+        EXPECT_GE(said + kMiB, grown);
+        EXPECT_LE(said, grown + grown / 4 + 4 * kMiB + blocks_.size() * huge_lead()) << "an upper estimate";
+      });
 }
 
 TEST_P(GaugesOfFreeing, SayWhatWasFreedAndByWhom) {
@@ -215,18 +219,21 @@ TEST_P(GaugesOfFreeing, SayWhatWasFreedAndByWhom) {
   hm_collect();
   size_t freed = blocks_.size();
   hm_stats before = now();
-  act_as(who_, block_, [&] {
-    release_all();
-    hm_collect();
-  }, [&] {
-    hm_stats s = now();
-    EXPECT_EQ(s.allocated, before_.allocated);
-    EXPECT_EQ(printed("large_blocks"), 0u);
-    EXPECT_EQ(printed("local_bytes"), 0u);
-    EXPECT_LE(s.active, before.active);
-    EXPECT_LE(s.flushes - before.flushes, freed + kClasses);
-    EXPECT_GE(s.flushes, before.flushes + (who_ == Who::kOther && block_.small));
-  });
+  act_as(
+      who_, block_,
+      [&] {
+        release_all();
+        hm_collect();
+      },
+      [&] {
+        hm_stats s = now();
+        EXPECT_EQ(s.allocated, before_.allocated);
+        EXPECT_EQ(printed("large_blocks"), 0u);
+        EXPECT_EQ(printed("local_bytes"), 0u);
+        EXPECT_LE(s.active, before.active);
+        EXPECT_LE(s.flushes - before.flushes, freed + kClasses);
+        EXPECT_GE(s.flushes, before.flushes + (who_ == Who::kOther && block_.small));
+      });
 }
 
 TEST_P(GaugesOfFreeing, CrossThreadFreesAreAllCounted) {
@@ -234,14 +241,17 @@ TEST_P(GaugesOfFreeing, CrossThreadFreesAreAllCounted) {
   size_t unreported = who_ == Who::kFreeingOnly || who_ == Who::kLate ? 63 : 0;
   allocate_all();
   size_t foreign = block_.small && who_ != Who::kMain ? blocks_.size() : 0;
-  act_as(who_, block_, [&] {
-    release_all();
-    hm_collect();
-  }, [&] {
-    uint64_t counted = now().cross_thread_frees - before_.cross_thread_frees;
-    EXPECT_LE(counted, foreign);
-    EXPECT_GE(counted + unreported, foreign);
-  });
+  act_as(
+      who_, block_,
+      [&] {
+        release_all();
+        hm_collect();
+      },
+      [&] {
+        uint64_t counted = now().cross_thread_frees - before_.cross_thread_frees;
+        EXPECT_LE(counted, foreign);
+        EXPECT_GE(counted + unreported, foreign);
+      });
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GaugesOfAllocation, testing::ValuesIn(all({Who::kMain, Who::kOther, Who::kEnded, Who::kLate})),

@@ -2,10 +2,10 @@
 #include <thread>
 
 #include "base/os_pages.h"
+#include "core/superblock_pool.h"
 #include "pages/footprint.h"
 #include "pages/options.h"
 #include "pages/slice_pool.h"
-#include "core/superblock_pool.h"
 #include "support.h"
 
 using namespace hm;

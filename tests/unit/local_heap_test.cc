@@ -1,7 +1,7 @@
 #include "local/local_heap.h"
 
-#include "threads/registry.h"
 #include "support.h"
+#include "threads/registry.h"
 
 using namespace hm;
 using test::on_thread;
@@ -157,9 +157,7 @@ TEST(LocalHeap, RandomOperationsKeepContents) {
     std::vector<Slot> slots(300);
     for (int i = 0; i < 60000; ++i) {
       Slot& slot = slots[random() % slots.size()];
-      if (slot.block != nullptr) {
-        ASSERT_TRUE(test::matches(slot.block, slot.size, slot.seed));
-      }
+      if (slot.block != nullptr) { ASSERT_TRUE(test::matches(slot.block, slot.size, slot.seed)); }
       size_t size = random() % 3 == 0 ? random() % 5000 : random() % 200 + 1;
       if (slot.block != nullptr && random() % 4 == 0) {
         slot.block = hm_local_realloc(slot.block, size);
@@ -172,9 +170,7 @@ TEST(LocalHeap, RandomOperationsKeepContents) {
       slot.size = slot.block == nullptr ? 0 : size;
       slot.seed = static_cast<unsigned>(i);
       if (slot.block != nullptr) test::fill(slot.block, slot.size, slot.seed);
-      if (i % 10000 == 0) {
-        ASSERT_TRUE(valid());
-      }
+      if (i % 10000 == 0) { ASSERT_TRUE(valid()); }
     }
     for (Slot& slot : slots) hm_local_free(slot.block);
     EXPECT_TRUE(valid());

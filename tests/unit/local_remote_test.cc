@@ -1,7 +1,7 @@
 // Local blocks that another thread frees, and local memory that outlives its thread.
 #include "local/local_heap.h"
-#include "threads/registry.h"
 #include "support.h"
+#include "threads/registry.h"
 
 using namespace hm;
 using test::on_thread;
@@ -132,8 +132,7 @@ TEST(LocalRemote, CollectWhileADeadHeapHasLiveBlocks) {
   for (size_t i = 1; i < blocks.size(); i += 2) test::fill(blocks[i], 256, static_cast<unsigned>(i));
   hm_collect();
   EXPECT_TRUE(registry.is_valid());
-  for (size_t i = 1; i < blocks.size(); i += 2)
-    EXPECT_TRUE(test::matches(blocks[i], 256, static_cast<unsigned>(i)));
+  for (size_t i = 1; i < blocks.size(); i += 2) EXPECT_TRUE(test::matches(blocks[i], 256, static_cast<unsigned>(i)));
   for (size_t i = 1; i < blocks.size(); i += 2) hm_local_free(blocks[i]);
 }
 

@@ -28,9 +28,8 @@ size_t thousandths_from(const char* text) {
 // A table of its own, as the baselines have.  Reads two variables in a child process and ends it.
 [[noreturn]] void read_table(const char* name, const char* value, size_t number, size_t fraction, size_t bytes) {
   size_t n = 1, f = 2, b = 3;
-  const OptionRow rows[] = {{"NUMBER", OptionKind::kNumber, &n},
-                            {"FRACTION", OptionKind::kThousandths, &f},
-                            {"BYTES", OptionKind::kSize, &b}};
+  const OptionRow rows[] = {
+      {"NUMBER", OptionKind::kNumber, &n}, {"FRACTION", OptionKind::kThousandths, &f}, {"BYTES", OptionKind::kSize, &b}};
   setenv("TABLE_BYTES", "4K", 1);
   setenv(name, value, 1);
   read_options({.prefix = "TABLE_", .rows = rows, .count = 3, .stats_file = nullptr});
@@ -99,16 +98,15 @@ TEST(Options, ATablesBadValuesAreNamedWithItsPrefix) {
               "^hmalloc: TABLE_FRACTION=1/0 is not understood; ignored\n$");
   EXPECT_EXIT(read_table("TABLE_NUMBER", "4K", 1, 2, 4096), succeeded,
               "^hmalloc: TABLE_NUMBER=4K is not understood; ignored\n$");
-  EXPECT_EXIT(read_table("TABLE_OTHER", "1", 1, 2, 4096), succeeded,
-              "^hmalloc: unknown option TABLE_OTHER; ignored\n$");
+  EXPECT_EXIT(read_table("TABLE_OTHER", "1", 1, 2, 4096), succeeded, "^hmalloc: unknown option TABLE_OTHER; ignored\n$");
 }
 
 TEST(Options, ATableNeedsNoStatsFile) {
   EXPECT_EXIT(read_table("TABLE_STATS_FILE", "/tmp/x", 1, 2, 4096), succeeded, "^$") << "somebody else reads it";
   size_t number = 5;
   const OptionRow row{"NUMBER", OptionKind::kNumber, &number};
-  EXPECT_EXIT((print_options({.prefix = "TABLE_", .rows = &row, .count = 1, .stats_file = nullptr}, 2), _exit(0)),
-              succeeded, "^hmalloc: options NUMBER=5\n$");
+  EXPECT_EXIT((print_options({.prefix = "TABLE_", .rows = &row, .count = 1, .stats_file = nullptr}, 2), _exit(0)), succeeded,
+              "^hmalloc: options NUMBER=5\n$");
 }
 
 TEST(Options, AStatsFileIsCopied) {

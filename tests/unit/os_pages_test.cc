@@ -1,5 +1,5 @@
-#include "base/clock.h"
 #include "base/os_pages.h"
+#include "base/clock.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -14,9 +14,7 @@
 
 using namespace hm;
 
-TEST(OsPages, PageSizeIsTheSystems) {
-  EXPECT_EQ(os::page_size(), static_cast<size_t>(sysconf(_SC_PAGESIZE)));
-}
+TEST(OsPages, PageSizeIsTheSystems) { EXPECT_EQ(os::page_size(), static_cast<size_t>(sysconf(_SC_PAGESIZE))); }
 
 TEST(OsPages, MapsAreAlignedZeroedAndWritable) {
   for (size_t alignment = os::page_size(); alignment <= 64 * kMiB; alignment *= 4)

@@ -199,7 +199,8 @@ TEST(Registry, ForkAtAnyMoment) {
     EXPECT_TRUE(child_succeeds([] {
       hm_collect();
       return allocator_works();
-    })) << "fork " << i;
+    })) << "fork "
+        << i;
   done.store(true);
   for (std::thread& thread : threads) thread.join();
   EXPECT_TRUE(test::everything_is_valid());

@@ -1,11 +1,11 @@
 #include "large/runs.h"
 
-#include "base/os_pages.h"
 #include "api/allocator.h"
-#include "pages/slice_pool.h"
-#include "threads/thread_heap.h"
+#include "base/os_pages.h"
 #include "pages/options.h"
+#include "pages/slice_pool.h"
 #include "support.h"
+#include "threads/thread_heap.h"
 
 using namespace hm;
 using namespace hm::test;

@@ -7,9 +7,7 @@ using namespace hm;
 TEST(SizeClasses, EveryClassServesItsOwnSizeAndNotOneMore) {
   for (size_t c = 0; c < kClasses; ++c) {
     EXPECT_EQ(index_of(class_of(kClassSize[c])), c);
-    if (c + 1 < kClasses) {
-      EXPECT_EQ(index_of(class_of(kClassSize[c] + 1)), c + 1);
-    }
+    if (c + 1 < kClasses) { EXPECT_EQ(index_of(class_of(kClassSize[c] + 1)), c + 1); }
   }
 }
 
@@ -17,9 +15,7 @@ TEST(SizeClasses, SmallestFittingClassIsChosen) {
   for (size_t size = 1; size <= kSmallMax; ++size) {
     size_t c = index_of(class_of(size));
     ASSERT_GE(kClassSize[c], size);
-    if (c > 0) {
-      ASSERT_LT(kClassSize[c - 1], size);
-    }
+    if (c > 0) { ASSERT_LT(kClassSize[c - 1], size); }
   }
 }
 
@@ -45,7 +41,8 @@ TEST(SizeClasses, BlocksFitTheirSuperblock) {
 
 TEST(SizeClasses, AlignedClassFitsAndAligns) {
   for (size_t alignment = 16; alignment <= kSmallMax; alignment *= 2)
-    for (size_t size : {size_t{0}, size_t{1}, alignment - 1, alignment, alignment + 1, size_t{100}, size_t{5000}, kSmallMax}) {
+    for (size_t size :
+         {size_t{0}, size_t{1}, alignment - 1, alignment, alignment + 1, size_t{100}, size_t{5000}, kSmallMax}) {
       size_t c = aligned_class(size, alignment);
       if (size > kSmallMax) {
         EXPECT_EQ(c, kClasses);

@@ -27,7 +27,9 @@ struct Pool {  // each test has chunks of its own
 char* base(const SlicePool::Run& run) { return run.first->base(); }
 constexpr size_t kFirstRun = kSlicesInChunk - kMetaSlices;  // all of a region's first chunk
 // All slices that these many chunks, the first ones of a region, can hold.
-constexpr size_t slices_of_chunks(size_t chunks) { return chunks * kSlicesInChunk - divide_up(chunks, kChunksInRegion) * kMetaSlices; }
+constexpr size_t slices_of_chunks(size_t chunks) {
+  return chunks * kSlicesInChunk - divide_up(chunks, kChunksInRegion) * kMetaSlices;
+}
 
 }  // namespace
 
@@ -344,9 +346,7 @@ std::string chunks_with_huge_pages(size_t stride, size_t reuses) {
 }
 
 // Where one of these took long, the next are small ones.
-void expect_huge_from(const std::string& huge, size_t from) {
-  EXPECT_EQ(huge.find('h'), from) << huge;
-}
+void expect_huge_from(const std::string& huge, size_t from) { EXPECT_EQ(huge.find('h'), from) << huge; }
 
 TEST(SlicePool, HugePagesFromAFootprintOn) {
   options.huge_pages_after = 8 * kMiB;

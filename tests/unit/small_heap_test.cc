@@ -5,10 +5,10 @@
 #include <set>
 #include <thread>
 
+#include "api/allocator.h"
 #include "base/clock.h"
 #include "base/os_pages.h"
 #include "pages/options.h"
-#include "api/allocator.h"
 #include "support.h"
 
 using namespace hm;

@@ -2,8 +2,8 @@
 
 #include <sys/resource.h>
 
-#include "threads/thread_heap.h"
 #include "support.h"
+#include "threads/thread_heap.h"
 
 using namespace hm;
 
@@ -70,7 +70,7 @@ TEST(SuperblockPool, AClaimNearByLeavesOthersAloneWhileFreeSlicesAreResident) {
   Superblock& far = owned_by(shelf_of_shard(4));
   const Shelf* mine = shelf_of_shard(3);
   superblock_pool.push(far);
-  Superblock *freed[3];  // with a whole page among them, where one is two slices
+  Superblock* freed[3];  // with a whole page among them, where one is two slices
   for (Superblock*& sb : freed) sb = &with_free(blocks_of(kClass));
   for (Superblock* sb : freed) drop(*sb);
   EXPECT_EQ(superblock_pool.acquire_near(kClass, mine, SuperblockPool::kMaxProbes, min_free_blocks(kClass)), nullptr);

@@ -52,9 +52,7 @@ TEST(Superblock, EveryAddressFindsItsDescriptor) {
       for (size_t offset : {size_t{0}, size_t{1}, kSlice / 2, kSlice - 1}) {
         Superblock& found = Superblock::of(slice_start(sb) + slice * kSlice + offset);
         EXPECT_EQ(&found, &sb + slice);
-        if (slice > 0) {
-          EXPECT_EQ(found.kind(), SliceKind::kBlocksTail);
-        }
+        if (slice > 0) { EXPECT_EQ(found.kind(), SliceKind::kBlocksTail); }
       }
     release(sb);
   }
@@ -104,8 +102,7 @@ TEST(Superblock, HarvestEndsEachGroupWithItsLowestAddress) {
     for (size_t first = 0; first < blocks_of(c); first += kSweepGroup) {
       size_t got = sb.sweep(group.data(), 1);
       ASSERT_EQ(got, std::min(kSweepGroup, blocks_of(c) - first));
-      for (size_t i = 0; i < got; ++i)
-        ASSERT_EQ(address_of(group[i]), slice_start(sb) + (first + got - 1 - i) * size_of(c));
+      for (size_t i = 0; i < got; ++i) ASSERT_EQ(address_of(group[i]), slice_start(sb) + (first + got - 1 - i) * size_of(c));
       all.insert(all.end(), group.begin(), group.begin() + static_cast<long>(got));
     }
     give_back(sb, all);
@@ -173,10 +170,12 @@ TEST(Superblock, HarvestTakesFreeBlocksOnly) {
 // In any order the last free, and no other, is told that it is; and whoever frees in a row seldom needs a new witness.
 TEST(Superblock, TheLastOfItsBlocksKnowsThatItIs) {
   using Order = void (*)(std::vector<size_t>&);
-  struct { Order order; size_t most_searches; } cases[] = {
-      {[](auto&) {}, 2},
-      {[](auto& all) { std::reverse(all.begin(), all.end()); }, 3},
-      {[](auto& all) { std::shuffle(all.begin(), all.end(), std::minstd_rand(17)); }, SIZE_MAX}};
+  struct {
+    Order order;
+    size_t most_searches;
+  } cases[] = {{[](auto&) {}, 2},
+               {[](auto& all) { std::reverse(all.begin(), all.end()); }, 3},
+               {[](auto& all) { std::shuffle(all.begin(), all.end(), std::minstd_rand(17)); }, SIZE_MAX}};
   for (ClassIndex c : all_classes())
     for (auto [order, most_searches] : cases) {
       Superblock& sb = fresh_superblock(c);

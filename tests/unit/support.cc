@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/os_pages.h"
-#include "threads/registry.h"
 #include "core/superblock_pool.h"
+#include "threads/registry.h"
 
 namespace hm::test {
 
@@ -73,9 +73,8 @@ size_t allocated_after_collect() {
 
 bool everything_is_valid() {
   bool sound = registry.is_valid() && (!have_heap() || my_heap()->is_valid());
-  slice_pool.for_each([&](Slice& first) {
-    sound = sound && (first.kind() == SliceKind::kLarge || Superblock::of(first).is_valid());
-  });
+  slice_pool.for_each(
+      [&](Slice& first) { sound = sound && (first.kind() == SliceKind::kLarge || Superblock::of(first).is_valid()); });
   return sound;
 }
 

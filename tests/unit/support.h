@@ -12,8 +12,8 @@
 
 #include "base/address_map.h"
 #include "base/size_classes.h"
-#include "pages/slice_pool.h"
 #include "core/superblock.h"
+#include "pages/slice_pool.h"
 #include "threads/thread_heap.h"
 
 namespace hm::test {

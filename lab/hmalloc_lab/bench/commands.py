@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ..built import Built
 from ..errors import Failure
-from . import catalogue, baselines
+from . import baselines, catalogue
 from .engine import commands as engine
 from .help import Help
 from .help import show as show_help

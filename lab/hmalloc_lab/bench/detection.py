@@ -26,8 +26,8 @@ _MOST_ROUNDS = 100_000
 # simulations (tests/controls).
 _RESERVE = 1.5
 _ENOUGH_CELLS = 10
-# Below, no order of the ranks of one sample is rare among hundreds of comparisons; there Student's test has a say as well, or a
-# cell twice as slow would be acquitted.
+# Below, no order of the ranks of one sample is rare among hundreds of comparisons; there Student's test has a say as well,
+# or a cell twice as slow would be acquitted.
 _ENOUGH_ROUNDS = 20
 
 

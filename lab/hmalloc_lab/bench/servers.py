@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-from pathlib import Path
 
 from ..built import SOURCE
 from .catalogue import Cell

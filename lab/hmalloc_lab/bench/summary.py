@@ -1,12 +1,10 @@
 """A campaign in the terminal, for those who never open the page."""
 
-from collections.abc import Iterable
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import Failure
 from . import statistics, store
 from .results import Results
 from .statistics import Duel, Mean

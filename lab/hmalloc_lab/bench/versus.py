@@ -199,8 +199,8 @@ def _tell_rounds(console: Console, changes: list[Change], threshold: float, pair
         needed = sorted(detection.rounds_needed(change.scatter, threshold, len(changes), paired)
                         for change in changes if change.memory == memory)
         if needed:
-            _print(console, f"{'memory' if memory else 'time'}: a change of one cell alone by {threshold * 100:g} % is found "
-                            f"with {1 - detection.MISSED:.0%} probability in {stdlib.median_low(needed)} rounds "
+            _print(console, f"{'memory' if memory else 'time'}: a change of one cell alone by {threshold * 100:g} % is "
+                            f"found with {1 - detection.MISSED:.0%} probability in {stdlib.median_low(needed)} rounds "
                             f"(half of the cells), {needed[-1]} (all)", "dim")
 
 

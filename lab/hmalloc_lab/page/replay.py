@@ -35,7 +35,7 @@ def traces(results: Results) -> list[Trace]:
 
         in_use, held, times = medians("max_in_use"), medians("max_allocated"), medians("ns_per_op")
         lines = [Line("A, MB", _each(held, lambda name, value: value / 2**20)),
-                 Line("A/U", _each(held, lambda name, value: value / in_use[name] if in_use[name] else None)),
+                 Line("A/U", _each(held, lambda name, value, used=in_use: value / used[name] if used[name] else None)),
                  Line("million ops/s", _each(times, lambda name, value: 1e3 / value if value else None), True)]
         lines = [line for line in lines if line.best is not None]
         if lines:

@@ -41,8 +41,10 @@ std::string curve(const Profile& profile) {
   uint64_t columns[kColumns + 1] = {};
   uint64_t highest = 1, last = 0, column = 0;
   for (auto [time, bytes] : profile.memory) {
-    uint64_t at = profile.header.duration == 0 ? 0 : static_cast<uint64_t>(
-        static_cast<double>(time) / static_cast<double>(profile.header.duration) * (kColumns - 1));
+    uint64_t at = profile.header.duration == 0
+                      ? 0
+                      : static_cast<uint64_t>(static_cast<double>(time) / static_cast<double>(profile.header.duration) *
+                                              (kColumns - 1));
     while (column < at) columns[++column] = last;
     columns[at] = std::max(columns[at], bytes);
     last = bytes;
@@ -76,11 +78,10 @@ void print(const Profile& profile) {
   std::printf("%s\n", header.program.c_str());
   row("recorded for", time(header.duration) + (header.allocator.empty() ? "" : " under " + header.allocator));
   row("threads", grouped(header.threads));
-  row("operations", grouped(header.operations()) + ": " + grouped(header.mallocs) + " malloc, " +
-                        grouped(header.frees) + " free, " + grouped(header.reallocs) + " realloc");
+  row("operations", grouped(header.operations()) + ": " + grouped(header.mallocs) + " malloc, " + grouped(header.frees) +
+                        " free, " + grouped(header.reallocs) + " realloc");
   row("objects", grouped(header.blocks()) + ", mean size " + bytes_text(static_cast<uint64_t>(profile.mean_size())));
-  row("requested",
-      bytes_text(header.requested) + ", at most " + bytes_text(profile.max_in_use) + " in use at once (U)");
+  row("requested", bytes_text(header.requested) + ", at most " + bytes_text(profile.max_in_use) + " in use at once (U)");
   row("cross-thread", share_text(static_cast<double>(profile.cross_thread_frees), static_cast<double>(header.frees)) +
                           " of the frees, by another thread than the malloc");
   row("never freed", grouped(profile.never_freed) + ", " + bytes_text(profile.never_freed_bytes));

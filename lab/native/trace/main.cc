@@ -21,9 +21,7 @@ int guarded(const std::function<void()>& command) {
     return failure.code;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "hmalloc trace: out of memory\n");
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "hmalloc trace: %s\n", failure.what());
-  }
+  } catch (const std::exception& failure) { std::fprintf(stderr, "hmalloc trace: %s\n", failure.what()); }
   return 1;
 }
 
@@ -65,9 +63,7 @@ int main(int argc, char** argv) {
   int failed = guarded([&] {
     try {
       app.parse(argc, argv);
-    } catch (const CLI::CallForHelp& help) {
-      app.exit(help);
-    } catch (const CLI::ParseError& error) {
+    } catch (const CLI::CallForHelp& help) { app.exit(help); } catch (const CLI::ParseError& error) {
       throw Failure(std::string(error.what()) + " (hmalloc trace --help)", 2);
     }
   });

@@ -30,9 +30,9 @@ void* make(size_t size, align_val_t alignment) {
 
 }  // namespace
 
-#define HM_NEW(link_name, parameters, make_call, ...) \
-  HM_EXPORT void* operator parameters {               \
-    void* block = make_call;                          \
+#define HM_NEW(link_name, parameters, make_call, ...)                   \
+  HM_EXPORT void* operator parameters {                                 \
+    void* block = make_call;                                            \
     return block != nullptr ? block : next_new(link_name, __VA_ARGS__); \
   }
 HM_NEW("_Znwm", new(size_t n), make(n), n)
@@ -41,10 +41,9 @@ HM_NEW("_ZnwmRKSt9nothrow_t", new(size_t n, const nothrow_t& t) noexcept, make(n
 HM_NEW("_ZnamRKSt9nothrow_t", new[](size_t n, const nothrow_t& t) noexcept, make(n), n, &t)
 HM_NEW("_ZnwmSt11align_val_t", new(size_t n, align_val_t a), make(n, a), n, a)
 HM_NEW("_ZnamSt11align_val_t", new[](size_t n, align_val_t a), make(n, a), n, a)
-HM_NEW("_ZnwmSt11align_val_tRKSt9nothrow_t", new(size_t n, align_val_t a, const nothrow_t& t) noexcept, make(n, a),
-       n, a, &t)
-HM_NEW("_ZnamSt11align_val_tRKSt9nothrow_t", new[](size_t n, align_val_t a, const nothrow_t& t) noexcept, make(n, a),
-       n, a, &t)
+HM_NEW("_ZnwmSt11align_val_tRKSt9nothrow_t", new(size_t n, align_val_t a, const nothrow_t& t) noexcept, make(n, a), n, a, &t)
+HM_NEW("_ZnamSt11align_val_tRKSt9nothrow_t", new[](size_t n, align_val_t a, const nothrow_t& t) noexcept, make(n, a), n, a,
+       &t)
 #undef HM_NEW
 
 HM_EXPORT void operator delete(void* p) noexcept { free(p); }

@@ -144,8 +144,11 @@ class Packer {
     Kind kind = call_of(record) == Call::kCalloc    ? Kind::kCalloc
                 : call_of(record) == Call::kAligned ? Kind::kAligned
                                                     : Kind::kMalloc;
-    emit(thread, {.kind = kind, .alignment = static_cast<uint8_t>(record.alignment), .time = record.time,
-                  .block = block, .size = record.size});
+    emit(thread, {.kind = kind,
+                  .alignment = static_cast<uint8_t>(record.alignment),
+                  .time = record.time,
+                  .block = block,
+                  .size = record.size});
   }
 
   // At the time of the call; the address of the new block is known from the time of the return.

@@ -35,8 +35,17 @@ class Planner {
       enter(thread, Plan::kNoEpoch);
       steps += thread.list.size();
     }
-    numbers_ = {threads_.size(), participants_.size(), header.blocks(), steps, header.operations(), header.mallocs,
-                header.frees, header.reallocs, header.requested, profile.max_in_use, profile.cross_thread_frees};
+    numbers_ = {threads_.size(),
+                participants_.size(),
+                header.blocks(),
+                steps,
+                header.operations(),
+                header.mallocs,
+                header.frees,
+                header.reallocs,
+                header.requested,
+                profile.max_in_use,
+                profile.cross_thread_frees};
   }
 
   void write_to(int file) const {
@@ -100,8 +109,8 @@ class Planner {
 };
 
 size_t Plan::size(const Numbers& of) {
-  return sizeof(Numbers) + (of.threads + 1) * sizeof(uint64_t) + of.steps * sizeof(Operation) +
-         of.blocks * sizeof(void*) + of.epochs * 2 * sizeof(uint32_t);
+  return sizeof(Numbers) + (of.threads + 1) * sizeof(uint64_t) + of.steps * sizeof(Operation) + of.blocks * sizeof(void*) +
+         of.epochs * 2 * sizeof(uint32_t);
 }
 
 Plan::Plan(void* memory)

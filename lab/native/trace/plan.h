@@ -68,11 +68,11 @@ class Plan {
   static size_t size(const Numbers& numbers);
 
   Numbers* numbers_;
-  uint64_t* begins_;            // of the threads' lists, and the end of the last
+  uint64_t* begins_;  // of the threads' lists, and the end of the last
   Operation* operations_;
   std::atomic<void*>* blocks_;
   std::atomic<uint32_t>* waiting_;
-  uint32_t* participants_;      // of each epoch
+  uint32_t* participants_;  // of each epoch
 };
 
 }  // namespace hm::trace

@@ -20,12 +20,12 @@ class Profile {
   void finish(Header read);  // after the last event
 
   Header header;
-  uint64_t max_in_use = 0;         // U: most bytes alive at once
+  uint64_t max_in_use = 0;          // U: most bytes alive at once
   uint64_t cross_thread_frees = 0;  // by another thread than the one that made the block
   uint64_t never_freed = 0;
   uint64_t never_freed_bytes = 0;
-  Histogram sizes;      // by powers of two
-  Histogram lifetimes;  // by powers of ten; until freed or reallocated
+  Histogram sizes;                                    // by powers of two
+  Histogram lifetimes;                                // by powers of ten; until freed or reallocated
   std::vector<std::pair<uint64_t, uint64_t>> memory;  // time, bytes alive; at about equal distances
 
   double mean_size() const;

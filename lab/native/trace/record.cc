@@ -24,9 +24,7 @@ class SpoolFolder {
  public:
   explicit SpoolFolder(const fs::path& file) {
     std::string name = file.string() + ".spools.XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) {
-      throw Failure(file.string() + ": cannot be written: " + std::strerror(errno));
-    }
+    if (mkdtemp(name.data()) == nullptr) { throw Failure(file.string() + ": cannot be written: " + std::strerror(errno)); }
     path_ = fs::absolute(name);
   }
   ~SpoolFolder() {

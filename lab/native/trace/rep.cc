@@ -13,8 +13,7 @@ namespace {
 
 class RepReader {
  public:
-  RepReader(const std::filesystem::path& path, const Visitor& visit)
-      : name_(path.string()), visit_(visit), file_(path) {
+  RepReader(const std::filesystem::path& path, const Visitor& visit) : name_(path.string()), visit_(visit), file_(path) {
     if (!file_) throw Failure(name_ + ": " + std::strerror(errno));
     header_.program = path.filename().string();
     header_.unit = "operations";

@@ -50,8 +50,7 @@ nlohmann::json result(const Plan::Numbers& numbers, const Stage& stage, const Wa
           {"never_freed", watched.left / repeats},
           {"objects", numbers.blocks},
           {"mean_size", ratio(static_cast<double>(numbers.requested), static_cast<double>(numbers.blocks))},
-          {"cross_thread_share", ratio(static_cast<double>(numbers.cross_thread_frees),
-                                       static_cast<double>(numbers.frees))},
+          {"cross_thread_share", ratio(static_cast<double>(numbers.cross_thread_frees), static_cast<double>(numbers.frees))},
           {"vm_peak_kb", status_kb("VmPeak:")},
           {"vm_hwm_kb", status_kb("VmHWM:")},
           {"minor_faults", watched.faults},
@@ -62,10 +61,10 @@ void print(const std::filesystem::path& file, const nlohmann::json& said) {
   auto row = [](const char* name, const std::string& value) { std::printf("  %-12s %s\n", name, value.c_str()); };
   std::printf("%s, replayed on %s\n", file.c_str(), said["malloc_library"].get<std::string>().c_str());
   row("threads", grouped(said["threads"]));
-  row("operations", grouped(said["mallocs"]) + " malloc, " + grouped(said["frees"]) + " free, " +
-                        grouped(said["reallocs"]) + " realloc");
-  row("time", time_text(said["seconds"].get<double>() * 1e9) + ", " + time_text(said["ns_per_op"]) +
-                  " for an operation, " + grouped(said["kops_per_s"].get<uint64_t>()) + " Kops/s");
+  row("operations",
+      grouped(said["mallocs"]) + " malloc, " + grouped(said["frees"]) + " free, " + grouped(said["reallocs"]) + " realloc");
+  row("time", time_text(said["seconds"].get<double>() * 1e9) + ", " + time_text(said["ns_per_op"]) + " for an operation, " +
+                  grouped(said["kops_per_s"].get<uint64_t>()) + " Kops/s");
   row("memory", bytes_text(said["max_allocated"]) + " at most (A) for " + bytes_text(said["max_in_use"]) +
                     " in use (U); utilisation U/A " + share_text(said["utilization"], 1));
 }

@@ -21,9 +21,9 @@ constexpr size_t kMaxChunk = 256 << 10;
 // Lives in a page that the kernel empties in the child of a fork: the child finds no session and begins its own,
 // whatever kind of fork it was and whichever thread called it.
 struct Session {
-  std::atomic<bool> taken;     // somebody has begun to open it
-  std::atomic<uint64_t> id;    // when it was opened; 0: not yet
-  SpoolHeader* spool;          // null: this process is not recorded
+  std::atomic<bool> taken;   // somebody has begun to open it
+  std::atomic<uint64_t> id;  // when it was opened; 0: not yet
+  SpoolHeader* spool;        // null: this process is not recorded
   uint64_t size;
 };
 constinit Session no_session{};  // of a process before its first call
@@ -153,8 +153,9 @@ Chunk* stop(SpoolHeader& spool, int error) {
 Chunk* next_chunk(const Session& session) {
   SpoolHeader* spool = session.spool;
   if (spool == nullptr || spool->stopped_at.load(std::memory_order_relaxed) != 0) return nullptr;
-  size_t bytes = me.chunk == nullptr ? spool->page : std::min<size_t>(size_t{me.chunk->pages} * spool->page * 2,
-                                                                      std::max<size_t>(kMaxChunk, spool->page));
+  size_t bytes = me.chunk == nullptr
+                     ? spool->page
+                     : std::min<size_t>(size_t{me.chunk->pages} * spool->page * 2, std::max<size_t>(kMaxChunk, spool->page));
   uint64_t offset = spool->next.fetch_add(bytes);
   if (offset + bytes > session.size) return stop(*spool, EFBIG);
   int saved = errno;
@@ -186,14 +187,15 @@ bool find_room() {
 }
 
 inline bool has_room() {
-  return me.session == current.load(std::memory_order_relaxed)->id.load(std::memory_order_relaxed) &&
-         me.chunk != nullptr && me.chunk->used.load(std::memory_order_relaxed) < me.capacity;
+  return me.session == current.load(std::memory_order_relaxed)->id.load(std::memory_order_relaxed) && me.chunk != nullptr &&
+         me.chunk->used.load(std::memory_order_relaxed) < me.capacity;
 }
 
 }  // namespace
 
 void record(Call call, const void* block, size_t size, unsigned alignment) noexcept {
-  if (!has_room() && !find_room()) [[unlikely]] return;
+  if (!has_room() && !find_room()) [[unlikely]]
+    return;
   uint32_t used = me.chunk->used.load(std::memory_order_relaxed);
   Record& record = me.chunk->records()[used];
   record.time = now();

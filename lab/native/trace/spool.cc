@@ -24,11 +24,11 @@ uint64_t now() {
 
 Spool::Spool(const std::filesystem::path& path) : path_(path) {
   file_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  struct stat status {};
+  struct stat status{};
   if (file_ < 0 || fstat(file_, &status) != 0) throw Failure(path.string() + ": " + std::strerror(errno));
   size_ = static_cast<uint64_t>(status.st_size);
-  void* memory = size_ < sizeof(SpoolHeader) ? MAP_FAILED
-                                             : mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+  void* memory =
+      size_ < sizeof(SpoolHeader) ? MAP_FAILED : mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   if (memory == MAP_FAILED) throw Failure(path.string() + ": not a spool");
   header_ = static_cast<SpoolHeader*>(memory);
   // A process that outlives the recording stops at its next chunk, instead of filling a file that nobody sees.

@@ -60,13 +60,13 @@ struct SpoolHeader {
   int32_t pid;
   int32_t parent;
   int32_t padding;
-  std::atomic<uint64_t> next;        // where the next chunk will begin
+  std::atomic<uint64_t> next;  // where the next chunk will begin
   std::atomic<uint32_t> threads;
   std::atomic<int32_t> stop_error;   // why recording ended before the process: an errno; EFBIG: the limit
   std::atomic<uint64_t> stopped_at;  // what was stamped later does not count, for some threads could not record; 0: no
   char program[512];
   char allocator[512];
-  char command[1024];                // arguments, each ended by a zero
+  char command[1024];  // arguments, each ended by a zero
 };
 static_assert(sizeof(SpoolHeader) <= 4096);
 

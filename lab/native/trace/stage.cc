@@ -86,9 +86,7 @@ uint64_t Stage::clear() {
   return left;
 }
 
-double Stage::cpu_share() const {
-  return wall_ == 0 ? 1 : static_cast<double>(cpu_) / static_cast<double>(wall_);
-}
+double Stage::cpu_share() const { return wall_ == 0 ? 1 : static_cast<double>(cpu_) / static_cast<double>(wall_); }
 
 void* Stage::enter(void* actor) {
   auto [stage, number] = *static_cast<Actor*>(actor);
@@ -162,9 +160,7 @@ void Stage::spawn(uint64_t thread) {
   pthread_attr_init(&detached);
   pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
   pthread_t ignored;
-  if (int error = pthread_create(&ignored, &detached, enter, &actors_[thread])) {
-    give_up(std::strerror(error), thread);
-  }
+  if (int error = pthread_create(&ignored, &detached, enter, &actors_[thread])) { give_up(std::strerror(error), thread); }
   pthread_attr_destroy(&detached);
 }
 

@@ -124,14 +124,12 @@ std::string line(std::ifstream& file, const std::string& name) {
 Header read_header(std::ifstream& file, const std::string& name) {
   std::string version = line(file, name).substr(std::strlen(kFirstLine));
   if (version != std::to_string(kVersion)) {
-    throw Failure(name + ": a trace of version " + version + ", but this program reads version " +
-                  std::to_string(kVersion) + ": record it again");
+    throw Failure(name + ": a trace of version " + version + ", but this program reads version " + std::to_string(kVersion) +
+                  ": record it again");
   }
   try {
     return nlohmann::json::parse(line(file, name)).get<Header>();
-  } catch (const nlohmann::json::exception&) {
-    throw Failure(name + ": damaged: its second line is no header");
-  }
+  } catch (const nlohmann::json::exception&) { throw Failure(name + ": damaged: its second line is no header"); }
 }
 
 bool begins_with(std::ifstream& file, const char* text) {
@@ -194,8 +192,9 @@ uint64_t Writer::save(const std::filesystem::path& path, const Header& header) {
   std::filesystem::path unfinished = path;
   unfinished += ".unfinished";  // under its own name once it is whole
   std::ofstream file(unfinished, std::ios::binary);
-  file << kFirstLine << kVersion << '\n' << nlohmann::json(header).dump(-1, ' ', false,
-      nlohmann::json::error_handler_t::replace) << '\n' << compressed_;
+  file << kFirstLine << kVersion << '\n'
+       << nlohmann::json(header).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n'
+       << compressed_;
   file.close();
   std::error_code error;
   if (file) std::filesystem::rename(unfinished, path, error);

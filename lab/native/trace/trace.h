@@ -53,16 +53,16 @@ struct Event {
 struct Header {
   std::string program;
   std::vector<std::string> command;
-  std::string allocator;   // that served the recorded run
+  std::string allocator;  // that served the recorded run
   int pid = 0;
   int parent = 0;
   std::string unit = "ns";  // of time: ns, or operations where nobody looked at a clock
   uint32_t threads = 0;
   uint64_t duration = 0;
-  uint64_t mallocs = 0;       // all calls that make a block and end none
+  uint64_t mallocs = 0;  // all calls that make a block and end none
   uint64_t frees = 0;
   uint64_t reallocs = 0;
-  uint64_t requested = 0;     // bytes, of all calls
+  uint64_t requested = 0;      // bytes, of all calls
   uint64_t foreign_frees = 0;  // of blocks made before or beside the record; they are no events
   uint64_t implied_frees = 0;  // freed beside the record: their address was given out again
   std::string stopped;         // why the record ends before the program did
@@ -70,8 +70,8 @@ struct Header {
   uint64_t operations() const { return mallocs + frees + reallocs; }
   uint64_t blocks() const { return mallocs + reallocs; }
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Header, program, command, allocator, pid, parent, unit, threads, duration, mallocs,
-                                   frees, reallocs, requested, foreign_frees, implied_frees, stopped)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Header, program, command, allocator, pid, parent, unit, threads, duration, mallocs, frees,
+                                   reallocs, requested, foreign_frees, implied_frees, stopped)
 
 // Keeps the header's counts while the events come.
 void count(Header& header, const Event& event);

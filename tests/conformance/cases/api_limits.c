@@ -5,15 +5,36 @@
 
 typedef void* (*Request)(void* old, size_t size);
 
-static void* by_malloc(void* old, size_t size) { (void)old; return malloc(size); }
-static void* by_calloc(void* old, size_t size) { (void)old; return calloc(1, size); }
-static void* by_calloc_turned(void* old, size_t size) { (void)old; return calloc(size, 1); }
+static void* by_malloc(void* old, size_t size) {
+  (void)old;
+  return malloc(size);
+}
+static void* by_calloc(void* old, size_t size) {
+  (void)old;
+  return calloc(1, size);
+}
+static void* by_calloc_turned(void* old, size_t size) {
+  (void)old;
+  return calloc(size, 1);
+}
 static void* by_realloc(void* old, size_t size) { return realloc(old, size); }
 static void* by_reallocarray(void* old, size_t size) { return reallocarray(old, 1, size); }
-static void* by_memalign(void* old, size_t size) { (void)old; return memalign(64, size); }
-static void* by_aligned_alloc(void* old, size_t size) { (void)old; return aligned_alloc(4096, size); }
-static void* by_valloc(void* old, size_t size) { (void)old; return valloc(size); }
-static void* by_pvalloc(void* old, size_t size) { (void)old; return pvalloc(size); }
+static void* by_memalign(void* old, size_t size) {
+  (void)old;
+  return memalign(64, size);
+}
+static void* by_aligned_alloc(void* old, size_t size) {
+  (void)old;
+  return aligned_alloc(4096, size);
+}
+static void* by_valloc(void* old, size_t size) {
+  (void)old;
+  return valloc(size);
+}
+static void* by_pvalloc(void* old, size_t size) {
+  (void)old;
+  return pvalloc(size);
+}
 static void* by_posix_memalign(void* old, size_t size) {
   void* block = old;
   errno = posix_memalign(&block, 1024, size);
@@ -24,11 +45,10 @@ static const Request requests[] = {by_malloc,   by_calloc,        by_calloc_turn
                                    by_memalign, by_aligned_alloc, by_valloc,        by_pvalloc, by_posix_memalign};
 
 CASE(huge_sizes) {
-  const size_t sizes[] = {SIZE_MAX,           SIZE_MAX - 1,         SIZE_MAX - 7,        SIZE_MAX - 15,
-                          SIZE_MAX - 16,      SIZE_MAX - 63,        SIZE_MAX - 71,       SIZE_MAX - 4095,
-                          SIZE_MAX - 4096,    SIZE_MAX - 65536,     SIZE_MAX - 4 * MIB,  SIZE_MAX / 2 + 2,
-                          SIZE_MAX / 2 + 1,   (size_t)PTRDIFF_MAX,  PTRDIFF_MAX - 4096,  PTRDIFF_MAX - 4 * MIB,
-                          (size_t)1 << 62};
+  const size_t sizes[] = {
+      SIZE_MAX,         SIZE_MAX - 1,        SIZE_MAX - 7,       SIZE_MAX - 15,         SIZE_MAX - 16,      SIZE_MAX - 63,
+      SIZE_MAX - 71,    SIZE_MAX - 4095,     SIZE_MAX - 4096,    SIZE_MAX - 65536,      SIZE_MAX - 4 * MIB, SIZE_MAX / 2 + 2,
+      SIZE_MAX / 2 + 1, (size_t)PTRDIFF_MAX, PTRDIFF_MAX - 4096, PTRDIFF_MAX - 4 * MIB, (size_t)1 << 62};
   for (size_t old_size = 24; old_size <= 8 * MIB; old_size *= 600) {
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
       for (size_t j = 0; j < COUNT_OF(requests); j++) {

@@ -3,9 +3,9 @@
 
 #include "case.h"
 
-static const size_t boundary_sizes[] = {1,     8,      16,     17,     24,     63,     64,      65,      128,     129,
-                                        1008,  1024,   1025,   4032,   4096,   4097,   8192,    16384,   32768,   32769,
-                                        65535, 65536,  65537,  131072, 524288, MIB,    4 * MIB, 4 * MIB + 1};
+static const size_t boundary_sizes[] = {1,     8,     16,    17,     24,     63,   64,      65,         128,   129,
+                                        1008,  1024,  1025,  4032,   4096,   4097, 8192,    16384,      32768, 32769,
+                                        65535, 65536, 65537, 131072, 524288, MIB,  4 * MIB, 4 * MIB + 1};
 
 static void fill(unsigned char* bytes, size_t from, size_t to) {
   for (size_t i = from; i < to; i++) bytes[i] = (unsigned char)(i * 131 + (i >> 8));

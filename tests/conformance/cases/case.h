@@ -31,15 +31,17 @@ static inline void require_failed(const char* file, int line, const char* what, 
   if (write(STDERR_FILENO, text, (size_t)length) != length) _exit(2);
   _exit(1);
 }
-#define REQUIRE(condition) \
-  do { if (!(condition)) require_failed(__FILE__, __LINE__, #condition, errno); } while (0)
+#define REQUIRE(condition)                                                   \
+  do {                                                                       \
+    if (!(condition)) require_failed(__FILE__, __LINE__, #condition, errno); \
+  } while (0)
 /* For a bound: the number itself is the useful part of the report. */
-#define REQUIRE_BELOW(value, limit)                                                                    \
-  do {                                                                                                 \
-    double value_ = (double)(value), limit_ = (double)(limit);                                         \
-    char text_[160];                                                                                   \
-    snprintf(text_, sizeof text_, "%s = %.3f below %.3f", #value, value_, limit_);                     \
-    if (!(value_ < limit_)) require_failed(__FILE__, __LINE__, text_, 0);                              \
+#define REQUIRE_BELOW(value, limit)                                                \
+  do {                                                                             \
+    double value_ = (double)(value), limit_ = (double)(limit);                     \
+    char text_[160];                                                               \
+    snprintf(text_, sizeof text_, "%s = %.3f below %.3f", #value, value_, limit_); \
+    if (!(value_ < limit_)) require_failed(__FILE__, __LINE__, text_, 0);          \
   } while (0)
 
 /* CASE(what_it_is_called) { what it does } */

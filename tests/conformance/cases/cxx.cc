@@ -21,8 +21,12 @@ void used(void* block, std::size_t size, std::size_t alignment) {
 
 void plain_forms() {
   for (std::size_t size = 0; size < 100000; size += size / 4 + 1) {
-    void* blocks[] = {::operator new(size), ::operator new[](size), ::operator new(size, std::nothrow),
-                      ::operator new[](size, std::nothrow), ::operator new(size), ::operator new[](size)};
+    void* blocks[] = {::operator new(size),
+                      ::operator new[](size),
+                      ::operator new(size, std::nothrow),
+                      ::operator new[](size, std::nothrow),
+                      ::operator new(size),
+                      ::operator new[](size)};
     for (void* block : blocks) used(block, size, 16);
     ::operator delete(blocks[0]);
     ::operator delete[](blocks[1]);
@@ -39,8 +43,11 @@ void aligned_forms() {
   for (std::size_t alignment = 8; alignment <= 65536; alignment *= 2) {
     const auto tag = std::align_val_t{alignment};
     for (std::size_t size : {std::size_t{1}, std::size_t{200}, std::size_t{70000}}) {
-      void* blocks[] = {::operator new(size, tag), ::operator new[](size, tag), ::operator new(size, tag, std::nothrow),
-                        ::operator new[](size, tag, std::nothrow), ::operator new(size, tag),
+      void* blocks[] = {::operator new(size, tag),
+                        ::operator new[](size, tag),
+                        ::operator new(size, tag, std::nothrow),
+                        ::operator new[](size, tag, std::nothrow),
+                        ::operator new(size, tag),
                         ::operator new[](size, tag)};
       for (void* block : blocks) used(block, size, alignment);
       ::operator delete(blocks[0], tag);
@@ -57,9 +64,7 @@ template <class Call>
 bool throws_bad_alloc(Call call) {
   try {
     hidden(call());
-  } catch (const std::bad_alloc& error) {
-    return error.what() != nullptr;
-  }
+  } catch (const std::bad_alloc& error) { return error.what() != nullptr; }
   return false;
 }
 
@@ -94,9 +99,7 @@ void new_handler() {
   std::set_new_handler(throws_own_error);
   try {
     hidden(::operator new(hidden_size(kHuge)));
-  } catch (const HandlerError&) {
-    own_error = true;
-  }
+  } catch (const HandlerError&) { own_error = true; }
   std::set_new_handler(nullptr);
   REQUIRE(own_error);
 }

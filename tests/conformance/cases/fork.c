@@ -42,9 +42,7 @@ static void* allocate_until_stopped(void* seed) {
   return NULL;
 }
 
-static void start_four(pthread_t threads[4]) {
-  start_threads(threads, 4, allocate_until_stopped);
-}
+static void start_four(pthread_t threads[4]) { start_threads(threads, 4, allocate_until_stopped); }
 static void stop_four(pthread_t threads[4]) {
   atomic_store(&stopping, 1);
   join_threads(threads, 4);

@@ -120,8 +120,8 @@ static void* drift(void* argument) {
       held[i % kHeld] = received;
     }
     Queue* next = &queues[(self + 1) % kRing];
-    if (atomic_load_explicit(&next->head, memory_order_relaxed) -
-            atomic_load_explicit(&next->tail, memory_order_acquire) == kSlots) {
+    if (atomic_load_explicit(&next->head, memory_order_relaxed) - atomic_load_explicit(&next->tail, memory_order_acquire) ==
+        kSlots) {
       sched_yield();
       continue;
     }

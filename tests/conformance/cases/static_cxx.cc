@@ -28,9 +28,7 @@ CASE(linked) {
   bool refused = false;
   try {
     hidden(::operator new(hidden_size(SIZE_MAX / 2)));
-  } catch (const std::bad_alloc&) {
-    refused = true;
-  }
+  } catch (const std::bad_alloc&) { refused = true; }
   REQUIRE(refused);
 }
 

@@ -33,8 +33,7 @@ CASE(exit_handoff) {
   }
   REQUIRE_BELOW(resident_bytes(), 300 * MIB);
   for (int i = 0; i < kProducers; i++)
-    for (unsigned j = 0; j < kHanded; j++)
-      free_marked(boxes[i].blocks[j], boxes[i].sizes[j], boxes[i].generation - 1 + j);
+    for (unsigned j = 0; j < kHanded; j++) free_marked(boxes[i].blocks[j], boxes[i].sizes[j], boxes[i].generation - 1 + j);
 }
 
 enum { kOwned = 1200, kHeirs = 4 };

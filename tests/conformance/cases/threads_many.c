@@ -97,8 +97,7 @@ CASE(small_stack) {
   REQUIRE(pthread_attr_init(&attributes) == 0);
   REQUIRE(pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)) == 0);
   for (int round = 0; round < 20; round++) {
-    for (size_t i = 0; i < COUNT_OF(threads); i++)
-      REQUIRE(pthread_create(&threads[i], &attributes, every_size, NULL) == 0);
+    for (size_t i = 0; i < COUNT_OF(threads); i++) REQUIRE(pthread_create(&threads[i], &attributes, every_size, NULL) == 0);
     join_threads(threads, COUNT_OF(threads));
   }
 }

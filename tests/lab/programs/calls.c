@@ -79,7 +79,7 @@ static void churn(void) {
 /* 12 malloc of all kinds, 11 free, 4 realloc; the rest fails or does nothing. */
 static void family(void) {
   for (long i = 0; i < number; ++i) {
-    char* block = realloc(NULL, 10);       /* a malloc */
+    char* block = realloc(NULL, 10); /* a malloc */
     block = realloc(block, 100000);
     block = reallocarray(block, 5, 3);
     char* same = realloc(block, SIZE_MAX / 4); /* fails */
@@ -89,7 +89,7 @@ static void family(void) {
     void* aligned = NULL;
     if (posix_memalign(&aligned, 64, 100) != 0 || (uintptr_t)aligned % 64 != 0) _exit(3);
     free(aligned);
-    if (posix_memalign(&aligned, 3, 100) == 0) _exit(3);  /* fails */
+    if (posix_memalign(&aligned, 3, 100) == 0) _exit(3); /* fails */
     free(aligned_alloc(4096, 8192));
     free(memalign(256, 1));
     free(valloc(1));
@@ -99,8 +99,8 @@ static void family(void) {
     block = realloc(block, 3001);
     block = realloc(block, 1);
     free(block);
-    free(calloc(SIZE_MAX / 2, 3));         /* fails */
-    free(malloc(SIZE_MAX / 4));            /* fails */
+    free(calloc(SIZE_MAX / 2, 3)); /* fails */
+    free(malloc(SIZE_MAX / 4));    /* fails */
     free(NULL);
     free(malloc(7));
     free(calloc(1, 1) ? malloc(1) : NULL); /* one is lost */

@@ -19,8 +19,6 @@ int main(int, char** words) {
   }
   try {
     operator delete(operator new(static_cast<std::size_t>(-1) / 2));
-  } catch (const std::bad_alloc&) {
-    return 0;
-  }
+  } catch (const std::bad_alloc&) { return 0; }
   return 3;
 }

@@ -7,8 +7,20 @@ which are not split.  Today's hmalloc is a line of its own.
 import math
 
 from ..figure import PaperFigure
-from .measures import (EXPLICIT, GLIBC, PAPER, PRELOADED, SHARED, Cells, all_cpus, beside, cells, joined, most_threads,
-                       several_threads)
+from .measures import (
+    EXPLICIT,
+    GLIBC,
+    PAPER,
+    PRELOADED,
+    SHARED,
+    Cells,
+    all_cpus,
+    beside,
+    cells,
+    joined,
+    most_threads,
+    several_threads,
+)
 from .pictures import grid, lines, of_each, together
 from .predicates import Clause, alike, compared, ends, faster, related
 from .wording import of_paper

@@ -11,11 +11,35 @@ from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ...bench.statistics import FEWEST, Ratio, paired_ratio
 from ..figure import Point, Series, Table
-from .measures import (GLIBC, ONE_LOCK, Cells, alone, cells, cpus, joined, measured_in, median_of, percent, values_of,
-                       with_threads)
+from .measures import (
+    GLIBC,
+    ONE_LOCK,
+    Cells,
+    alone,
+    cells,
+    cpus,
+    joined,
+    measured_in,
+    median_of,
+    percent,
+    values_of,
+    with_threads,
+)
 from .pictures import LINUX_CAST, grid, lines, of_each, size_chart, size_curves, table
-from .predicates import (Check, Clause, ends, exactly, from_to, held, lies, most_to_one_thread, on_cpus, related, span,
-                         to_one_thread)
+from .predicates import (
+    Check,
+    Clause,
+    ends,
+    exactly,
+    from_to,
+    held,
+    lies,
+    most_to_one_thread,
+    on_cpus,
+    related,
+    span,
+    to_one_thread,
+)
 from .wording import of_paper
 
 _DUAL = "This machine, two of its CPUs in use, stands for the paper's dual Pentium Pro; glibc today for glibc 2.0."

@@ -14,8 +14,7 @@ from ...bench.statistics import BETTER, TOO_FEW, WORSE, Ratio
 from ..figure import CONFIRMED, NOT_CONFIRMED, UNTOLD, PaperFigure, Table, Verdict
 from ..questions import MEMORY, TIME, metric_for
 from .hoard import SINGLE, traces
-from .measures import (EXPLICIT, PAPER, PRELOADED, TODAY, Cells, all_cpus, cells, cpus, joined, most_threads,
-                       several_threads)
+from .measures import EXPLICIT, PAPER, PRELOADED, TODAY, Cells, all_cpus, cells, cpus, joined, most_threads, several_threads
 from .predicates import level
 from .vvmalloc import workload
 from .wording import rows

@@ -9,8 +9,29 @@ from collections.abc import Mapping
 from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ..figure import PaperFigure
-from .measures import (GLIBC, ONE_LOCK, TCMALLOC, TODAY, VV1, VV2, VV3, VV4, Cast, Cells, Metric, all_cpus, cells,
-                       joined, measured_in, median_of, only, percent, quotient, several_threads, share_of_time)
+from .measures import (
+    GLIBC,
+    ONE_LOCK,
+    TCMALLOC,
+    TODAY,
+    VV1,
+    VV2,
+    VV3,
+    VV4,
+    Cast,
+    Cells,
+    Metric,
+    all_cpus,
+    cells,
+    joined,
+    measured_in,
+    median_of,
+    only,
+    percent,
+    quotient,
+    several_threads,
+    share_of_time,
+)
 from .pictures import Draw, lines, table, times_as_fast, together
 from .predicates import Clause, alike, faster, lies, on_cpus, related, slower, slows_down
 from .wording import of_paper
