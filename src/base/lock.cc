@@ -46,7 +46,8 @@ void Lock::adopt_after_fork(uint32_t before) noexcept {
 }
 
 bool Lock::is_held_by_another(uint32_t before) const noexcept {
-  uint32_t seen = word_.load(std::memory_order_relaxed);
+  // ThreadSanitizer does not see that a fork copies the memory when all that came before has happened.
+  uint32_t seen = word_.load(kThreadSanitizer ? std::memory_order_acquire : std::memory_order_relaxed);
   return seen != 0 && (seen & ~kWaiters) != before;
 }
 

@@ -37,6 +37,8 @@ ORDERS_WITH_A_REASON = {
         TSAN + "has this load: it pairs a release with an acquire of the same address only, not of the word around it",
     ("src/base/lock.cc", "std::atomic_signal_fence(std::memory_order_seq_cst)"):
         "for the thread's own signal handlers: none may find a lock of the thread that the count leaves out",
+    ("src/base/lock.cc", "word_.load(kThreadSanitizer ?"):
+        "for the fuzzers under ThreadSanitizer: it does not see that a fork comes after all that it copies",
     ("src/base/process.h", "inline void keep_order()"): CHILD + "that is what it is for",
     ("src/large/extent.h", "void set_state("):
         CHILD + "start and bytes of a descriptor are written before it is in use (E5)",

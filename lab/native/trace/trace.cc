@@ -128,7 +128,11 @@ Header read_header(std::ifstream& file, const std::string& name) {
                   ": record it again");
   }
   try {
-    return nlohmann::json::parse(line(file, name)).get<Header>();
+    auto header = nlohmann::json::parse(line(file, name));
+    // The library would convert a number of any size, and that is undefined.
+    for (const auto& value : header)
+      if (value.is_number_float()) throw Failure(name + ": damaged: a number of its second line is not whole");
+    return header.get<Header>();
   } catch (const nlohmann::json::exception&) { throw Failure(name + ": damaged: its second line is no header"); }
 }
 
