@@ -14,6 +14,7 @@
 #include "base/system_call.h"
 #include "base/thread_exit.h"
 #include "large/extent_table.h"
+#include "threads/thread_heap.h"
 
 namespace hm::os {
 void* mapped_before = nullptr;  // what the next call answers, so that its words can be named before it is made
@@ -163,7 +164,7 @@ HM_NOINLINE void address_map() {
 
 HM_NOINLINE void local() {
   alignas(64) static char room[2][sizeof(ThreadHeap)];
-  auto* heap = new (room[0]) LocalHeap(reinterpret_cast<ThreadHeap*>(room[1]));
+  auto* heap = new (room[0]) LocalHeap(reinterpret_cast<SmallHeap*>(room[1]));
   (void)heap->map_chunk();
   auto* first = heap->chunks();
   size_t granule = kFirstUnit * kUnitGranules + 8;
