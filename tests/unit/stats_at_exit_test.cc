@@ -13,6 +13,7 @@ using namespace hm;
 namespace {
 
 constexpr char kRecord[] = "statistics of process [0-9]+ \\(hm_unit\\), bytes";
+std::string record_after(const char* text) { return std::string(text).append(kRecord); }
 
 void say(const char* word) { ASSERT_EQ(write(STDERR_FILENO, word, strlen(word)), static_cast<ssize_t>(strlen(word))); }
 
@@ -37,7 +38,7 @@ TEST(StatsAtExit, AnInterruptedHolderOfALockLetsGoFirst) {
     other.unlock();
     say("never reached");
   };
-  EXPECT_EXIT(end(), testing::KilledBySignal(SIGTERM), std::string("^both held, one held, hmalloc .* ") + kRecord);
+  EXPECT_EXIT(end(), testing::KilledBySignal(SIGTERM), record_after("^both held, one held, hmalloc .* "));
 }
 
 TEST(StatsAtExit, ALockThatWasHeldAlreadyCountsOnce) {
@@ -86,7 +87,7 @@ TEST(StatsAtExit, AChildThatSharesTheMemorySaysNothingAndLeavesTheParentItsEnd) 
     if (waitpid(child, &status, 0) == child && WIFSIGNALED(status)) say("ended, ");
     exit(0);
   };
-  EXPECT_EXIT(end(), testing::ExitedWithCode(0), std::string("^ended, hmalloc .* ") + kRecord);
+  EXPECT_EXIT(end(), testing::ExitedWithCode(0), record_after("^ended, hmalloc .* "));
 }
 
 TEST(StatsAtExit, AChildOfForkHasAnEndOfItsOwn) {
@@ -103,5 +104,5 @@ TEST(StatsAtExit, AChildOfForkHasAnEndOfItsOwn) {
     waitpid(child, &status, 0);
     exit(status);
   };
-  EXPECT_EXIT(end(), testing::ExitedWithCode(0), std::string("\nchild: hmalloc .* ") + kRecord);
+  EXPECT_EXIT(end(), testing::ExitedWithCode(0), record_after("\nchild: hmalloc .* "));
 }
