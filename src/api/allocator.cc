@@ -39,8 +39,9 @@ Superblock& live_small(Slice& slice, const void* block, const char* function) no
 }
 
 Slice& live_run(Slice& slice, const void* block, const char* function) noexcept {
-  if (slice.kind() == SliceKind::kUnused) die_on_misuse(function, block, "double free, or never a block");
-  if (slice.kind() != SliceKind::kLarge || slice.base() != block) interior(function, block);
+  SliceKind kind = slice.kind();  // once: another thread may be freeing the block
+  if (kind == SliceKind::kUnused) die_on_misuse(function, block, "double free, or never a block");
+  if (kind != SliceKind::kLarge || slice.base() != block) interior(function, block);
   return slice;
 }
 

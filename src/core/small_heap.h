@@ -40,7 +40,7 @@ struct alignas(kCacheStride) SmallHeap {
     bool full_searched = false;                   // through the full ones, in vain, since the last overflow or tick
   };
   std::array<ClassState, kClasses> classes;
-  Shelf shelf;                      // exhausted superblocks
+  Shelf shelf;                      // full superblocks
   size_t capacity_bytes = 0;        // of all caches, an idle one's as it will be when it is used again
   uint32_t full_count = 0;          // in all full queues, about: other threads may take from them
   uint32_t operations_to_tick = 0;  // slow operations until the clock is read
