@@ -60,8 +60,8 @@ known_to_ctest() { # OPTION: --long, --long=value, -S or -Svalue
 
 # Each in a shell of its own, so that one that cannot be built does not keep the others from being tested.
 run_stages() {
-  failed='' missed='' tested=$logs/tested
-  rm -f "$tested"
+  failed='' missed='' tested=$logs/tested losses=$logs/failed
+  rm -f "$tested" "$losses"
   for stage in $stages; do
     ! out_of_time || { missed="$missed $stage"; continue; }
     code=0
@@ -73,6 +73,7 @@ run_stages() {
     esac
   done
   [ -z "$missed" ] || say "the time is over; not reached, or not to the end:$missed"
+  [ ! -f "$losses" ] || while read -r line; do say "$line"; done <"$losses"
   [ -z "$failed" ] || die 1 "tests failed:$failed"
   [ -f "$tested" ] || [ "$missed" ] || [ "$suite" = cross ] ||
     die 1 "test: no test of $suite is what you asked for (hmalloc test --help)"
@@ -155,21 +156,30 @@ run_ctest() { # PRESET CTEST-ARGUMENTS...
     [ "$(seconds_left)" -gt 2 ] || exit $late
     set -- "$@" --stop-time "$(date -d "@$deadline" +%H:%M:%S)"
   fi
-  code=0 said=$logs/ctest-$preset.log
-  ctest -j "$(nproc)" -O "$said" "$@" </dev/null || code=$?
-  [ $code != 0 ] || return 0
-  ! out_of_time || judge_late
+  said=$logs/ctest-$preset.log
+  ! ctest -j "$(nproc)" -O "$said" "$@" </dev/null || return 0
+  ended=$(judged "$said")
+  lost=$(echo "$ended" | sed -n 's/^failed //p')
+  if out_of_time; then
+    say "not reached in $preset:$(echo "$chosen" | not_in "$(echo "$ended" | sed -n 's/^passed //p') $lost" | by_room)"
+    [ "$lost" ] || exit $late
+  fi
+  echo "failed in $stage:" $lost >>"$losses"
   exit 1
 }
 
-# What ctest breaks off at its stop time has failed for it, by a timeout: here that was not reached, as the rest was not.
-judge_late() {
-  broken=$(awk '/^ *[0-9]+\/[0-9]+ Test +#/ { late = /\*\*\*Timeout/ ? late " " $4 : "" } END { print late }' "$said")
-  result='^ *[0-9]*/[0-9]* Test *#[0-9]*: \([^ ]*\) .*'
-  say "not reached in $preset:$(echo "$chosen" | not_in "$(sed -n "s,$result,\1,p" "$said" | not_in "$broken")" | by_room)"
-  lost=$(sed -n "s,$result\*\*\*\(Failed\|Exception\|Timeout\|Not Run\).*,\1,p" "$said" | not_in "$broken")
-  [ "$lost" ] || exit $late
-  say "failed in $preset:" $lost
+# How each test ended: "passed NAME", "failed NAME", or "late NAME", which ctest broke off at its stop time.  It calls these
+# last a timeout, and writes that it stops in the middle of such a test's line: the list of failures at the end is whole.
+judged() { # LOG
+  awk -v timed="$deadline" -v jobs="$(nproc)" '
+    /^ *[0-9]+\/[0-9]+ Test +#/ { names[++last] = $4 }
+    /^The following tests FAILED:/ { at_end = 1 }
+    at_end && $2 == "-" { how[$3] = $NF == "(Timeout)" ? "timeout" : "failed" }
+    END {
+      for (n = last; timed && n > last - jobs && how[names[n]] == "timeout"; n--) how[names[n]] = "late"
+      for (n = 1; n <= last; n++) if (!how[names[n]]) print "passed", names[n]
+      for (name in how) if (how[name]) print (how[name] == "timeout" ? "failed" : how[name]), name
+    }' "$1"
 }
 
 not_in() { # NAMES: passes on the lines that are none of them

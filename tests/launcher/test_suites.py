@@ -23,6 +23,7 @@ need_everything() { echo "built everything"; }
 build_preset() { [ "$1" != "${broken:-}" ] || exit 2; echo "built $1"; }
 build_cross() { echo "built aarch64: $*"; }
 install_missing() { :; }
+nproc() { echo 2; }
 ctest() {
   case $1 in
     --help) command ctest --help; return ;;
@@ -93,31 +94,41 @@ def test_a_name_that_no_test_has_is_an_error(play, suite):
 
 def test_a_failure_fails_and_does_not_end_all(play):
     run = play("all", results='case $* in *"-L ^(later"*) return 8 ;; esac')
-    assert run.returncode == 1 and run.stderr.endswith("hmalloc: tests failed: rest\n") and len(stages(run)) == 9
+    assert run.returncode == 1 and run.stderr.endswith("hmalloc: failed in rest:\nhmalloc: tests failed: rest\n") and len(stages(run)) == 9
     run = play("all", "--from", "asan", broken="asan")
     assert run.returncode == 1 and "tests failed: asan" in run.stderr and ("tsan", "tsan") in stages(run)
 
 
-# What ctest writes when its stop time comes: `room.a` was under way.
-STOPPED = r"""
-sleep 5
-exec 3>"$logs/ctest-release.log"
-echo "1/3 Test #3: other.c .......$outcome  1.0 sec" >&3
-echo "2/3 Test #1: room.a  # GetParam() = 1 ......***Timeout   1.00 sec" >&3
-return 8
+# Played by the real ctest: two tests that end, and two at once that the stop time breaks off.
+REAL = r"""
+[ "$stage" = default ] || return 0
+for word; do case $last_word in --stop-time) stop=$word ;; esac; last_word=$word; done
+command ctest --test-dir "$here/real" -j "$(nproc)" -O "$logs/ctest-release.log" ${stop:+--stop-time "$stop"}
 """
+PROGRAMS = {"room.a": "true", "other.c": "{}", "room.b": "sleep 20", "room.d": "sleep 20"}
 
 
-@pytest.mark.parametrize("outcome, code", [("   Passed", 0), ("***Failed", 1), ("***Timeout", 0)])
-def test_what_the_time_breaks_off_has_not_failed_and_is_named(play, outcome, code):
-    run = play("all", "--for", "4s", results=STOPPED, outcome=outcome)
+@pytest.mark.parametrize("other, code", [("true", 0), ("false", 1), ("sleep 9", 1)])
+def test_what_the_time_breaks_off_has_not_failed_and_is_named(play, tmp_path, other, code):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "CTestTestfile.cmake").write_text("".join(
+        f"add_test({name} /bin/{command.format(other)})\nset_tests_properties({name} PROPERTIES TIMEOUT {limit})\n"
+        for limit, (name, command) in zip((9, 1, 30, 30), PROGRAMS.items(), strict=True)))
+    run = play("all", "--for", "5s", results="last_word=;" + REAL, tests=" ".join((*PROGRAMS, "room.e")))
     assert run.returncode == code, run.stderr
-    assert stages(run) == [("default", "release")] and re.search(r" --stop-time \d\d:\d\d:\d\d$", run.stdout, re.MULTILINE)
-    broken = " other.c" if outcome.endswith("Timeout") else ""
-    assert f"hmalloc: not reached in release: room.a room.b{broken}" in run.stderr.splitlines()
+    assert stages(run) == [("default", "release")]
+    assert "hmalloc: not reached in release: room.b room.d room.e" in run.stderr.splitlines()
     missed = " default rest cross asan tsan aarch64 slow"
     assert f"hmalloc: the time is over; not reached, or not to the end:{missed if code == 0 else missed[8:]}\n" in run.stderr
-    assert ("failed in release: other.c" in run.stderr) == (code == 1)
+    assert run.stderr.endswith("hmalloc: failed in default: other.c\nhmalloc: tests failed: default\n") == (code == 1)
+
+
+def test_what_has_failed_is_said_once_more_at_the_end(play, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "CTestTestfile.cmake").write_text("add_test(room.a /bin/false)\nadd_test(room.b /bin/true)\n")
+    run = play("all", results="last_word=;" + REAL)
+    assert run.returncode == 1 and len(stages(run)) == 9
+    assert run.stderr.endswith("hmalloc: failed in default: room.a\nhmalloc: tests failed: default\n")
 
 
 def test_a_build_ends_with_the_time(tmp_path):
