@@ -6,7 +6,7 @@
 //   HM_BENCH_ALL_SHARED        hmalloc's shared memory for both: the HMalloc paper's baseline HMalloc-shared (section 4)
 //   HM_BENCH_PAPER             HMalloc as published, each with its own functions (baselines/hmalloc_paper.h)
 //   HM_BENCH_PAPER_ALL_SHARED  HMalloc-shared as published
-//   HM_BENCH_FLOOR             no allocator at all
+//   HM_BENCH_NO_ALLOCATOR      no allocator at all
 #pragma once
 
 #include <cstddef>
@@ -85,11 +85,11 @@ inline constexpr const char* kApi = "paper-all-shared";
 using local = shared;
 #endif
 
-#elif defined(HM_BENCH_FLOOR)
+#elif defined(HM_BENCH_NO_ALLOCATOR)
 
-inline constexpr const char* kApi = "floor";
+inline constexpr const char* kApi = "no-allocator";
 // One thread takes the blocks of an array in turn.  What is left is what no allocator can avoid.
-struct Floor {
+struct NoAllocator {
   static void* allocate(std::size_t size) {
     constexpr std::size_t kBlocks = 8192;  // more than the queue and its batches hold
     alignas(4096) static char memory[kBlocks * 256];
@@ -101,7 +101,7 @@ struct Floor {
   }
   static void release(void*, std::size_t) {}
 };
-using shared = Memory<Floor>;
+using shared = Memory<NoAllocator>;
 
 #else
 

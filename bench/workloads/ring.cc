@@ -7,7 +7,7 @@
 // one that frees), plus the message lines and the queue, which no allocator can avoid.  The two CPUs may or may not
 // share a cache, from run to run: compare within one run of the runner only.  A queue that published every entry
 // would cost more than most allocators; this one publishes 128 at a time.  What is left when there is no allocator
-// (ring-floor) is not a strict lower bound: it reuses memory after 8192 messages, and an allocator that reuses it
+// (ring-no-allocator) is not a strict lower bound: it reuses memory after 8192 messages, and an allocator that reuses it
 // sooner or in another order finds the lines in other caches, which costs more or less.
 #include "common.h"
 #include "spsc_queue.h"

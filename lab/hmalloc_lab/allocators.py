@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from .built import Built
+from .build_paths import BuildPaths
 from .errors import Failure
 
 # Not libhmalloc_paper.so: that is a baseline.
@@ -38,7 +38,7 @@ def is_hmalloc(library: Path | str) -> bool:
     return _HMALLOC.match(os.path.basename(library)) is not None
 
 
-def choose(what: str, built: Built) -> Allocator:
+def choose(what: str, built: BuildPaths) -> Allocator:
     """The allocator that the user means by `hmalloc`, `checked`, `system`, `glibc`, a baseline's or a peer's name, or a
     path."""
     if what == "system":
@@ -60,7 +60,7 @@ def choose(what: str, built: Built) -> Allocator:
     return Allocator(path.name.removeprefix("lib").split(".so")[0], usable(path))
 
 
-def choose_several(words: list[str], built: Built) -> list[Allocator]:
+def choose_several(words: list[str], built: BuildPaths) -> list[Allocator]:
     """Each word is one or several of them, with commas between; who is named twice counts once."""
     named = [name for word in words for name in ([word] if Path(word).is_file() else word.split(","))]
     chosen = list(dict.fromkeys(choose(name, built) for name in named if name))

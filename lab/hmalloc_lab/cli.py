@@ -11,7 +11,7 @@ from rich.console import Console
 from . import report
 from .allocators import choose, choose_several
 from .bench import commands as bench
-from .built import Built
+from .build_paths import BuildPaths
 from .compare import Plan, compare
 from .diagnosis import diagnose
 from .doctor import examine_process, examine_program
@@ -40,7 +40,7 @@ Command = Annotated[list[str] | None, typer.Argument()]
 def start(context: typer.Context,
           library: Annotated[Path | None, typer.Option(hidden=True)] = None,
           measurer: Annotated[Path | None, typer.Option(hidden=True)] = None) -> None:
-    context.obj = Built(library, measurer)
+    context.obj = BuildPaths(library, measurer)
 
 
 @app.command("compare", context_settings=_COMMAND_LINE)
@@ -56,7 +56,7 @@ def compare_command(
         input_file: Annotated[Path | None, typer.Option("--input")] = None,
         show_output: Annotated[bool, typer.Option("--show-output")] = False,
         json_file: Annotated[Path | None, typer.Option("--json")] = None) -> None:
-    built: Built = context.obj
+    built: BuildPaths = context.obj
     if not command:
         print("hmalloc: no program named, so this is the example: a log in a pipeline of threads", file=sys.stderr)
         command = [str(built.example)]

@@ -109,19 +109,19 @@ run_slow() {
 
 need_everything() {
   need_lab
-  packages=$(test_packages) || die 2 "tests/programs/run.py --packages failed"
+  packages=$(test_packages) || die 2 "tests/integration/run.py --packages failed"
   # shellcheck disable=SC2086
   install_missing $packages
   need_tests everything
 }
 
-# Packages that only tests need: what the real programs of tests/programs are, beside our own.
+# Packages that only tests need: what the real programs of tests/integration are, beside our own.
 test_packages() {
   echo binutils
   have clang++-14 || have clang++-19 || echo clang  # tests/compilers
   have chromium || have chromium-browser || have google-chrome || echo chromium
   echo redis-server redis-tools
-  [ ! -f "$here/tests/programs/run.py" ] || "$venv/bin/python" "$here/tests/programs/run.py" --packages
+  [ ! -f "$here/tests/integration/run.py" ] || "$venv/bin/python" "$here/tests/integration/run.py" --packages
 }
 
 # AArch64, by a cross compiler and under emulation; where that is the machine's own, the other stages have been it.

@@ -9,7 +9,7 @@ from rich.console import Console
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-for folder in (ROOT / "lab", ROOT / "tests" / "lab", ROOT / "tests" / "codegen", ROOT / "tests" / "layout"):
+for folder in (ROOT / "lab", ROOT / "tests" / "tools", ROOT / "tests" / "codegen", ROOT / "tests" / "lint"):
     sys.path.insert(0, str(folder))
 
 

@@ -1,4 +1,4 @@
-"""Goldens, layout and footprint: a fault that each is there to find, and the same gate without it."""
+"""Goldens, lint and footprint: a fault that each is there to find, and the same gate without it."""
 
 import argparse
 import os

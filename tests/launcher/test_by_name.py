@@ -6,7 +6,7 @@ import re
 import pytest
 from conftest import ROOT
 from hmalloc_lab.allocators import choose, choose_several
-from hmalloc_lab.built import Built
+from hmalloc_lab.build_paths import BuildPaths
 
 NAMES = ["one_lock", "hoard", "vvmalloc-1", "vvmalloc-2", "vvmalloc-3", "vvmalloc-4", "ar_malloc", "ar_malloc-lock",
          "hmalloc_paper"]
@@ -90,7 +90,7 @@ def test_compare_finds_peers_by_name_as_run_does(tmp_path):
     peer = tmp_path / "peers/mine/libmine.so"
     peer.parent.mkdir(parents=True)
     peer.symlink_to(ROOT / "build/release/baselines/libhoard.so")
-    assert choose("mine", Built(None, tmp_path / "release/hmalloc-measure")).library == peer.resolve()
+    assert choose("mine", BuildPaths(None, tmp_path / "release/hmalloc-measure")).library == peer.resolve()
 
 
 def test_namesakes_are_told_apart_by_their_paths(tmp_path):
@@ -98,7 +98,7 @@ def test_namesakes_are_told_apart_by_their_paths(tmp_path):
     for path in paths:
         path.parent.mkdir()
         path.write_bytes((ROOT / "build/release/baselines/libhoard.so").read_bytes())
-    chosen = choose_several([f"{paths[0]},{paths[1]}", "system,system"], Built(None, None))
+    chosen = choose_several([f"{paths[0]},{paths[1]}", "system,system"], BuildPaths(None, None))
     assert [each.name for each in chosen] == [str(paths[0]), str(paths[1]), "system"]
 
 

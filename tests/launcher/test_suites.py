@@ -144,6 +144,6 @@ def test_the_labels_divide_all_tests():
               for test in json.loads(shown.stdout)["tests"]}
     rooms = {name.split(".")[0]: found for name, found in labels.items()}
     assert all("quick" in rooms[room] for room in ("unit", "stress", "misuse", "codegen"))
-    assert all("later" in rooms[room] for room in ("fuzz", "models", "programs", "lab-store"))
+    assert all("later" in rooms[room] for room in ("fuzz", "formal", "integration", "tools-store"))
     assert not labels["conformance"] & {"quick", "later", "slow"} and "later" in labels["conformance_is_fair"]
     assert "baselines" in labels["conformance.hoard"]

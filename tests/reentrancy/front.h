@@ -1,5 +1,5 @@
 /* A library in front of libc, for the functions that the allocator may call while it serves a request (the list is
- * SERVING in tests/layout/symbols.py): from inside each it allocates, frees, and now and then forks.  What the allocator
+ * SERVING in tests/lint/symbols.py): from inside each it allocates, frees, and now and then forks.  What the allocator
  * must not call there ends the process. */
 #ifndef REENTRANCY_FRONT_H
 #define REENTRANCY_FRONT_H

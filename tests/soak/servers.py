@@ -9,7 +9,7 @@ from pathlib import Path
 
 from session import TroubleError, hand_to, unprivileged, until
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "programs"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
 from redis import ask, free_port  # noqa: E402
 
 CRASHED = re.compile(r"terminated by signal|PANIC|was terminated|crash|hmalloc: ")

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..built import Built
+from ..build_paths import BuildPaths
 from ..errors import Failure
 from ..progress import Progress
-from . import gaps, participants, store
+from . import os_noise, participants, store
 from .catalogue import Cell
-from .gaps import Gaps
+from .os_noise import OsNoise
 from .store import AllocatorRow, RoundRow, Run, Store
 from .trial import Trials, now
 
@@ -32,7 +32,7 @@ _LEAST_ROUNDS = 2
 
 
 @dataclass(frozen=True)
-class Manner:
+class ProfileSettings:
     """How a profile is run.  Ten seconds are left to a quick one for its tables and its report."""
 
     rounds: int
@@ -43,8 +43,8 @@ class Manner:
 
 
 BUDGET = "time budget in seconds"  # in the environment of a campaign that has one
-MANNERS = {"quick": Manner(10, budget_s=100, probes=2, pause_s=1, tries=2), "paper": Manner(10), "full": Manner(20),
-           "baselines": Manner(10, tries=2), "engine": Manner(10)}
+SETTINGS = {"quick": ProfileSettings(10, budget_s=100, probes=2, pause_s=1, tries=2), "paper": ProfileSettings(10),
+            "full": ProfileSettings(20), "baselines": ProfileSettings(10, tries=2), "engine": ProfileSettings(10)}
 
 
 @contextmanager
@@ -63,13 +63,13 @@ def alone(folder: Path) -> Iterator[None]:
 class Runner:
     """Measures what a campaign in the store still lacks."""
 
-    def __init__(self, built: Built, kept: Store, number: int, progress: Progress, traces: dict[str, Path],
-                 probe: Callable[[], Gaps] | None = None) -> None:
+    def __init__(self, built: BuildPaths, kept: Store, number: int, progress: Progress, traces: dict[str, Path],
+                 probe: Callable[[], OsNoise] | None = None) -> None:
         self._built, self._kept, self._progress, self._traces = built, kept, progress, traces
-        self._probe = probe or (lambda: gaps.probe(built.natives))
+        self._probe = probe or (lambda: os_noise.probe(built.natives))
         self._campaign = kept.load(number)
         self._budget_s, self._begin = self._campaign.environment.get(BUDGET), time.monotonic()
-        self._manner = MANNERS[self._campaign.profile]
+        self._settings = SETTINGS[self._campaign.profile]
         self._done = kept.done(number)
         self._rounds = {row.number: row for row in self._campaign.round_rows}
         self._failures = Counter((run.cell, run.allocator) for run in self._campaign.runs if run.status != store.OK)
@@ -107,9 +107,9 @@ class Runner:
             return
         self._begin_round(number)
         self._progress.stage(f"round {number} of {number + self._rounds_after(number)}", self._left(number, todo))
-        for at, (cell, who) in enumerate(todo):
-            self._progress.step(f"{cell.name}  {who.name}", self._left(number, todo[at:]))
-            self._keep(self._measured(number, cell, who))
+        for at, (cell, allocator) in enumerate(todo):
+            self._progress.step(f"{cell.name}  {allocator.name}", self._left(number, todo[at:]))
+            self._keep(self._measured(number, cell, allocator))
 
     def _order(self, number: int) -> list[tuple[Cell, AllocatorRow]]:
         """Drawn from seed and number alone: a round that goes on has the order that it began with."""
@@ -119,7 +119,7 @@ class Runner:
         for cell in self._campaign.cells:
             if before < cell.most_rounds:
                 groups.setdefault(cell.group, []).extend(
-                    (cell, who) for who in self._campaign.allocators if participants.serves(who, cell))
+                    (cell, allocator) for allocator in self._campaign.allocators if participants.serves(allocator, cell))
         order = list(groups.values())
         chance.shuffle(order)
         for turn in order:
@@ -127,7 +127,7 @@ class Runner:
         return [pair for turn in order for pair in turn]
 
     def _begin_round(self, number: int) -> None:
-        found = gaps.wait_for_quiet(self._probe, self._manner.probes, self._manner.pause_s)
+        found = os_noise.wait_for_quiet(self._probe, self._settings.probes, self._settings.pause_s)
         before = self._rounds.get(number)
         noisy = found.noisy or (before is not None and before.noisy)
         if noisy and not any(row.noisy for row in self._rounds.values()):
@@ -141,21 +141,21 @@ class Runner:
         """Each cell once, on one allocator after the other: files come into memory, nothing is kept."""
         turn = 0
         for cell in self._campaign.cells:
-            able = [who for who in self._campaign.allocators if participants.serves(who, cell)]
+            able = [allocator for allocator in self._campaign.allocators if participants.serves(allocator, cell)]
             if able:
-                who, turn = able[turn % len(able)], turn + 1
-                self._progress.step(f"{cell.name}  {who.name}", None)
-                self._timed(0, cell, who)
+                allocator, turn = able[turn % len(able)], turn + 1
+                self._progress.step(f"{cell.name}  {allocator.name}", None)
+                self._timed(0, cell, allocator)
 
     # ---- One run. ---------------------------------------------------------------------------------------------------
 
-    def _measured(self, number: int, cell: Cell, who: AllocatorRow) -> Run:
-        best = self._timed(number, cell, who)
-        pair = cell.name, who.name
-        for _ in range(self._manner.tries - 1):
+    def _measured(self, number: int, cell: Cell, allocator: AllocatorRow) -> Run:
+        best = self._timed(number, cell, allocator)
+        pair = cell.name, allocator.name
+        for _ in range(self._settings.tries - 1):
             if pair in self._sleepers or not _disturbed(cell, best):
                 break
-            again = self._timed(number, cell, who)
+            again = self._timed(number, cell, allocator)
             if again.status != store.OK or _cpu_share(again) > _cpu_share(best):
                 best = again
         if _disturbed(cell, best):
@@ -163,10 +163,10 @@ class Runner:
             self._sleepers.add(pair)
         return best
 
-    def _timed(self, number: int, cell: Cell, who: AllocatorRow) -> Run:
+    def _timed(self, number: int, cell: Cell, allocator: AllocatorRow) -> Run:
         begin = time.monotonic()
-        run = self._trials.run(number, cell, who)
-        self._took[cell.name, who.name] = time.monotonic() - begin
+        run = self._trials.run(number, cell, allocator)
+        self._took[cell.name, allocator.name] = time.monotonic() - begin
         return run
 
     def _keep(self, run: Run) -> None:
@@ -187,7 +187,7 @@ class Runner:
         of_cell: dict[str, float] = {}
         for (cell, _), seconds in self._took.items():
             of_cell[cell] = max(seconds, of_cell.get(cell, 0))
-        return sum(self._took.get((cell.name, who.name), of_cell.get(cell.name, 0)) for cell, who in pairs)
+        return sum(self._took.get((cell.name, allocator.name), of_cell.get(cell.name, 0)) for cell, allocator in pairs)
 
     def _round_takes(self) -> float:
         return self._takes(self._order(max(self._rounds, default=0) + 1))

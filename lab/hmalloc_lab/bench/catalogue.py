@@ -20,7 +20,7 @@ PROFILES = ("quick", "paper", "full")
 # The explicit ways to call hmalloc: another executable, WORKLOAD-API, of the same source.
 EXPLICIT = "explicit"      # local and shared memory as the program knows them
 ALL_SHARED = "all-shared"  # everything shared: the reference of the HMalloc paper
-FLOOR = "floor"            # no allocator at all; of simulations: the engine's own free list
+NO_ALLOCATOR = "no-allocator"            # no allocator at all; of simulations: the engine's own free list
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,8 @@ def _large_and_mixed(of: _Scale) -> Iterator[Cell]:
 
 def _shared(of: _Scale) -> Iterator[Cell]:
     for size in of((64,), (16, 64, 256), (16, 64, 256)):
-        yield Cell("ring", "shared", {"size": size}, {"seconds": of(0.1, 0.15, 0.5), "pin": 1}, apis=(EXPLICIT, FLOOR))
+        yield Cell("ring", "shared", {"size": size}, {"seconds": of(0.1, 0.15, 0.5), "pin": 1},
+                   apis=(EXPLICIT, NO_ALLOCATOR))
     for shape in ("symmetric", "asymmetric"):
         for size in of((64,), (32, 64, 256), (32, 64, 256)):
             for threads in of((2,), (2, 8), (2, 4, 8, 16)):
@@ -262,7 +263,7 @@ def _servers(of: _Scale) -> Iterator[Cell]:
 
 def _simulation(of: _Scale) -> Iterator[Cell]:
     """HMalloc's Fig. 12 to 14, in the figures' parameters; each point has about as many events."""
-    apis = (EXPLICIT, FLOOR)
+    apis = (EXPLICIT, NO_ALLOCATOR)
     for threads in of((), (1, 2), (1, 2, 4, 8, 16)):
         for remote in (0, 25, 50, 75, 100):  # percent
             yield Cell("phold", "simulation", {"remote": remote, "threads": threads}, {"end": of(0, 160, 1600)},

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ..built import Built
+from ..build_paths import BuildPaths
 from ..errors import Failure
 from . import baselines, catalogue
 from .engine import commands as engine
@@ -57,7 +57,7 @@ def _add_profile(profile: str) -> None:
             go_on: Annotated[bool, typer.Option("--resume")] = False) -> None:
         from . import participants, selection, session
 
-        built: Built = context.obj
+        built: BuildPaths = context.obj
         db = session.database(built, db)
         if go_on:
             if workloads or families or names or given or no_peers or with_baselines or rounds:
@@ -83,7 +83,7 @@ def resume_command(context: typer.Context, wants_help: Help = False, db: Db = No
     raise typer.Exit(_resume(context.obj, _database(context.obj, db), "", reference, report))
 
 
-def _resume(built: Built, db: Path, profile: str, reference: str, report: Path | None) -> int:
+def _resume(built: BuildPaths, db: Path, profile: str, reference: str, report: Path | None) -> int:
     from . import session
 
     number, code = session.go_on(built, db, profile, reference)
@@ -182,7 +182,7 @@ def compare_command(
         names: Names = "",
         between: Annotated[str, typer.Option("--between")] = "",
         threshold: Annotated[float, typer.Option("--threshold", min=0.1, max=1000)] = 5.0) -> None:
-    from . import versus
+    from . import compare
     from .results import Results
 
     if (new is None) != bool(between):
@@ -191,9 +191,9 @@ def compare_command(
         first, comma, second = between.partition(",")
         if not comma or not first or not second:
             raise Failure(f"--between {between}: two allocators are meant, OLD,NEW")
-        raise typer.Exit(versus.compare_within(_console(), Results.read(old), first, second, threshold / 100))
+        raise typer.Exit(compare.compare_within(_console(), Results.read(old), first, second, threshold / 100))
     chosen = names.split(",") if names else None
-    raise typer.Exit(versus.compare(_console(), Results.read(old), Results.read(new), chosen, threshold / 100))
+    raise typer.Exit(compare.compare(_console(), Results.read(old), Results.read(new), chosen, threshold / 100))
 
 
 @app.command("list", context_settings=_SETTINGS)
@@ -218,7 +218,7 @@ def list_command(context: typer.Context, profile: Annotated[str, typer.Argument(
 # ---- Small things. --------------------------------------------------------------------------------------------------
 
 
-def _database(built: Built, db: Path | None) -> Path:
+def _database(built: BuildPaths, db: Path | None) -> Path:
     from . import session
 
     return session.database(built, db)

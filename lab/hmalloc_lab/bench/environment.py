@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from ..built import SOURCE
+from ..build_paths import SOURCE
 
 
 def describe() -> dict[str, str | int]:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ..built import SOURCE
+from ..build_paths import SOURCE
 
 
 def show(wanted: bool) -> None:

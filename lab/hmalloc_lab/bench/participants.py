@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from .. import allocators
-from ..built import SOURCE, Built
+from ..build_paths import SOURCE, BuildPaths
 from ..errors import Failure
 from . import catalogue
 from .catalogue import Cell
@@ -16,7 +16,7 @@ from .store import AllocatorRow
 
 BASELINES = "baselines"  # in a list of allocators: all of the papers', with their variants and interfaces
 
-_PRELOADED = ("hmalloc", "peer", "given", "baseline", "variant")
+_PRELOADED = ("hmalloc", "peer", "user", "baseline", "variant")
 # The explicit ways to allocate are programs of their own: the cell's API, and what the program's name ends with.
 _PROGRAMS = {"hmalloc-explicit": (catalogue.EXPLICIT, "explicit"),
              "hmalloc-all-shared": (catalogue.ALL_SHARED, "all-shared"),
@@ -39,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 # ---- Which there are. -----------------------------------------------------------------------------------------------
 
 
-def everybody(built: Built, with_peers: bool = True, given: list[str] | None = None) -> list[AllocatorRow]:
+def everybody(built: BuildPaths, with_peers: bool = True, given: list[str] | None = None) -> list[AllocatorRow]:
     """All that can be measured here; `given`: the user's NAME=PATH."""
     found = [_glibc(), *(_peers(built.state) if with_peers else []), *_hmallocs(built), *_baselines(built)]
     for text in given or []:
@@ -59,13 +59,13 @@ def choose(rows: list[AllocatorRow], wanted: str, with_baselines: bool = False,
                       f"{BASELINES} for all of the papers' (hmalloc bench peers builds the others)")
     if not names:
         names = [row.name for row in rows if not is_baseline(row) and (not usual or row.name in usual)]
-    return [row for row in rows if row.name in names or row.kind == "given"
+    return [row for row in rows if row.name in names or row.kind == "user"
             or (with_baselines or BASELINES in names) and is_baseline(row)]
 
 
 def is_baseline(row: AllocatorRow) -> bool:
     """Also one of its variants, and its explicit interfaces."""
-    return row.kind != "given" and Path(row.library).parent.name == BASELINES
+    return row.kind != "user" and Path(row.library).parent.name == BASELINES
 
 
 def _row(name: str, kind: str, version: str, library: Path, environment: dict | None = None) -> AllocatorRow:
@@ -104,7 +104,7 @@ def _packaged(there: set[str]) -> list[AllocatorRow]:
     return rows
 
 
-def _hmallocs(built: Built) -> list[AllocatorRow]:
+def _hmallocs(built: BuildPaths) -> list[AllocatorRow]:
     if built.library is None or not built.library.is_file():
         raise Failure("libhmalloc.so has not been built")
     library = built.library.resolve()
@@ -116,10 +116,10 @@ def _hmallocs(built: Built) -> list[AllocatorRow]:
     return [_row("hmalloc", "hmalloc", version, library),
             *(_row(f"hmalloc-{api}", "explicit", version, library)
               for api in (catalogue.EXPLICIT, catalogue.ALL_SHARED)),
-            AllocatorRow("floor", "floor", "no allocator: an array's blocks in turn, or a free list")]
+            AllocatorRow("no-allocator", "no-allocator", "no allocator: an array's blocks in turn, or a free list")]
 
 
-def _baselines(built: Built) -> list[AllocatorRow]:
+def _baselines(built: BuildPaths) -> list[AllocatorRow]:
     """As far as they are built."""
     found = {name: library.resolve() for name, library in built.baselines.items()}
     rows = [_row(name, "baseline", "from the paper", library) for name, library in found.items()]
@@ -135,7 +135,7 @@ def _given(text: str, taken: set[str]) -> AllocatorRow:
         raise Failure(f"--allocator {text}: expected NAME=PATH.so")
     if name in taken:
         raise Failure(f"--allocator {text}: there is an allocator {name} already, give it another name")
-    return _row(name, "given", "as given", allocators.usable(Path(path).resolve()))
+    return _row(name, "user", "as given", allocators.usable(Path(path).resolve()))
 
 
 def _said(*command: str) -> str:
@@ -168,8 +168,8 @@ def serves(row: AllocatorRow, cell: Cell) -> bool:
     if row.kind == "explicit":
         # Simulations have the engine's own choice of allocators.
         return _PROGRAMS[row.name][0] in cell.apis and not (is_baseline(row) and cell.family == "simulation")
-    if row.kind == "floor":
-        return catalogue.FLOOR in cell.apis
+    if row.kind == "no-allocator":
+        return catalogue.NO_ALLOCATOR in cell.apis
     if row.kind == "variant":
         return row.name in cell.variants
     if "share" in cell.point and row.kind == "system":
@@ -180,7 +180,7 @@ def serves(row: AllocatorRow, cell: Cell) -> bool:
 def executable(row: AllocatorRow, cell: Cell) -> str:
     if row.kind == "explicit":
         return f"{cell.workload}-{_PROGRAMS[row.name][1]}"
-    return f"{cell.workload}-floor" if row.kind == "floor" else cell.workload
+    return f"{cell.workload}-no-allocator" if row.kind == "no-allocator" else cell.workload
 
 
 def preload(row: AllocatorRow) -> str:

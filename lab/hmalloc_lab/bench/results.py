@@ -12,7 +12,7 @@ from .catalogue import Cell
 from .store import AllocatorRow, Campaign, Run
 
 # Kinds of allocators that serve any program: means over the whole table are taken among these.
-DROP_IN = ("system", "peer", "hmalloc", "baseline", "given")
+DROP_IN = ("system", "peer", "hmalloc", "baseline", "user")
 
 # Rounds from which a ratio is told (statistics.py): with so many quiet ones the noisy ones are left out.
 ENOUGH_ROUNDS = 5
@@ -55,7 +55,7 @@ class Results:
     @property
     def peers(self) -> list[AllocatorRow]:
         """Those that hmalloc is judged against."""
-        return self.of_kind("system", "peer", "baseline", "given")
+        return self.of_kind("system", "peer", "baseline", "user")
 
     @property
     def families(self) -> list[str]:

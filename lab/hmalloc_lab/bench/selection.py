@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ..built import Built
+from ..build_paths import BuildPaths
 from ..errors import Failure
 from . import servers, simulations, traces
 from .catalogue import Cell
@@ -35,7 +35,7 @@ def _of_families(cells: list[Cell], families: str) -> list[Cell]:
     return [cell for cell in cells if cell.family.replace(" ", "-") in wanted]
 
 
-def possible(built: Built, cells: list[Cell], console: Console) -> tuple[list[Cell], dict[str, Path]]:
+def possible(built: BuildPaths, cells: list[Cell], console: Console) -> tuple[list[Cell], dict[str, Path]]:
     """The cells whose programs and traces are there, and the traces; a line for each that is not."""
     files, missing = traces.provide(built, cells)
     unable = {cell.name: why for cell in cells
@@ -49,5 +49,5 @@ def possible(built: Built, cells: list[Cell], console: Console) -> tuple[list[Ce
     return able, files
 
 
-def _unable(built: Built, cell: Cell) -> str:
+def _unable(built: BuildPaths, cell: Cell) -> str:
     return servers.unable(cell) if servers.is_server(cell) else simulations.unable(built, cell)

@@ -3,7 +3,7 @@
 import shutil
 import sys
 
-from ..built import SOURCE
+from ..build_paths import SOURCE
 from .catalogue import Cell
 from .store import AllocatorRow
 
@@ -28,6 +28,6 @@ def unable(cell: Cell) -> str:
     return ""
 
 
-def command(who: AllocatorRow, cell: Cell) -> list[str]:
+def command(allocator: AllocatorRow, cell: Cell) -> list[str]:
     """The server is started with the library in front, also the system's own: Debian links its redis with jemalloc."""
-    return [sys.executable, "-I", "-B", str(_PROGRAM), cell.workload, "--library", who.library, *cell.arguments]
+    return [sys.executable, "-I", "-B", str(_PROGRAM), cell.workload, "--library", allocator.library, *cell.arguments]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ..built import Built
+from ..build_paths import BuildPaths
 from ..errors import Failure
 from ..progress import Progress
 from . import campaign, environment, participants, selection, traces, trial
@@ -16,22 +16,22 @@ from .store import AllocatorRow, Store
 _INTERRUPTED = 130
 
 
-def begin(built: Built, db: Path, profile: str, cells: list[Cell], rows: list[AllocatorRow], seed: int,
+def begin(built: BuildPaths, db: Path, profile: str, cells: list[Cell], rows: list[AllocatorRow], seed: int,
           rounds: int | None, more: dict | None = None) -> tuple[int, int]:
     """The campaign's number, and the exit code.  more: of its environment."""
     console = _console()
     with Store(db, create=True) as kept, campaign.alone(db.parent):
         cells, files = selection.possible(built, cells, console)
-        manner = campaign.MANNERS[profile]
+        settings = campaign.SETTINGS[profile]
         facts = environment.describe() | {"traces": _checksums(files)} | (more or {})
-        if rounds is None and manner.budget_s:
-            facts[campaign.BUDGET] = manner.budget_s
+        if rounds is None and settings.budget_s:
+            facts[campaign.BUDGET] = settings.budget_s
         command = shlex.join(["hmalloc", "bench", *sys.argv[sys.argv.index("bench") + 1:]])
-        number = kept.begin(trial.now(), profile, command, seed, rounds or manner.rounds, facts, cells, rows)
+        number = kept.begin(trial.now(), profile, command, seed, rounds or settings.rounds, facts, cells, rows)
         return number, _run(built, kept, number, files, console)
 
 
-def go_on(built: Built, db: Path, profile: str, reference: str = "") -> tuple[int, int]:
+def go_on(built: BuildPaths, db: Path, profile: str, reference: str = "") -> tuple[int, int]:
     """With the last campaign, of that profile, that has not come to its end."""
     console = _console()
     with Store(db) as kept, campaign.alone(db.parent):
@@ -55,11 +55,11 @@ def require_measured(rows: list[AllocatorRow], reference: str) -> None:
         raise Failure(f"--against {reference}: not among those measured: {', '.join(row.name for row in rows)}")
 
 
-def database(built: Built, db: Path | None) -> Path:
+def database(built: BuildPaths, db: Path | None) -> Path:
     return db or built.state / "bench" / "lab.db"
 
 
-def _run(built: Built, kept: Store, number: int, files: dict[str, Path], console: Console) -> int:
+def _run(built: BuildPaths, kept: Store, number: int, files: dict[str, Path], console: Console) -> int:
     try:
         with Progress(console, "warming up") as progress:
             campaign.Runner(built, kept, number, progress, files).run()

@@ -4,7 +4,7 @@ command line.  One program serves every way to allocate: the allocator is an arg
 import shutil
 from pathlib import Path
 
-from ..built import Built
+from ..build_paths import BuildPaths
 from .catalogue import Cell
 from .store import AllocatorRow
 
@@ -32,7 +32,7 @@ CONFIGURATIONS = {
 _PAPERS = {("phold", "remote"): ("remote", 0.01), ("pcs", "events"): ("portables", 1)}
 
 # Kind of allocator -> --allocator, and what the result then calls its API.
-_EXPLICIT = {"explicit": ("hmalloc", "explicit"), "floor": ("free-list", "free-list")}
+_EXPLICIT = {"explicit": ("hmalloc", "explicit"), "no-allocator": ("free-list", "free-list")}
 
 # As the launcher starts ranks: memory that they share, no search for a network.
 _MPIRUN = ("mpirun", "-q", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1",
@@ -47,23 +47,23 @@ def is_model(cell: Cell) -> bool:
     return cell.workload in MODELS
 
 
-def program(built: Built, cell: Cell) -> Path:
+def program(built: BuildPaths, cell: Cell) -> Path:
     if is_model(cell):
         return built.natives / "pdes" / f"hmalloc-pdes-{cell.workload}"
     return built.workloads / cell.workload
 
 
-def unable(built: Built, cell: Cell) -> str:
+def unable(built: BuildPaths, cell: Cell) -> str:
     """Why this cell cannot be run here; empty if it can."""
     if not program(built, cell).is_file():
         return "it is not built"
     return "mpirun is not installed" if "ranks" in cell.point and shutil.which("mpirun") is None else ""
 
 
-def command(built: Built, who: AllocatorRow, cell: Cell) -> list[str]:
+def command(built: BuildPaths, allocator: AllocatorRow, cell: Cell) -> list[str]:
     words = [str(program(built, cell)), *arguments(cell)]
     if is_model(cell):
-        words += ["--json", "--allocator", _EXPLICIT.get(who.kind, ("malloc", ""))[0]]
+        words += ["--json", "--allocator", _EXPLICIT.get(allocator.kind, ("malloc", ""))[0]]
         # A cell's threads are meant; `capped` leaves it to the program to start no more than there are CPUs.
         words += [] if "capped" in cell.point else ["--oversubscribe"]
     if "ranks" in cell.point:
@@ -71,9 +71,9 @@ def command(built: Built, who: AllocatorRow, cell: Cell) -> list[str]:
     return words
 
 
-def api(who: AllocatorRow, cell: Cell) -> str:
+def api(allocator: AllocatorRow, cell: Cell) -> str:
     """What the result has to say of itself where malloc proves nothing; empty: malloc does."""
-    return _EXPLICIT.get(who.kind, ("", ""))[1] if is_model(cell) else ""
+    return _EXPLICIT.get(allocator.kind, ("", ""))[1] if is_model(cell) else ""
 
 
 def arguments(cell: Cell) -> list[str]:

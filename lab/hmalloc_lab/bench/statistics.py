@@ -130,8 +130,8 @@ def mean(values: Sequence[float]) -> Mean | None:
 
 def to_best(results: Results, cell: Cell, metric: str | None = None) -> dict[str, float]:
     """Drop-in allocator -> its median divided by the smallest one."""
-    medians = {who.name: median for who in results.drop_ins
-               if (median := results.median(cell, who.name, metric)) is not None}
+    medians = {row.name: median for row in results.drop_ins
+               if (median := results.median(cell, row.name, metric)) is not None}
     best = min(medians.values(), default=0)
     return {name: median / best for name, median in medians.items()} if best > 0 else {}
 
@@ -155,18 +155,18 @@ def explicit_means(results: Results) -> dict[str, dict[str, Mean]]:
     """Each explicit interface -> family -> mean of its ratios to the same allocator preloaded, over the cells that both
     run."""
     found: dict[str, dict[str, Mean]] = {}
-    for who in results.of_kind("explicit"):
+    for row in results.of_kind("explicit"):
         for family in results.families:
             ratios = [against.median for cell in results.cells.values() if cell.family == family
-                      and (against := ratio(results, cell, who.name, who.name.partition("-")[0]))]
+                      and (against := ratio(results, cell, row.name, row.name.partition("-")[0]))]
             if over_family := mean(ratios):
-                found.setdefault(who.name, {})[family] = over_family
+                found.setdefault(row.name, {})[family] = over_family
     return found
 
 
 def duels(results: Results, allocator: str, metric: str | None = None) -> list[Duel]:
     """In every cell that both run, against the peer with the smallest median; the worst for the allocator first."""
-    peers = [who for who in results.drop_ins if who.name != allocator]
+    peers = [row for row in results.drop_ins if row.name != allocator]
     found = []
     for cell in results.cells.values():
         counts = not cell.is_study and (metric is None or cell.counts_peak)

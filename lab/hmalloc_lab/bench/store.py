@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import Failure
 from .catalogue import Cell
 
-VERSION = 1
+VERSION = 2
 _APPLICATION = 0x686D616C  # "hmal"
 
 _SCHEMA = """
@@ -43,7 +43,8 @@ OK, CRASHED, HUNG, NOT_LOADED, FAILED = "ok", "crashed", "hung", "not loaded", "
 
 @dataclass(frozen=True)
 class AllocatorRow:
-    """Who was measured.  kind: system | peer | hmalloc | explicit | baseline | variant (of a baseline) | given | floor."""
+    """Who was measured.  kind: system | peer | hmalloc | explicit | baseline | variant (of a baseline) | user (a library
+    that the user named) | no-allocator."""
 
     name: str
     kind: str
@@ -142,8 +143,8 @@ class Store:
             db.executemany("INSERT INTO cell VALUES (?, ?, ?, ?)",
                            [(number, at, cell.name, json.dumps(asdict(cell))) for at, cell in enumerate(cells)])
             db.executemany("INSERT INTO allocator VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                           [(number, at, who.name, who.kind, who.version, who.library, who.sha256,
-                             json.dumps(who.environment)) for at, who in enumerate(allocators)])
+                           [(number, at, row.name, row.kind, row.version, row.library, row.sha256,
+                             json.dumps(row.environment)) for at, row in enumerate(allocators)])
         return number
 
     def add_round(self, campaign: int, row: RoundRow) -> None:

@@ -61,7 +61,7 @@ def _families(console: Console, results: Results) -> None:
     for title in columns:
         table.add_column(_HEADS.get(title, title), justify="right", no_wrap=True)
     partial = False
-    for name in best_first(means, [who.name for who in results.drop_ins]):
+    for name in best_first(means, [row.name for row in results.drop_ins]):
         row = [Text(name, style="bold" if name == "hmalloc" else "")]
         for column in columns.values():
             row.append(_mean(column, name))

@@ -89,16 +89,16 @@ def _fact(value: object) -> str:
 
 def _allocators(results: Results) -> str:
     return _table(["allocator", "kind", "version", "sha256", "environment"],
-                  [[who.name, who.kind, who.version, who.sha256[:16] or "-",
-                    " ".join(f"{key}={value}" for key, value in who.environment.items()) or "-"]
-                   for who in results.allocators.values()], right_from=5)
+                  [[row.name, row.kind, row.version, row.sha256[:16] or "-",
+                    " ".join(f"{key}={value}" for key, value in row.environment.items()) or "-"]
+                   for row in results.allocators.values()], right_from=5)
 
 
 def _families(results: Results) -> str:
     means = statistics.family_means(results)
     columns = {**means, "peak": statistics.memory_means(results)}
     rows = []
-    for name in best_first(means, [who.name for who in results.drop_ins]):
+    for name in best_first(means, [row.name for row in results.drop_ins]):
         rows.append([name, *(_bold_if(_mean(column, name), name in best_of(column)) for column in columns.values())])
     return _table(["allocator", *columns], rows)
 

@@ -4,7 +4,7 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from ..built import Built
+from ..build_paths import BuildPaths
 from ..errors import Failure
 from .catalogue import Cell
 from .recordings import TRACES
@@ -12,7 +12,7 @@ from .recordings import TRACES
 _LIMIT_S = 120
 
 
-def provide(built: Built, cells: list[Cell]) -> tuple[dict[str, Path], dict[str, str]]:
+def provide(built: BuildPaths, cells: list[Cell]) -> tuple[dict[str, Path], dict[str, str]]:
     """(trace -> its file, trace -> why there is none) for all that the cells play."""
     folder = built.state / "bench" / "traces"
     files, missing = {}, {}
@@ -24,7 +24,7 @@ def provide(built: Built, cells: list[Cell]) -> tuple[dict[str, Path], dict[str,
     return files, missing
 
 
-def _recorded(built: Built, folder: Path, name: str) -> Path:
+def _recorded(built: BuildPaths, folder: Path, name: str) -> Path:
     words, arguments = TRACES[name]
     program = Path(words) if words.startswith("/") else built.workloads / words
     if not program.is_file():
@@ -37,7 +37,7 @@ def _recorded(built: Built, folder: Path, name: str) -> Path:
     return file
 
 
-def _record(built: Built, command: list[str], file: Path) -> None:
+def _record(built: BuildPaths, command: list[str], file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_suffix(".part")
     try:
@@ -49,7 +49,7 @@ def _record(built: Built, command: list[str], file: Path) -> None:
             left.unlink()
 
 
-def _run_recorded(built: Built, command: list[str], file: Path) -> None:
+def _run_recorded(built: BuildPaths, command: list[str], file: Path) -> None:
     try:
         done = subprocess.run(
             [built.natives / "hmalloc-trace", "record", "--output", file, "--", *command],

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from .. import run as runner
-from ..built import Built
+from ..build_paths import BuildPaths
 from ..run import NotMeasured, Outcome
 from . import counters, latency, participants, servers, simulations, store
 from .catalogue import Cell
@@ -34,25 +34,25 @@ def now() -> str:
 class Trials:
     """Makes runs; `folder` is for what the programs write beside their results."""
 
-    def __init__(self, built: Built, traces: dict[str, Path], folder: Path) -> None:
+    def __init__(self, built: BuildPaths, traces: dict[str, Path], folder: Path) -> None:
         self._built, self._traces = built, traces
         self._latencies, self._counters = folder / "latencies", folder / "counters"
 
-    def run(self, number: int, cell: Cell, who: AllocatorRow) -> Run:
+    def run(self, number: int, cell: Cell, allocator: AllocatorRow) -> Run:
         """number: of the round."""
         started = now()
         try:
-            metrics, resident, latencies = self._measured(cell, who)
+            metrics, resident, latencies = self._measured(cell, allocator)
         except Discounted as why:
-            return Run(number, cell.name, who.name, started, why.status, str(why))
-        return Run(number, cell.name, who.name, started, store.OK, "", metrics, resident, latencies)
+            return Run(number, cell.name, allocator.name, started, why.status, str(why))
+        return Run(number, cell.name, allocator.name, started, store.OK, "", metrics, resident, latencies)
 
-    def _measured(self, cell: Cell, who: AllocatorRow) -> tuple[dict, list, dict]:
+    def _measured(self, cell: Cell, allocator: AllocatorRow) -> tuple[dict, list, dict]:
         self._latencies.unlink(missing_ok=True)
         self._counters.unlink(missing_ok=True)
-        environment = participants.environment(who, cell) | participants.counting(who, self._counters)
-        metrics, resident = measure(self._built.measurer, self._command(cell, who), who, environment, cell.limit_s,
-                                    simulations.api(who, cell))
+        environment = participants.environment(allocator, cell) | participants.counting(allocator, self._counters)
+        metrics, resident = measure(self._built.measurer, self._command(cell, allocator), allocator, environment,
+                                    cell.limit_s, simulations.api(allocator, cell))
         percentiles, latencies = latency.read(self._latencies) if "latency" in cell.point else ({}, {})
         try:
             metrics = metrics | percentiles | counters.read(self._counters)
@@ -62,35 +62,35 @@ class Trials:
             raise Discounted(store.FAILED, f"its result has no {cell.metric}")
         return metrics, resident, latencies
 
-    def _command(self, cell: Cell, who: AllocatorRow) -> list[str]:
+    def _command(self, cell: Cell, allocator: AllocatorRow) -> list[str]:
         if cell.workload == "replay":
             trace = self._traces[cell.point["trace"]]
             return [str(self._built.natives / "hmalloc-trace"), "replay", str(trace), "--json"]
         if simulations.is_simulation(cell):
-            return simulations.command(self._built, who, cell)
+            return simulations.command(self._built, allocator, cell)
         if servers.is_server(cell):
-            return servers.command(who, cell)
+            return servers.command(allocator, cell)
         words = cell.arguments
         if "latency" in cell.point:
             words[words.index("--latency") + 1] = str(self._latencies)
-        return [str(self._built.workloads / participants.executable(who, cell)), *words]
+        return [str(self._built.workloads / participants.executable(allocator, cell)), *words]
 
 
-def measure(measurer: Path, command: list[str], who: AllocatorRow, environment: dict[str, str], limit_s: float,
+def measure(measurer: Path, command: list[str], allocator: AllocatorRow, environment: dict[str, str], limit_s: float,
             api: str = "") -> tuple[dict, list]:
     """The metrics of a run and its resident set over time; Discounted if it does not count.
     api: a program that can do without malloc has to say that it did, by this name."""
     # Files in memory: nobody has to read along, and a full disk does not matter.
     with os.fdopen(os.memfd_create("output"), "w+b") as output, os.fdopen(os.memfd_create("errors"), "w+b") as errors:
         try:
-            outcome = runner.run(measurer, command, participants.preload(who), _BARE_ENVIRONMENT | environment,
+            outcome = runner.run(measurer, command, participants.preload(allocator), _BARE_ENVIRONMENT | environment,
                                  output, errors, stop_after_s=limit_s, watch_ms=_SAMPLE_MS)
         except NotMeasured as error:
             raise Discounted(store.FAILED, error.reason) from error
         said, complaints = _content(output), _content(errors)
     _require_good_end(outcome, complaints, limit_s)
     # What the program says of itself comes first: its page faults are without those of loading it.
-    return outcome.cost | _verified(said, who, api), outcome.resident
+    return outcome.cost | _verified(said, allocator, api), outcome.resident
 
 
 def _content(file) -> str:
@@ -109,7 +109,7 @@ def _require_good_end(outcome: Outcome, errors: str, limit_s: float) -> None:
         raise Discounted(store.CRASHED if outcome.code < 0 else store.FAILED, outcome.exit + last)
 
 
-def _verified(output: str, who: AllocatorRow, api: str) -> dict:
+def _verified(output: str, allocator: AllocatorRow, api: str) -> dict:
     """Takes a result only if the allocator that served it is the one that was meant."""
     try:
         said = json.loads(output.splitlines()[-1])
@@ -119,6 +119,6 @@ def _verified(output: str, who: AllocatorRow, api: str) -> dict:
     if api:
         if said.get("api") != api:
             raise Discounted(store.NOT_LOADED, f"events came from {said.get('api') or 'nowhere known'}, not {api}")
-    elif who.library and os.path.realpath(served_by) != os.path.realpath(who.library):
+    elif allocator.library and os.path.realpath(served_by) != os.path.realpath(allocator.library):
         raise Discounted(store.NOT_LOADED, f"malloc came from {served_by or 'nowhere known'}")
     return {key: value for key, value in said.items() if isinstance(value, (int, float, list))}

@@ -23,7 +23,7 @@ _SECTIONS = (
     ("latency", "Latency tails"), ("replay", "Replayed traces"), ("papers", "What the papers claim"),
     ("environment", "Environment"))
 _KINDS = (
-    ("hmalloc", ("hmalloc", "explicit")), ("Peers", ("system", "peer")), ("Given", ("given",)), ("Floor", ("floor",)))
+    ("hmalloc", ("hmalloc", "explicit")), ("Peers", ("system", "peer")), ("Yours", ("user",)), ("None", ("no-allocator",)))
 
 
 def write(results: Results, path: Path) -> None:

@@ -23,7 +23,7 @@ _KNOWN = {
     "hmalloc": Look("#c4122f", "#ff6b7a", "circle"),
     "hmalloc-explicit": Look("#7d1044", "#ffa3c4", "diamond", "dash"),
     "hmalloc-all-shared": Look("#e5636f", "#c9404f", "x-thin-open", "dot"),
-    "floor": Look("#8b939d", "#7d8792", "line-ew-open", "dashdot"),
+    "no-allocator": Look("#8b939d", "#7d8792", "line-ew-open", "dashdot"),
     "glibc": Look("#3d4550", "#d5dbe3", "square"),
     "mimalloc2": Look("#3f9fd8", "#74c3f2", "triangle-up"),
     "mimalloc3": Look("#0b5aa5", "#4b93e6", "triangle-down"),

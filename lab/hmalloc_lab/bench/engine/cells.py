@@ -4,7 +4,7 @@ default; all cells of a configuration are run one right after the other."""
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..catalogue import EXPLICIT, FLOOR, Cell
+from ..catalogue import EXPLICIT, NO_ALLOCATOR, Cell
 from ..simulations import BARE, CONFIGURATIONS
 
 EXPLICIT_HMALLOC = "hmalloc-explicit"  # how simulations are run unless somebody else is asked for
@@ -22,7 +22,7 @@ def model(config: str, threads: int = 1, everybody: bool = False, **options: int
     """everybody: run by all allocators, not by explicit hmalloc alone."""
     workload = config if config in ("pcs", "airport") else "phold"
     return Cell(workload, "simulation", {"config": config, "threads": threads, **options},
-                apis=(EXPLICIT, FLOOR), only=() if everybody else (EXPLICIT_HMALLOC,), limit_s=_LIMIT_S)
+                apis=(EXPLICIT, NO_ALLOCATOR), only=() if everybody else (EXPLICIT_HMALLOC,), limit_s=_LIMIT_S)
 
 
 def bare(config: str) -> Cell:

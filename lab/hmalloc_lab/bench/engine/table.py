@@ -14,12 +14,12 @@ _TITLES = {
     "bare": ("Against the bare loop", "How many times as fast as `bare`: best rounds, allocation included."),
     "threads": ("Threads and ranks", "Judged by the best rounds."),
     "allocators": ("The allocator's share",
-                   "Explicit hmalloc against others, in the same program: `floor` is a free list inside the engine, which "
-                   "no allocator can beat by much. Judged by the median of the rounds."),
+                   "Explicit hmalloc against others, in the same program: `no-allocator` is a free list inside the engine, "
+                   "which no allocator can beat by much. Judged by the median of the rounds."),
     "options": ("Options", "What another choice costs or gains."),
 }
 _HEAD = ("row", "M events/s, best", "median", "against", "ratio, best", "median [95 %]", "least-most", "target",
-         "floor", "verdict")
+         "no-allocator", "verdict")
 
 
 def markdown(results: Results) -> str:
@@ -64,14 +64,14 @@ def _matrix(results: Results) -> Iterator[str]:
     cells = [model(config, threads) for config in ALLOCATED for threads in (1, 2)]
     cells = [cell for cell in cells if cell.name in results.cells]
     names = [name for name in results.allocators
-             if name != "floor" and any(results.runs(cell.name, name) for cell in cells)]
-    if "floor" not in results.allocators or not names:
+             if name != "no-allocator" and any(results.runs(cell.name, name) for cell in cells)]
+    if "no-allocator" not in results.allocators or not names:
         return
     yield "Time per event, with the free list's as 1 (smaller is better):"
     yield ""
     table = []
     for cell in cells:
-        against = [ratio(results, cell, name, "floor") for name in names]
+        against = [ratio(results, cell, name, "no-allocator") for name in names]
         table.append([f"{cell.point['config']}, {cell.threads} thread{'s' if cell.threads > 1 else ''}",
                       *(f"{each.median:.3f}" if each else "" for each in against)])
     yield from _table(["configuration", *names], table)

@@ -28,8 +28,8 @@ class Row:
     base: Cell
     target: float | None = None       # of the ratio
     floor: float | None = None        # below it CI complains
-    who: str = EXPLICIT_HMALLOC
-    base_who: str = EXPLICIT_HMALLOC
+    allocator: str = EXPLICIT_HMALLOC
+    base_allocator: str = EXPLICIT_HMALLOC
     by_median: bool = False
     against: str = BARE               # what the base is called
 
@@ -37,7 +37,7 @@ class Row:
 @dataclass(frozen=True)
 class Judged:
     row: Row
-    base_who: str         # the peer, where the best was asked for
+    base_allocator: str         # the peer, where the best was asked for
     rate: float           # of the best round, million events per second
     median_rate: float
     best: float           # ratio of the best rounds
@@ -50,7 +50,7 @@ class Judged:
 
     @property
     def against(self) -> str:
-        return f"{self.base_who} ({BEST_PEER})" if self.row.base_who == BEST_PEER else self.row.against
+        return f"{self.base_allocator} ({BEST_PEER})" if self.row.base_allocator == BEST_PEER else self.row.against
 
     @property
     def verdict(self) -> str:
@@ -71,29 +71,29 @@ def judged(results: Results) -> list[tuple[Row, Judged | None]]:
     """All rows of the campaign's parts; None: not measured."""
     parts = results.campaign.environment.get("parts", PARTS)
     return [(row, _judge(results, row)) for row in rows() if row.part in parts
-            and {row.cell.name, row.base.name} <= results.cells.keys() and _takes_part(results, row.base_who)]
+            and {row.cell.name, row.base.name} <= results.cells.keys() and _takes_part(results, row.base_allocator)]
 
 
-def _takes_part(results: Results, who: str) -> bool:
-    return bool(_peers(results)) if who == BEST_PEER else who in results.allocators
+def _takes_part(results: Results, allocator: str) -> bool:
+    return bool(_peers(results)) if allocator == BEST_PEER else allocator in results.allocators
 
 
 def _peers(results: Results) -> list[AllocatorRow]:
-    return results.of_kind("peer", "given")
+    return results.of_kind("peer", "user")
 
 
 def _judge(results: Results, row: Row) -> Judged | None:
-    base_who = row.base_who
-    if base_who == BEST_PEER:
+    base_allocator = row.base_allocator
+    if base_allocator == BEST_PEER:
         best = results.best(row.base, _peers(results))
-        base_who = best[0] if best else ""
-    mine, theirs = results.values(row.cell, row.who), results.values(row.base, base_who)
+        base_allocator = best[0] if best else ""
+    mine, theirs = results.values(row.cell, row.allocator), results.values(row.base, base_allocator)
     found = paired_ratio(theirs, mine)
     if found is None:
         return None
     ratios = round_ratios(theirs, mine)
     rates = [1e3 / ns for ns in mine.values()]
-    return Judged(row, base_who, max(rates), 1e3 / results.median(row.cell, row.who),
+    return Judged(row, base_allocator, max(rates), 1e3 / results.median(row.cell, row.allocator),
                   min(theirs.values()) / min(mine.values()), found.median, found.low, found.high, min(ratios),
                   max(ratios), found.rounds)
 
@@ -115,16 +115,16 @@ _PICKS_WELL = 1 / 1.02  # `--blocks automatic` against either choice
 
 def _against_bare() -> Iterator[Row]:
     for config in BARE_CONFIGURATIONS:
-        yield Row("bare", f"{config}, 1 thread", model(config), bare(config), *_ONE_THREAD[config], base_who=SYSTEM)
-    yield Row("bare", "B, Philox", model("B", generator="philox"), bare("B"), *_PHILOX, base_who=SYSTEM)
+        yield Row("bare", f"{config}, 1 thread", model(config), bare(config), *_ONE_THREAD[config], base_allocator=SYSTEM)
+    yield Row("bare", "B, Philox", model("B", generator="philox"), bare("B"), *_PHILOX, base_allocator=SYSTEM)
 
 
 def _threads() -> Iterator[Row]:
     for config in STANDARD:
         over_bare, over_one = _TWO_THREADS[config]
-        yield Row("threads", f"{config}, 2 threads", model(config, 2), bare(config), over_bare, base_who=SYSTEM)
+        yield Row("threads", f"{config}, 2 threads", model(config, 2), bare(config), over_bare, base_allocator=SYSTEM)
         yield Row("threads", f"{config}, 2 threads", model(config, 2), model(config), over_one, against="1 thread")
-    yield Row("threads", "B, 2 MPI ranks", model("B", ranks=2), bare("B"), _TWO_RANKS, base_who=SYSTEM)
+    yield Row("threads", "B, 2 MPI ranks", model("B", ranks=2), bare("B"), _TWO_RANKS, base_allocator=SYSTEM)
     for config in STANDARD:
         yield Row("threads", f"{config}, 8 threads asked for", model(config, 8, capped=1), model(config),
                   _OVERSUBSCRIBED, against="1 thread")
@@ -136,15 +136,14 @@ def _allocators() -> Iterator[Row]:
         for threads in (1, 2):
             cell = model(config, threads)
             what = f"{config}, {threads} thread{'s' if threads > 1 else ''}"
-            for base_who, target in (("floor", _OF_BOUND), (BEST_PEER, _AHEAD_OF_PEERS.get(config, _OF_BEST_PEER)),
-                                     (SYSTEM, _OF_GLIBC), ("hmalloc", None)):
-                yield Row("allocators", what, cell, cell, target, base_who=base_who, by_median=True,
-                          against=base_who)
+            for base, target in (("no-allocator", _OF_BOUND), (BEST_PEER, _AHEAD_OF_PEERS.get(config, _OF_BEST_PEER)),
+                                 (SYSTEM, _OF_GLIBC), ("hmalloc", None)):
+                yield Row("allocators", what, cell, cell, target, base_allocator=base, by_median=True, against=base)
 
 
 def _options() -> Iterator[Row]:
     for config in STANDARD:
-        yield Row("options", f"{config}, heap as queue", model(config, queue="heap"), bare(config), base_who=SYSTEM)
+        yield Row("options", f"{config}, heap as queue", model(config, queue="heap"), bare(config), base_allocator=SYSTEM)
         for blocks in ("dense", "lines"):
             yield Row("options", f"{config}, automatic blocks", model(config), model(config, blocks=blocks),
                       _PICKS_WELL, by_median=True, against=f"{blocks} blocks")

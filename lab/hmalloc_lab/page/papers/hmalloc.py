@@ -45,7 +45,7 @@ def _most(*programs: Cells) -> Cells:
 
 def _model(label: str, model: str, parameter: str, axis: str, *more: Clause) -> PaperFigure:
     of = cells(model, lambda cell: parameter in cell.point)
-    drawn = lines("ns per event", cast=beside(EXPLICIT, "floor"), x=parameter, x_title=axis,
+    drawn = lines("ns per event", cast=beside(EXPLICIT, "no-allocator"), x=parameter, x_title=axis,
                   key=lambda cell, who: (f"{cell.threads} thread{'s' * (cell.threads > 1)}", who))
     return _simulated(label, of, drawn, faster(
         PRELOADED, GLIBC, 0.08, at=lambda cell: f"at {parameter}={cell.point[parameter]}", of=all_cpus(of)), *more)

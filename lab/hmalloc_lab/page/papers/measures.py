@@ -92,7 +92,7 @@ def measured_in(results: Results, among: Sequence[Cell], cast: Cast | None = Non
     """The allocators that have a result in any of these cells, in the campaign's order; of a cast also those that the
     user gave."""
     return [name for name, row in results.allocators.items()
-            if (cast is None or cast(name) or row.kind == "given")
+            if (cast is None or cast(name) or row.kind == "user")
             and any(results.runs(cell.name, name) for cell in among)]
 
 

@@ -18,10 +18,10 @@ from hmalloc_lab.bench import (
     trial,
 )
 from hmalloc_lab.bench.catalogue import Cell
-from hmalloc_lab.bench.gaps import Gaps
+from hmalloc_lab.bench.os_noise import OsNoise
 from hmalloc_lab.bench.results import Results
 from hmalloc_lab.bench.store import AllocatorRow, Store
-from hmalloc_lab.built import Built
+from hmalloc_lab.build_paths import BuildPaths
 from hmalloc_lab.errors import Failure
 from hmalloc_lab.page import page, palette
 from typer.testing import CliRunner
@@ -32,13 +32,13 @@ MORE = ["hoard-f8", "hoard-f2", "ar_malloc-nocache", "hmalloc_paper-explicit", "
 
 
 @pytest.fixture(scope="module")
-def pretended(built, tmp_path_factory) -> Built:
+def pretended(built, tmp_path_factory) -> BuildPaths:
     """A build with every baseline; they are looked at, not run."""
     natives = tmp_path_factory.mktemp("build") / "release"
     (natives / "baselines").mkdir(parents=True)
     for name in NAMES:
         (natives / "baselines" / f"lib{name}.so").write_text(name)
-    return Built(built.library, natives / "hmalloc-measure")
+    return BuildPaths(built.library, natives / "hmalloc-measure")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def chosen(rows, *arguments) -> list[str]:
     return [row.name for row in participants.choose(list(rows.values()), *arguments)]
 
 
-USUALLY = ["glibc", "hmalloc", "hmalloc-explicit", "hmalloc-all-shared", "floor"]
+USUALLY = ["glibc", "hmalloc", "hmalloc-explicit", "hmalloc-all-shared", "no-allocator"]
 
 
 def test_they_take_part_where_they_are_asked_for(rows):
@@ -212,7 +212,7 @@ def measure(built, tmp_path):
     def run(cells: list[Cell], rows: list[AllocatorRow]) -> Results:
         with Store(tmp_path / "lab.db", create=True) as kept:
             number = kept.begin(trial.now(), "baselines", "test", 1, 1, {}, cells, rows)
-            campaign.Runner(built, kept, number, Silent(), {}, lambda: Gaps(0.001, 50.0)).run()
+            campaign.Runner(built, kept, number, Silent(), {}, lambda: OsNoise(0.001, 50.0)).run()
         return Results.read(tmp_path / "lab.db", number)
 
     return run

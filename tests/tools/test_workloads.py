@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from hmalloc_lab.bench.catalogue import ALL_SHARED, EXPLICIT, FLOOR, PROFILES, Cell, cells
+from hmalloc_lab.bench.catalogue import ALL_SHARED, EXPLICIT, NO_ALLOCATOR, PROFILES, Cell, cells
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = Path(os.environ.get("HMALLOC_BUILD", HERE.parents[1] / "build/release")) / "bench"
@@ -79,7 +79,7 @@ def test_every_point_of_the_catalogue_gives_one_whole_result(workload, api, tmp_
         if workload != "nothing":
             assert result["seconds"] > 0 and 0 < result["cpu_share"] <= 1.01
             assert result["ns_per_op"] == pytest.approx(result["seconds"] / result["ops"] * 1e9, rel=1e-3, abs=1e-3)
-        expected = {"": "libc.so", FLOOR: "libc.so", PAPER[EXPLICIT]: "libhmalloc_paper.so",
+        expected = {"": "libc.so", NO_ALLOCATOR: "libc.so", PAPER[EXPLICIT]: "libhmalloc_paper.so",
                     PAPER[ALL_SHARED]: "libhmalloc_paper.so"}.get(api, "libhmalloc.so")
         assert expected in result["malloc_library"]
 
@@ -129,7 +129,7 @@ def test_explicit_programs_ask_for_the_memory_of_the_table(workload, api):
                              text=True, check=True).stdout.split()
     door = "hmp" if api in PAPER.values() else "hm"
     used = {kind for kind in ("local", "shared") if any(symbol.startswith(f"{door}_{kind}_") for symbol in symbols)}
-    if api in ("", FLOOR):
+    if api in ("", NO_ALLOCATOR):
         assert used == set()
     elif api in (ALL_SHARED, PAPER[ALL_SHARED]) or workload in SHARED:
         assert used == {"shared"}

@@ -93,7 +93,7 @@ def test_another_version_is_refused_and_left_alone(tmp_path):
     raw.close()
     before = path.read_bytes()
     for create in (False, True):
-        with pytest.raises(Failure, match="a database of version 0, this hmalloc reads and writes version 1"):
+        with pytest.raises(Failure, match="a database of version 0, this hmalloc reads and writes version 2"):
             Store(path, create)
     assert path.read_bytes() == before
 

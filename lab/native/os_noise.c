@@ -1,6 +1,6 @@
-/* hmalloc-gaps: how much of this machine's CPU time somebody else has right now.
+/* hmalloc-os-noise: how much of this machine's CPU time somebody else has right now.
  *
- *   hmalloc-gaps MS
+ *   hmalloc-os-noise MS
  *
  * One thread on each CPU reads the clock for MS milliseconds.  Two readings that lie further apart than kGapNs mean
  * that something else ran in between: another process, the kernel, another guest of the same host.  Prints one line
@@ -52,7 +52,7 @@ static int start(struct Probe* probe) {
 int main(int argc, char** argv) {
   long long duration = argc == 2 ? atoll(argv[1]) * 1000000LL : 0;
   if (duration <= 0) {
-    fprintf(stderr, "usage: hmalloc-gaps MS\n");
+    fprintf(stderr, "usage: hmalloc-os-noise MS\n");
     return 2;
   }
   static struct Probe probes[CPU_SETSIZE];

@@ -5,18 +5,18 @@ from io import StringIO
 
 import pytest
 from fabricate import fabricate
-from hmalloc_lab.bench import store, versus
+from hmalloc_lab.bench import compare, store
 from hmalloc_lab.bench.results import Results
 from hmalloc_lab.bench.store import Run
 from hmalloc_lab.errors import Failure
 from rich.console import Console
 
-NAMES = ("glibc", "hmalloc", "mimalloc2", "floor")
+NAMES = ("glibc", "hmalloc", "mimalloc2", "no-allocator")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("versus")
+    folder = tmp_path_factory.mktemp("compare")
 
     def make(name, **how):
         path = folder / f"{name}.db"
@@ -34,7 +34,7 @@ def old(made):
 
 def compare(old, new, **how):
     text = StringIO()
-    return versus.compare(Console(file=text, width=100, highlight=False), old, new, **how), text.getvalue()
+    return compare.compare(Console(file=text, width=100, highlight=False), old, new, **how), text.getvalue()
 
 
 def changed(results, **what):

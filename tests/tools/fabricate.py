@@ -19,7 +19,7 @@ from hdrh.histogram import HdrHistogram
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
 
 from hmalloc_lab.bench import baselines, store  # noqa: E402
-from hmalloc_lab.bench.catalogue import ALL_SHARED, EXPLICIT, FLOOR, Cell, cells  # noqa: E402
+from hmalloc_lab.bench.catalogue import ALL_SHARED, EXPLICIT, NO_ALLOCATOR, Cell, cells  # noqa: E402
 from hmalloc_lab.bench.store import AllocatorRow, RoundRow, Run, Store  # noqa: E402
 
 _CPUS = 2
@@ -39,7 +39,7 @@ _KNOWN = {
     "rpmalloc": ("peer", "1.4.3", 1.15, 1.8),
     "tcmalloc": ("peer", "0.1.14", 1.4, 2.2),
     "gperftools": ("peer", "2.10", 1.5, 1.6),
-    "floor": ("floor", "", 0.35, 0.9),
+    "no-allocator": ("no-allocator", "", 0.35, 0.9),
 }
 DEFAULT = tuple(_KNOWN)
 # The same, and whose library it is.
@@ -60,7 +60,7 @@ _BASELINES = {
     "hmalloc_paper-all-shared": ("explicit", "hmalloc_paper", 1.5, 2.6),
 }
 BASELINES = tuple(_BASELINES)
-_ONLY_WITH_API = {"hmalloc-explicit": EXPLICIT, "hmalloc-all-shared": ALL_SHARED, "floor": FLOOR,
+_ONLY_WITH_API = {"hmalloc-explicit": EXPLICIT, "hmalloc-all-shared": ALL_SHARED, "no-allocator": NO_ALLOCATOR,
                   "hmalloc_paper-explicit": EXPLICIT, "hmalloc_paper-all-shared": ALL_SHARED}
 _WITH_ARENAS = ("glibc", "jemalloc", "ar_malloc", "ar_malloc-nocache")
 
@@ -96,8 +96,8 @@ def _allocator(name: str) -> AllocatorRow:
     if name in _BASELINES:
         kind, of, _, _ = _BASELINES[name]
         return AllocatorRow(name, kind, "from the paper", f"build/release/baselines/lib{of}.so", "00", {})
-    kind, version, _, _ = _KNOWN.get(name, ("given", "as given", 1.3, 1.3))
-    if kind == "floor":
+    kind, version, _, _ = _KNOWN.get(name, ("user", "as given", 1.3, 1.3))
+    if kind == "no-allocator":
         return AllocatorRow(name, kind, version)
     environment = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"} if name == "tcmalloc" else {}
     libraries = {"system": "libc.so.6", "peer": f"build/peers/{name}/lib{name}.so"}
@@ -140,7 +140,7 @@ class _Made:
         self._cell, self._name = cell, name
         self._random = np.random.default_rng([seed, zlib.crc32(cell.name.encode()), zlib.crc32(name.encode())])
         self._mood = np.random.default_rng([seed, zlib.crc32(cell.name.encode())])  # the machine's: met by all
-        _, _, time, memory = (_KNOWN | _BASELINES).get(name, ("given", "", 1.3, 1.3))
+        _, _, time, memory = (_KNOWN | _BASELINES).get(name, ("user", "", 1.3, 1.3))
         # What an allocator is like in this cell is true for every campaign; only the noise comes from the seed.
         taste = np.random.default_rng([zlib.crc32(cell.name.encode()), zlib.crc32(name.encode())])
         difficulty = np.random.default_rng(zlib.crc32(cell.name.encode()))

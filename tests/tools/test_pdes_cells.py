@@ -12,15 +12,15 @@ from hmalloc_lab.bench.engine.cells import PARTS, chosen, model
 from hmalloc_lab.bench.store import AllocatorRow
 
 CELLS = {cell.name: cell for cell in [*chosen(PARTS), *cells("paper")] if simulations.is_model(cell)}
-ALLOCATORS = {row.name: row for row in (AllocatorRow("glibc", "system", ""), AllocatorRow("floor", "floor", ""),
+ALLOCATORS = {row.name: row for row in (AllocatorRow("glibc", "system", ""), AllocatorRow("no-allocator", "no-allocator", ""),
                                         AllocatorRow("hmalloc-explicit", "explicit", ""))}
 
 
-def measure(built, cell, who) -> dict:
+def measure(built, cell, allocator) -> dict:
     if reason := simulations.unable(built, cell):
         pytest.skip(reason)
     brief = replace(cell, repeat=cell.repeat | {"end": 1.5})
-    done = subprocess.run(simulations.command(built, who, brief), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(simulations.command(built, allocator, brief), capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, ""), done
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -35,8 +35,8 @@ def test_each_cell_gives_a_result(built, name):
     assert {"bytes_per_pending", "vm_hwm_kb", "malloc_library"} <= said.keys()
 
 
-@pytest.mark.parametrize("who", ALLOCATORS)
+@pytest.mark.parametrize("allocator", ALLOCATORS)
 @pytest.mark.parametrize("name", [model(config).name for config in ("B", "pcs", "airport")])
-def test_a_result_says_how_events_were_allocated(built, name, who):
-    said = measure(built, CELLS[name], ALLOCATORS[who])
-    assert said["api"] == (simulations.api(ALLOCATORS[who], CELLS[name]) or "malloc")
+def test_a_result_says_how_events_were_allocated(built, name, allocator):
+    said = measure(built, CELLS[name], ALLOCATORS[allocator])
+    assert said["api"] == (simulations.api(ALLOCATORS[allocator], CELLS[name]) or "malloc")

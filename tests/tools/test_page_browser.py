@@ -153,7 +153,7 @@ def test_an_allocator_goes_from_everywhere_and_stays_away(show):
 def test_a_kind_of_allocators_goes_at_once(show):
     page = show()
     page.locator("fieldset", has_text="Peers").get_by_role("button").click()
-    assert columns(page) == ["hmalloc", "hmalloc-explicit", "hmalloc-all-shared", "floor"]
+    assert columns(page) == ["hmalloc", "hmalloc-explicit", "hmalloc-all-shared", "no-allocator"]
     page.locator("fieldset", has_text="Peers").get_by_role("button").click()
     assert "glibc" in columns(page)
 

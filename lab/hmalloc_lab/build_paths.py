@@ -7,7 +7,7 @@ SOURCE = Path(__file__).resolve().parents[2]  # where the tools run from the sou
 
 
 @dataclass(frozen=True)
-class Built:
+class BuildPaths:
     library: Path | None   # libhmalloc.so
     measurer: Path | None  # hmalloc-measure; the other natives lie beside it
 

@@ -1,4 +1,4 @@
-"""Checks of the shape of sources and library.  layout.py --root R --build B [--cc CC] [--cxx CXX] [CHECK...]
+"""Checks of the shape of sources and library.  lint.py --root R --build B [--cc CC] [--cxx CXX] [CHECK...]
 
 Without names all checks are run.  A check returns a list of complaints; "warning: " in front of one does not fail.
 """

@@ -128,7 +128,7 @@ def test_a_result_counts_only_if_the_right_library_served_it(run, built):
 def test_what_the_loader_refuses_is_not_loaded(run, tmp_path):
     text = tmp_path / "libtext.so"
     text.write_text("not an ELF file")
-    outcome = run("exit 0", AllocatorRow("text", "given", "", str(text)))
+    outcome = run("exit 0", AllocatorRow("text", "user", "", str(text)))
     assert (outcome.status, outcome.reason) == (store.NOT_LOADED, "the loader refuses it: file too short")
 
 

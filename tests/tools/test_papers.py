@@ -103,7 +103,7 @@ def test_a_claim_has_these_numbers(figure, numbers):
 
 @pytest.mark.parametrize("profile, allocators", [
     ("paper", ()), ("quick", ()), ("quick", ("glibc",)), ("paper", ("hmalloc",)), ("quick", ("mimalloc2",)),
-    ("quick", ("given",))])
+    ("quick", ("user",))])
 def test_made_up_campaigns_are_drawn_and_judged(made_up, profile, allocators):
     examine(made_up(profile, allocators))
 
@@ -190,7 +190,7 @@ def test_a_picture_shows_the_cast_of_its_paper_and_hmalloc_of_today():
 
 def test_an_allocator_that_the_user_gave_is_in_every_picture():
     results = campaign(allocators=("glibc", "mine", "mimalloc2"), plan=cells("quick"))
-    results.allocators["mine"] = AllocatorRow("mine", "given", "")
+    results.allocators["mine"] = AllocatorRow("mine", "user", "")
     among = results.select("threadtest")
     assert measured_in(results, among, beside()) == ["glibc", "mine"]
     assert measured_in(results, among, all_but_baselines()) == ["glibc", "mine", "mimalloc2"]

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from hmalloc_lab.bench import participants
 from hmalloc_lab.bench.catalogue import Cell
-from hmalloc_lab.built import Built
+from hmalloc_lab.build_paths import BuildPaths
 from hmalloc_lab.errors import Failure
 
 
@@ -19,7 +19,7 @@ def test_the_system_and_hmalloc_are_always_there(rows):
     assert rows["glibc"].kind == "system" and rows["glibc"].library.endswith("libc.so.6")
     assert rows["hmalloc"].kind == "hmalloc" and len(rows["hmalloc"].sha256) == 64
     assert {"hmalloc-explicit", "hmalloc-all-shared"} <= {name for name, row in rows.items() if row.kind == "explicit"}
-    assert rows["floor"].library == ""
+    assert rows["no-allocator"].library == ""
 
 
 def test_peers_come_from_their_manifest(built, tmp_path, monkeypatch):
@@ -30,7 +30,7 @@ def test_peers_come_from_their_manifest(built, tmp_path, monkeypatch):
     (tmp_path / "peers").mkdir()
     peer = {"name": "mimalloc2", "version": "9", "path": "libpeer.so", "environment": {"A": "b"}, "sha256": ""}
     (tmp_path / "peers" / "peers.json").write_text(json.dumps([peer, peer | {"name": "gone", "path": "gone.so"}]))
-    found = {row.name: row for row in participants.everybody(Built(built.library, natives / "hmalloc-measure"))}
+    found = {row.name: row for row in participants.everybody(BuildPaths(built.library, natives / "hmalloc-measure"))}
     assert found["mimalloc2"].version == "9" and found["mimalloc2"].environment == {"A": "b"}
     assert "gone" not in found
 
@@ -52,15 +52,15 @@ def test_a_damaged_manifest_is_one_line(tmp_path):
 
 def test_who_serves_which_cell(rows):
     rows = {name: row for name, row in rows.items() if not participants.is_baseline(row)}
-    plain, explicit, floor = (Cell("x", "local", {}, apis=apis) for apis in ((), ("explicit",), ("floor",)))
+    plain, explicit, floor = (Cell("x", "local", {}, apis=apis) for apis in ((), ("explicit",), ("no-allocator",)))
     arenas = Cell("x", "local", {"arenas": 3}, apis=())
 
     def serving(cell):
         return {name for name, row in rows.items() if participants.serves(row, cell)}
 
-    assert "glibc" in serving(plain) and not serving(plain) & {"hmalloc-explicit", "floor"}
+    assert "glibc" in serving(plain) and not serving(plain) & {"hmalloc-explicit", "no-allocator"}
     assert serving(explicit) - serving(plain) == {"hmalloc-explicit"}
-    assert serving(floor) - serving(plain) == {"floor"}
+    assert serving(floor) - serving(plain) == {"no-allocator"}
     assert serving(arenas) <= {"glibc", "jemalloc"}
     assert participants.environment(rows["glibc"], arenas) == {"MALLOC_ARENA_MAX": "3"}
 
@@ -71,7 +71,7 @@ def test_how_one_is_put_under_a_program(rows):
         == ("ring", rows["hmalloc"].library)
     assert (participants.executable(rows["hmalloc-explicit"], cell), participants.preload(rows["hmalloc-explicit"])) \
         == ("ring-explicit", "")
-    assert (participants.executable(rows["floor"], cell), participants.preload(rows["glibc"])) == ("ring-floor", "")
+    assert (participants.executable(rows["no-allocator"], cell), participants.preload(rows["glibc"])) == ("ring-no-allocator", "")
 
 
 @pytest.mark.parametrize("given, said", [

@@ -15,9 +15,9 @@ CELLS = {cell.name: cell for cell in cells("paper") if servers.is_server(cell)}
 BRIEF = {"redis": {"requests": 4000}, "db_bench": {"num": 4000, "reads": 2000}}
 
 
-def serve(cell, who) -> subprocess.CompletedProcess:
+def serve(cell, allocator) -> subprocess.CompletedProcess:
     brief = replace(cell, repeat=BRIEF[cell.workload])
-    return subprocess.run(servers.command(who, brief), capture_output=True, text=True, timeout=300,
+    return subprocess.run(servers.command(allocator, brief), capture_output=True, text=True, timeout=300,
                           env={"PATH": os.environ["PATH"], "LC_ALL": "C"})
 
 
@@ -25,12 +25,12 @@ def rows(built):
     return {row.name: row for row in participants.everybody(built, with_peers=False)}
 
 
-@pytest.mark.parametrize("who", ["glibc", "hmalloc"])
+@pytest.mark.parametrize("allocator", ["glibc", "hmalloc"])
 @pytest.mark.parametrize("name", [name for name in CELLS if "share" not in name])
-def test_a_server_answers_on_the_allocator_that_was_meant(built, name, who):
+def test_a_server_answers_on_the_allocator_that_was_meant(built, name, allocator):
     if reason := servers.unable(CELLS[name]):
         pytest.skip(reason)
-    row = rows(built)[who]
+    row = rows(built)[allocator]
     done = serve(CELLS[name], row)
     assert (done.returncode, done.stderr) == (0, "")
     said = json.loads(done.stdout)
@@ -54,7 +54,7 @@ def test_glibc_has_no_share_for_its_library_is_more_than_an_allocator(built):
     shares = [cell for name, cell in CELLS.items() if "share" in name]
     assert shares
     for cell in shares:
-        assert [who for who in ("glibc", "hmalloc", "hmalloc-explicit") if participants.serves(rows(built)[who], cell)] == [
+        assert [allocator for allocator in ("glibc", "hmalloc", "hmalloc-explicit") if participants.serves(rows(built)[allocator], cell)] == [
             "hmalloc"]
 
 
@@ -63,7 +63,7 @@ def test_an_allocator_that_breaks_a_server_is_one_line(built, library):
     if reason := servers.unable(cell):
         pytest.skip(reason)
     broken = library("crashes")
-    done = serve(cell, participants.AllocatorRow("broken", "given", "", str(broken), ""))
+    done = serve(cell, participants.AllocatorRow("broken", "user", "", str(broken), ""))
     assert done.returncode != 0 and done.stderr.splitlines()[-1] == "redis-server does not answer"
 
 

@@ -13,14 +13,14 @@ import pytest
 from conftest import RELEASE
 from hmalloc_lab.bench import campaign, participants, selection, statistics, store, traces, trial
 from hmalloc_lab.bench.catalogue import Cell
-from hmalloc_lab.bench.gaps import Gaps, probe, wait_for_quiet
+from hmalloc_lab.bench.os_noise import OsNoise, probe, wait_for_quiet
 from hmalloc_lab.bench.results import Results
 from hmalloc_lab.bench.store import AllocatorRow, Run, Store
-from hmalloc_lab.built import Built
+from hmalloc_lab.build_paths import BuildPaths
 from hmalloc_lab.errors import Failure
 from rich.console import Console
 
-QUIET, NOISY = Gaps(0.001, 50.0), Gaps(0.2, 9000.0)
+QUIET, NOISY = OsNoise(0.001, 50.0), OsNoise(0.2, 9000.0)
 THREADTEST = Cell("threadtest", "local", {"size": 64, "threads": 1}, {"objects": 20_000, "rounds": 2}, limit_s=1)
 
 
@@ -44,11 +44,11 @@ class Silent:
 def measure(built, tmp_path):
     """Runs a campaign, with a machine as quiet as the test wants it."""
 
-    def run(cells, rows, rounds=1, gaps=lambda: QUIET, environment=None) -> Results:
+    def run(cells, rows, rounds=1, os_noise=lambda: QUIET, environment=None) -> Results:
         path = tmp_path / "lab.db"
         with Store(path, create=True) as kept:
             number = kept.begin(trial.now(), "quick", "test", 1, rounds, environment or {}, cells, rows)
-            campaign.Runner(built, kept, number, progress := Silent(), {}, gaps).run()
+            campaign.Runner(built, kept, number, progress := Silent(), {}, os_noise).run()
         results = Results.read(path, number)
         results.notes = progress.notes
         return results
@@ -63,12 +63,12 @@ def glibc(built):
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr(campaign, "MANNERS", {name: replace(each, probes=2, pause_s=0, tries=4)
-                                              for name, each in campaign.MANNERS.items()})
+    monkeypatch.setattr(campaign, "SETTINGS", {name: replace(each, probes=2, pause_s=0, tries=4)
+                                              for name, each in campaign.SETTINGS.items()})
 
 
 def given(name: str, path: Path) -> AllocatorRow:
-    return AllocatorRow(name, "given", "", str(path), participants.checksum(path))
+    return AllocatorRow(name, "user", "", str(path), participants.checksum(path))
 
 
 def statuses(results: Results, allocator: str) -> list[str]:
@@ -135,14 +135,14 @@ def test_every_allocator_runs_once_a_round_beside_the_others_in_an_order_that_va
 
 def test_a_noisy_round_is_kept_marked_and_replaced(measure, glibc):
     found = iter([NOISY, NOISY, QUIET, QUIET])  # asked twice before a round counts as noisy
-    results = measure([THREADTEST], [glibc], rounds=2, gaps=lambda: next(found))
+    results = measure([THREADTEST], [glibc], rounds=2, os_noise=lambda: next(found))
     assert [(row.number, row.noisy) for row in results.campaign.round_rows] == [(1, True), (2, False), (3, False)]
     assert [run.round for run in results.runs(THREADTEST.name, "glibc")] == [2, 3]
     assert len(results.campaign.runs) == 3
 
 
 def test_a_machine_that_is_never_quiet_is_measured_twice_as_long(measure, glibc):
-    results = measure([THREADTEST], [glibc], rounds=2, gaps=lambda: NOISY)
+    results = measure([THREADTEST], [glibc], rounds=2, os_noise=lambda: NOISY)
     assert [row.noisy for row in results.campaign.round_rows] == [True] * 4
     assert len(results.runs(THREADTEST.name, "glibc")) == 4
 
@@ -150,7 +150,7 @@ def test_a_machine_that_is_never_quiet_is_measured_twice_as_long(measure, glibc)
 def test_a_cell_has_no_more_rounds_than_it_wants(measure, glibc):
     once = Cell("nothing", "memory", {"size": 0}, metric="rss_kb", most_rounds=1)
     found = iter([NOISY, NOISY, QUIET, QUIET, QUIET])
-    results = measure([once, THREADTEST], [glibc], rounds=3, gaps=lambda: next(found))
+    results = measure([once, THREADTEST], [glibc], rounds=3, os_noise=lambda: next(found))
     assert [run.round for run in results.campaign.runs if run.cell == once.name] == [1, 2]
     assert [run.round for run in results.runs(once.name, "glibc")] == [2]
 
@@ -164,8 +164,8 @@ def test_a_budget_ends_at_a_round_but_never_before_the_second(measure, glibc):
 def test_a_disturbed_run_is_repeated_and_the_least_disturbed_kept(measure, glibc, monkeypatch):
     shares = iter([1.0, 0.5, 0.9, 0.6, 0.7])  # the first is the warm-up
 
-    def run(_, number, cell, who):
-        return Run(number, cell.name, who.name, "", metrics={"ns_per_op": 1.0, "cpu_share": next(shares)})
+    def run(_, number, cell, allocator):
+        return Run(number, cell.name, allocator.name, "", metrics={"ns_per_op": 1.0, "cpu_share": next(shares)})
 
     monkeypatch.setattr(trial.Trials, "run", run)
     results = measure([THREADTEST], [glibc])
@@ -175,9 +175,9 @@ def test_a_disturbed_run_is_repeated_and_the_least_disturbed_kept(measure, glibc
 def test_more_threads_than_cpus_are_no_disturbance(measure, glibc, monkeypatch):
     calls = []
 
-    def run(_, number, cell, who):
+    def run(_, number, cell, allocator):
         calls.append(1)
-        return Run(number, cell.name, who.name, "", metrics={"ns_per_op": 1.0, "cpu_share": 0.5, "threads": campaign.CPUS + 1})
+        return Run(number, cell.name, allocator.name, "", metrics={"ns_per_op": 1.0, "cpu_share": 0.5, "threads": campaign.CPUS + 1})
 
     monkeypatch.setattr(trial.Trials, "run", run)
     measure([THREADTEST], [glibc])
@@ -187,9 +187,9 @@ def test_more_threads_than_cpus_are_no_disturbance(measure, glibc, monkeypatch):
 def test_threads_that_sleep_by_themselves_are_not_repeated_for_ever(measure, glibc, monkeypatch):
     calls = []
 
-    def run(_, number, cell, who):
+    def run(_, number, cell, allocator):
         calls.append(1)
-        return Run(number, cell.name, who.name, "", metrics={"ns_per_op": 1.0, "cpu_share": 0.5})
+        return Run(number, cell.name, allocator.name, "", metrics={"ns_per_op": 1.0, "cpu_share": 0.5})
 
     monkeypatch.setattr(trial.Trials, "run", run)
     measure([THREADTEST], [glibc], rounds=3)
@@ -323,7 +323,7 @@ def test_a_full_disk_is_one_line_and_what_was_measured_stays(bench, tmp_path):
 
 def test_a_trace_that_cannot_be_had_leaves_out_its_cell_only(built, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(traces, "TRACES", {"nothing": ("/nowhere/program", [])})
-    here = Built(built.library, tmp_path / "release" / "hmalloc-measure")
+    here = BuildPaths(built.library, tmp_path / "release" / "hmalloc-measure")
     here.workloads.mkdir(parents=True)
     (here.workloads / "nothing").touch()
     cells = [Cell("nothing", "memory", {}), Cell("frob", "local", {}), Cell("replay", "replay", {"trace": "nothing"})]

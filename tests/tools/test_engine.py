@@ -7,16 +7,16 @@ from hmalloc_lab.bench.catalogue import PROFILES, Cell, cells
 from hmalloc_lab.bench.engine import cells as engine_cells
 from hmalloc_lab.bench.engine import commands, table, targets
 from hmalloc_lab.bench.engine.cells import PARTS, bare, chosen, model
-from hmalloc_lab.bench.gaps import Gaps
+from hmalloc_lab.bench.os_noise import OsNoise
 from hmalloc_lab.bench.results import Results
 from hmalloc_lab.bench.store import AllocatorRow, Campaign, RoundRow, Run, Store
-from hmalloc_lab.built import Built
+from hmalloc_lab.build_paths import BuildPaths
 from hmalloc_lab.errors import Failure
 from rich.console import Console
 
 ROWS = {name: AllocatorRow(name, kind, "1") for name, kind in (
     ("glibc", "system"), ("jemalloc", "peer"), ("mimalloc2", "peer"), ("hmalloc", "hmalloc"),
-    ("hmalloc-explicit", "explicit"), ("hmalloc-all-shared", "explicit"), ("floor", "floor"))}
+    ("hmalloc-explicit", "explicit"), ("hmalloc-all-shared", "explicit"), ("no-allocator", "no-allocator"))}
 
 # A program that says what it was called with, and how it was told to allocate.
 PROGRAM = """#!/bin/sh
@@ -34,22 +34,22 @@ echo "{{\\"api\\":\\"$api\\",\\"malloc_library\\":\\"$malloc\\",\\"ns_per_op\\":
 def made_up(tmp_path):
     """A build whose model programs are made up; `log` is what was started, in order."""
 
-    def make(explicit: str = "explicit") -> Built:
+    def make(explicit: str = "explicit") -> BuildPaths:
         for folder in ("bench", "pdes"):
             (tmp_path / "release" / folder).mkdir(parents=True)
-        for native in ("hmalloc-measure", "hmalloc-gaps", "libhmalloc.so"):
+        for native in ("hmalloc-measure", "hmalloc-os-noise", "libhmalloc.so"):
             (tmp_path / "release" / native).symlink_to(RELEASE / native)
         for name in ("bench/bare", *(f"pdes/hmalloc-pdes-{each}" for each in simulations.MODELS)):
             file = tmp_path / "release" / name
             file.write_text(PROGRAM.format(explicit=explicit, log=tmp_path / "log"))
             file.chmod(0o755)
-        return Built(tmp_path / "release" / "libhmalloc.so", tmp_path / "release" / "hmalloc-measure")
+        return BuildPaths(tmp_path / "release" / "libhmalloc.so", tmp_path / "release" / "hmalloc-measure")
 
     make.log = tmp_path / "log"
     return make
 
 
-def run(built: Built, plan: list[Cell], rounds: int = 1) -> Results:
+def run(built: BuildPaths, plan: list[Cell], rounds: int = 1) -> Results:
     class Silent:
         note = stage = step = lambda *_: None
 
@@ -57,7 +57,7 @@ def run(built: Built, plan: list[Cell], rounds: int = 1) -> Results:
     with Store(path, create=True) as kept:
         number = kept.begin(trial.now(), "engine", "test", 1, rounds, {}, plan,
                             participants.everybody(built, with_peers=False))
-        campaign.Runner(built, kept, number, Silent(), {}, lambda: Gaps(0.001, 50.0)).run()
+        campaign.Runner(built, kept, number, Silent(), {}, lambda: OsNoise(0.001, 50.0)).run()
     return Results.read(path, number)
 
 
@@ -65,10 +65,10 @@ def invented(ns: dict[tuple[str, str], float], plan: list[Cell] | None = None, r
              parts: tuple[str, ...] = PARTS, noise: float = 0.0) -> Results:
     """ns: time per event by (cell's name, allocator); 40 where nothing is said, no run where it is 0."""
     plan = plan or chosen(parts)
-    runs = [Run(number, cell.name, who, "", metrics={"ns_per_op": value * (1 + noise * (number % 3)),
+    runs = [Run(number, cell.name, name, "", metrics={"ns_per_op": value * (1 + noise * (number % 3)),
                                                      "bytes_per_pending": 60.0, "vm_hwm_kb": 20480})
-            for number in range(1, rounds + 1) for cell in plan for who, row in ROWS.items()
-            if participants.serves(row, cell) and (value := ns.get((cell.name, who), 40.0))]
+            for number in range(1, rounds + 1) for cell in plan for name, row in ROWS.items()
+            if participants.serves(row, cell) and (value := ns.get((cell.name, name), 40.0))]
     quiet = [RoundRow(number, "", 0.004, 900.0, number == 2) for number in range(1, rounds + 1)]
     return Results(Campaign(1, "2026-11-21T12:00", "", "engine", "hmalloc bench engine", 1, rounds,
                             {"parts": list(parts)}, plan, list(ROWS.values()), quiet, runs))
@@ -81,10 +81,10 @@ def verdicts(results: Results) -> dict[tuple[str, str], str]:
 # ---- Command lines. -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cell, who, words", [
+@pytest.mark.parametrize("cell, name, words", [
     (model("A", 2), "hmalloc-explicit",
      "--lps 8192 --events-per-lp 16 --remote 0.1 --end 8 --threads 2 --json --allocator hmalloc --oversubscribe"),
-    (model("C"), "floor",
+    (model("C"), "no-allocator",
      "--lps 1024 --events-per-lp 1 --remote 0.25 --end 400 --threads 1 --json --allocator free-list --oversubscribe"),
     (model("C", 8, capped=1), "hmalloc-explicit",
      "--lps 1024 --events-per-lp 1 --remote 0.25 --end 400 --threads 8 --json --allocator hmalloc"),
@@ -98,8 +98,8 @@ def verdicts(results: Results) -> dict[tuple[str, str], str]:
     (Cell("pcs", "simulation", {"events": 20}), "hmalloc", "--portables 20 --json --allocator malloc --oversubscribe"),
     (Cell("airport", "simulation", {"planes": 50}), "glibc", "--planes 50 --json --allocator malloc --oversubscribe"),
 ], ids=lambda value: value.name if isinstance(value, Cell) else None)
-def test_a_cell_becomes_a_command_line(built, cell, who, words):
-    program, *rest = simulations.command(built, ROWS[who], cell)
+def test_a_cell_becomes_a_command_line(built, cell, name, words):
+    program, *rest = simulations.command(built, ROWS[name], cell)
     assert rest == words.split()
     assert program == str(RELEASE / ("bench/bare" if cell.workload == "bare" else f"pdes/hmalloc-pdes-{cell.workload}"))
 
@@ -143,7 +143,7 @@ def test_each_kind_of_allocator_is_told_to_the_program(made_up):
     results = run(made_up(), [model("B", everybody=True), bare("B")])
     assert [run.reason for run in results.failures()] == []
     assert {run.allocator for run in results.campaign.runs if run.cell == model("B").name} == {
-        "glibc", "hmalloc", "hmalloc-explicit", "floor"}
+        "glibc", "hmalloc", "hmalloc-explicit", "no-allocator"}
 
 
 def test_a_program_that_allocates_otherwise_does_not_count(made_up):
@@ -187,7 +187,7 @@ def test_a_row_against_bare_is_reached_missed_or_below_its_floor(ns, verdict):
 
 
 def test_against_bare_the_best_rounds_count():
-    fast = {(cell.name, who): 100.0 for cell in chosen(("bare",)) for who in ROWS}
+    fast = {(cell.name, name): 100.0 for cell in chosen(("bare",)) for name in ROWS}
     results = invented(fast | {(model("A").name, "hmalloc-explicit"): 50.0}, parts=("bare",))
     for run in results.campaign.runs:
         if run.cell == model("A").name and run.round > 1:
@@ -197,11 +197,11 @@ def test_against_bare_the_best_rounds_count():
 
 def test_between_allocators_the_median_counts():
     name = model("B").name
-    results = invented({(name, "floor"): 40, (name, "hmalloc-explicit"): 50})
+    results = invented({(name, "no-allocator"): 40, (name, "hmalloc-explicit"): 50})
     for run in results.campaign.runs:
         if run.cell == name and run.allocator == "hmalloc-explicit" and run.round == 1:
             run.metrics["ns_per_op"] = 40.0
-    assert verdicts(results)["B, 1 thread", "floor"] == "missed"
+    assert verdicts(results)["B, 1 thread", "no-allocator"] == "missed"
 
 
 @pytest.mark.parametrize("config, peer, verdict", [
@@ -212,7 +212,7 @@ def test_the_best_peer_is_the_measure(config, peer, verdict):
     results = invented({(name, "jemalloc"): peer, (name, "mimalloc2"): peer + 1})
     assert verdicts(results)[f"{config}, 2 threads", targets.BEST_PEER] == verdict
     (row,) = [judged for row, judged in targets.judged(results)
-              if (row.what, row.base_who) == (f"{config}, 2 threads", targets.BEST_PEER)]
+              if (row.what, row.base_allocator) == (f"{config}, 2 threads", targets.BEST_PEER)]
     assert row.against == "jemalloc (best peer)"
 
 

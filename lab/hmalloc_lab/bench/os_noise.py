@@ -14,7 +14,7 @@ _PROBE_MS = 250
 
 
 @dataclass(frozen=True)
-class Gaps:
+class OsNoise:
     lost_share: float       # of the CPU time of all CPUs
     longest_gap_us: float
 
@@ -23,15 +23,15 @@ class Gaps:
         return self.lost_share > _NOISY_SHARE
 
 
-def probe(natives: Path) -> Gaps:
-    done = subprocess.run([natives / "hmalloc-gaps", str(_PROBE_MS)], capture_output=True, text=True, check=False)
+def probe(natives: Path) -> OsNoise:
+    done = subprocess.run([natives / "hmalloc-os-noise", str(_PROBE_MS)], capture_output=True, text=True, check=False)
     rows = [line.split() for line in done.stdout.splitlines()]
     if done.returncode != 0 or not rows:
-        raise Failure(f"hmalloc-gaps failed: {done.stderr.strip() or 'it found no CPU'}", 1)
-    return Gaps(sum(float(lost) for _, lost, _ in rows) / len(rows), max(float(longest) for *_, longest in rows))
+        raise Failure(f"hmalloc-os-noise failed: {done.stderr.strip() or 'it found no CPU'}", 1)
+    return OsNoise(sum(float(lost) for _, lost, _ in rows) / len(rows), max(float(longest) for *_, longest in rows))
 
 
-def wait_for_quiet(ask: Callable[[], Gaps], tries: int, pause_s: float) -> Gaps:
+def wait_for_quiet(ask: Callable[[], OsNoise], tries: int, pause_s: float) -> OsNoise:
     """The first finding that is not noisy, or the last one."""
     found = ask()
     for _ in range(tries - 1):

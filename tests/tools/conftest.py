@@ -13,7 +13,7 @@ for folder in (ROOT / "lab", Path(__file__).resolve().parent):
 
 from fabricate import fabricate  # noqa: E402
 from hmalloc_lab.bench.results import Results  # noqa: E402
-from hmalloc_lab.built import Built  # noqa: E402
+from hmalloc_lab.build_paths import BuildPaths  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +28,8 @@ def results(fabricated) -> Results:
 
 
 @pytest.fixture(scope="session")
-def built() -> Built:
-    return Built(RELEASE / "libhmalloc.so", RELEASE / "hmalloc-measure")
+def built() -> BuildPaths:
+    return BuildPaths(RELEASE / "libhmalloc.so", RELEASE / "hmalloc-measure")
 
 
 @pytest.fixture(scope="session")

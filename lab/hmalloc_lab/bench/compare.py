@@ -91,7 +91,7 @@ def _common(old: Results, new: Results, reference: str, wanted: Sequence[str] | 
         if name not in old.allocators or name not in new.allocators:
             raise Failure(f"{name}: not in both databases")
     names = [name for name, row in new.allocators.items() if name in old.allocators and name != reference
-             and row.kind != "floor" and (not wanted or name in wanted)]
+             and row.kind != "no-allocator" and (not wanted or name in wanted)]
     if not names:
         raise Failure(f"nothing to compare: no allocator but {reference} is in both databases")
     if not old.cells.keys() & new.cells.keys():
