@@ -1,8 +1,8 @@
-// A block cache: a stack of pointers to blocks of one class that this thread freed last, whoever owns them.  A block in
-// it still looks TAKEN to everybody else, so any thread may cache any block.  One thread writes a cache; `top` may be
-// read by others for statistics.
+// A block cache: a stack of pointers to the blocks of one class that this thread freed most recently, whoever owns
+// them.  A cached block still looks TAKEN to everybody else, so any thread may cache any block.  One thread writes a
+// cache; statistics may read `top` from other threads.
 //
-// The slot below the first entry holds null: an empty cache pops null, and no counter is needed.
+// The slot below the first entry holds null, so an empty cache pops null and needs no counter.
 #pragma once
 #include <atomic>
 
@@ -19,13 +19,13 @@ class BlockCache {
   constexpr BlockCache() = default;
   constexpr explicit BlockCache(void** bottom) noexcept : top_(bottom), limit_(bottom), bottom_(bottom) {}
 
-  void* pop() noexcept {  // null: empty
+  void* pop() noexcept {  // null if the cache is empty
     void** top = this->top();
     void* block = pin_to_return_register(*top);
     if (HM_LIKELY(block != nullptr)) set_top(top - 1);
     return block;
   }
-  // False: the cache is full.  top: as just read.
+  // False if the cache is full.  top: as just read.
   bool push(void** top, void* block) noexcept {
     if (HM_UNLIKELY(top >= limit_)) return false;
     top[1] = block;
@@ -33,15 +33,15 @@ class BlockCache {
     return true;
   }
   bool push(void* block) noexcept { return push(top(), block); }
-  // False too if the block was freed last already.
+  // Also false if the block is the one freed last.
   bool push_once(void* block) noexcept {
     void** top = this->top();
     return HM_LIKELY(*top != block) && push(top, block);
   }
   void* top_block() const noexcept { return *top(); }
-  void** top() const noexcept { return top_.load(std::memory_order_relaxed); }  // statistics read it: relaxed
+  void** top() const noexcept { return top_.load(std::memory_order_relaxed); }  // relaxed: statistics read it
   void set_top(void** top) noexcept { top_.store(top, std::memory_order_relaxed); }
-  // Moves its entries there.
+  // Moves the entries to new slots.
   void move_to(void** bottom) noexcept {
     size_t used = this->size();
     move_slots(bottom, bottom_, used + 1);
@@ -53,8 +53,8 @@ class BlockCache {
   void** bottom() const noexcept { return bottom_; }
   size_t size() const noexcept { return static_cast<size_t>(top() - bottom_); }
 
-  // When the cache is full: the heap of which blocks go straight to FREE.  Null after a refill, for the next overflow
-  // is looked at then.
+  // When the cache is full, blocks owned by this heap are freed directly.  Null after a refill, so that the next
+  // overflow takes the slow path and can resize the cache.
   const Shelf* direct_free_owner() const noexcept { return direct_free_owner_; }
   void set_direct_free_owner(const Shelf* heap) noexcept { direct_free_owner_ = heap; }
 

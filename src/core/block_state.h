@@ -1,11 +1,11 @@
 // The state of every block: one byte outside the block.
 //
-//   FREE    in nobody's hands.  Only the thread that owns the superblock may change it (sweep).
-//   TAKEN   in somebody's hands: in the program's, or in a block cache.  Only that holder may change it (give_back).
-//   CACHED  in a block cache; told from TAKEN by the checked library alone.
+//   FREE    the block has no holder.  Only the thread that owns the superblock may change the byte (sweep).
+//   TAKEN   the program or a block cache holds the block.  Only that holder may change the byte (give_back).
+//   CACHED  a block cache holds it; only the checked library tells this from TAKEN.
 //
-// So a byte has one possible writer at any time and no read-modify-write is ever needed.  FREE is zero: fresh pages
-// and purged ones hold free blocks only.
+// So each byte has one possible writer at any time, and no read-modify-write is ever needed.  FREE is zero, so fresh
+// and purged pages hold only free blocks.
 #pragma once
 #include "base/sizes.h"
 
@@ -17,16 +17,16 @@ class BlockState {
   constexpr BlockState() = default;
   constexpr explicit BlockState(Value value) noexcept : value_(value) {}
 
-  // The holder of the block, who is the only possible writer: a plain read.
+  // For the block's holder, which is the only possible writer: a plain read.
   bool is_free() const noexcept { return value_ == kFree; }
   bool is_cached() const noexcept { return value_ == kCached; }
-  // Any thread that holds a block of the superblock; relaxed, for all that it learns is a hint.
+  // For any thread that holds a block of the superblock.  Relaxed: the result is only a hint.
   bool looks_free() const noexcept { return __atomic_load_n(&value_, __ATOMIC_RELAXED) == kFree; }
-  // The holder, its last access to block and superblock.  Release: all that it did to the block comes before, for the
-  // thread whose sweep sees FREE.
+  // For the holder; its last access to block and superblock.  Release: whatever it did to the block happens before the
+  // sweep that sees FREE.
   void give_back() noexcept { __atomic_store_n(&value_, uint8_t{kFree}, __ATOMIC_RELEASE); }
-  // The holder, moving the block between the program and its own cache (checked library); and the owner, taking a free
-  // one.  Relaxed: the next to read it is the holder, or a sweep that does not care.
+  // For the holder, when it moves the block between the program and its own cache (checked library), and for the owner,
+  // when it takes a free block.  Relaxed: the next reader is the holder, or a sweep, which treats both values alike.
   void mark_cached() noexcept { __atomic_store_n(&value_, uint8_t{kCached}, __ATOMIC_RELAXED); }
   void mark_taken() noexcept { __atomic_store_n(&value_, uint8_t{kTaken}, __ATOMIC_RELAXED); }
 
@@ -50,16 +50,16 @@ class StateGroup {
     if (kThreadSanitizer) confirm(mask);
     return mask;
   }
-  // Acquire: likewise.
+  // Acquire, for the same reason.
   bool all_free() const noexcept {
     if (kThreadSanitizer) return free_mask() == kOnes;
     return __atomic_load_n(word_address(), __ATOMIC_ACQUIRE) == 0;
   }
-  // Not zero in the bytes of those that are not FREE.  Any thread that holds a block of the superblock; relaxed, for all
-  // that it learns is a hint.
+  // Nonzero in the bytes of blocks that are not FREE.  For any thread that holds a block of the superblock.  Relaxed:
+  // the result is only a hint.
   uint64_t taken() const noexcept { return __atomic_load_n(word_address(), __ATOMIC_RELAXED); }
-  // The owner takes the free blocks of a mask for its cache.  Relaxed: nobody else may write a FREE byte, and the
-  // program's own hand-over of the pointer publishes it.
+  // The owner takes the free blocks of a mask for its cache.  Relaxed: nobody else may write a FREE byte, and the block
+  // is published when the program hands its pointer over.
   void take(uint64_t mask) noexcept {
     constexpr uint64_t value = kChecked ? BlockState::kCached : BlockState::kTaken;
     if (mask == kOnes) {
@@ -73,7 +73,7 @@ class StateGroup {
   }
 
  private:
-  // ThreadSanitizer pairs a release with an acquire of the same address only, not of the word around it.
+  // ThreadSanitizer pairs a release only with an acquire of the same address, not of the word around it.
   void confirm(uint64_t mask) const noexcept {
     for (; mask != 0; mask &= mask - 1)
       (void)__atomic_load_n(reinterpret_cast<uint8_t*>(first_) + std::countr_zero(mask) / 8, __ATOMIC_ACQUIRE);

@@ -1,12 +1,13 @@
-// How many blocks of its class a block cache may hold: numbers in, a capacity out.  The heap says what has happened to the
-// cache; this says what follows.
+// How many blocks a block cache may hold: the heap reports what happened to the cache, the tuner returns a
+// capacity.
 //
-// A cache is too small if the program allocates and frees in larger batches: at overflow after overflow more blocks had come
-// in refills than it holds.  One or two such overflows can be coincidence.  Or batches just do not fit: it was full, empty and
-// full again many times within a round.  By chance that happens the more rarely the larger a cache is, so that it stops
-// growing.  What lay in it at every look of a round was not needed; if nothing has happened to it between two looks it is idle.
+// A cache is too small if the program allocates and frees in larger batches: at several overflows in a row, refills had
+// brought more blocks than it holds.  One or two such overflows can be coincidence.  It is also too small if it went
+// from full to empty and back many times in a round.  The larger a cache, the more rarely that happens by chance, so
+// growth ends.  Entries present at every tick of a round were not needed.  A cache that did not change between two
+// ticks is idle.
 //
-// One thread uses it.
+// A tuner is used by one thread.
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -20,10 +21,10 @@ class CacheTuner {
   static constexpr size_t kMaxEntries = 1023;
   static constexpr size_t kFirstEntries = 127;
   static constexpr size_t kFirstBytes = 32 * kKiB;  // half of that for blocks above 512 bytes
-  static constexpr size_t kMaxBytes = 512 * kKiB;   // of one cache
-  static constexpr uint16_t kProducer = 8192;       // blocks allocated without an overflow: others free them
+  static constexpr size_t kMaxBytes = 512 * kKiB;   // limit for one cache
+  static constexpr uint16_t kProducer = 8192;       // blocks allocated without an overflow: other threads free them
 
-  // Of class c: where a cache starts, and where growth ends.
+  // For class c: the initial and the largest capacity.
   static constexpr size_t first_capacity(size_t c) {
     size_t bytes = kClassSize[c] <= 512 ? kFirstBytes : kFirstBytes / 2;
     return std::min(max_capacity(c), std::clamp<size_t>(bytes / kClassSize[c], 2, kFirstEntries));
@@ -39,7 +40,7 @@ class CacheTuner {
     was_refilled_ = true;
   }
   void on_overflow() noexcept { overflowed_ = true; }
-  // The first overflow after refills.  Returns the capacity that the cache should have: as now, or more.
+  // For the first overflow after refills.  Returns the capacity that the cache should have: the present one or more.
   size_t on_overflow_after_refills(ClassIndex c) noexcept {
     size_t batch = std::exchange(refilled_, uint16_t{0});
     batches_ = batch > capacity_ ? static_cast<uint8_t>(batches_ + 1) : uint8_t{0};
@@ -49,8 +50,8 @@ class CacheTuner {
     size_t wanted = std::max<size_t>(too_small ? batch + batch / 8 : 0, tight ? capacity_ + capacity_ / 4 + 1 : 0);
     return std::max<size_t>(capacity_, std::min(wanted, max_capacity(index_of(c))));
   }
-  // A look, now and then.  True: the class is idle, or its blocks are being freed for good, for the process shrinks and
-  // nothing was allocated of it: others' blocks pass through the cache, and each that waits here pins its superblock.
+  // True if the class is idle, or if the process shrinks and blocks of this class are freed but not allocated: then
+  // other heaps' blocks pass through the cache, and each block that stays in it pins its superblock.
   bool on_tick(size_t used, const void* newest, bool shrinks) noexcept {
     bool same = used == used_ && newest == top_block_;
     bool idle = (same || (shrinks && overflowed_)) && !was_refilled_;
@@ -60,24 +61,24 @@ class CacheTuner {
     min_used_ = std::min(min_used_, used_);
     return idle;
   }
-  void on_round() noexcept { cycles_ = batches_ = 0; }  // so rarely they cost nothing
-  // Of what lay in the cache at every look since the last call half was not needed: so many, or 0.
+  void on_round() noexcept { cycles_ = batches_ = 0; }  // a count spread over several rounds means nothing
+  // Half the entries that were in the cache at every tick since the last call, or 0: these were not needed.
   size_t take_surplus() noexcept { return std::exchange(min_used_, uint16_t{UINT16_MAX}) / 2u; }
 
  private:
-  static constexpr size_t kLongBatch = 256;     // blocks: grows at once
-  static constexpr uint8_t kCyclesToGrow = 16;  // full, empty and full again
-  // Batches in a row.  Large blocks are few in a superblock, so each costs more to find again.
+  static constexpr size_t kLongBatch = 256;     // blocks; one such batch is enough to grow
+  static constexpr uint8_t kCyclesToGrow = 16;  // times full, empty and full again
+  // Batches in a row.  A superblock has few large blocks, so each of them costs more to find again.
   static constexpr uint8_t batches_to_grow(ClassIndex c) { return size_of(c) <= kKiB ? 6 : 1; }
 
-  const void* top_block_ = nullptr;  // at the last look
-  uint16_t used_ = 0;                // entries, at the last look
-  uint16_t min_used_ = UINT16_MAX;   // of these, in this round
+  const void* top_block_ = nullptr;  // at the last tick
+  uint16_t used_ = 0;                // entries at the last tick
+  uint16_t min_used_ = UINT16_MAX;   // minimum of used_ in this round
   uint16_t capacity_ = 0;
   uint16_t refilled_ = 0;                           // blocks since the last overflow
-  uint8_t batches_ = 0;                             // overflows in a row that spoke of batches
-  uint8_t cycles_ = 0;                              // overflows after refills, since it grew or the round began
-  bool was_refilled_ = false, overflowed_ = false;  // since the last look
+  uint8_t batches_ = 0;                             // overflows in a row that indicated batches
+  uint8_t cycles_ = 0;                              // overflows after refills since the cache grew or the round began
+  bool was_refilled_ = false, overflowed_ = false;  // since the last tick
 };
 
 }  // namespace hm

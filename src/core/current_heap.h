@@ -1,4 +1,4 @@
-// Which heap is this thread's.
+// The heap of the calling thread.
 #pragma once
 #include "core/block_cache.h"
 
@@ -6,16 +6,16 @@ namespace hm {
 
 struct SmallHeap;
 
-// What stands in for the heap of a thread that has none: caches that are empty and full at once.  Never written.  The
-// table of classes lies beside it, so that the fast path needs one base address for both.
+// Stands in for the heap of a thread that has none: its caches are both empty and full.  It is never written.  The
+// table of classes lies beside it so that the fast path needs one base address for both.
 struct EmptyHeap {
   std::array<BlockCache, kClasses> caches;
   std::array<uint16_t, kSmallMax / kGranule> cache_offset;  // by (size - 1) / 16
 };
 extern constinit EmptyHeap empty_heap;
 
-// Where the thread's heap is, from empty_heap on: zero means none.  A pointer would have to be initialised, and malloc can
-// be called before the first thread's variables are (by an IFUNC resolver, while the program is being relocated).
+// Where the thread's heap is, as an offset from empty_heap; zero means none.  A pointer would have to be initialised, and
+// malloc can be called before the first thread's variables are (by an IFUNC resolver, while the program is being relocated).
 extern constinit thread_local ptrdiff_t heap_offset;
 
 inline SmallHeap* my_heap() noexcept {

@@ -1,22 +1,22 @@
-// malloc and free of small blocks: the two fast paths, and the guards that leave them.
+// malloc and free of small blocks: the two fast paths and the guards that leave them.
 //
-// allocate:   class of the size -> pop the block cache.
-// deallocate: is it ours -> descriptor -> which block, and is it its start -> is it taken -> push the block cache; or,
-//             where a batch has filled that and the block is the heap's own, the block becomes FREE.
-// No lock, no atomic read-modify-write, whoever owns the block.
+// allocate:   size -> class -> pop the block cache.
+// deallocate: ours? -> descriptor -> which block, and is this its start? -> TAKEN? -> push it onto the block cache; if a
+//             batch has filled the cache and the heap owns the block, the block becomes FREE instead.
+// Neither takes a lock or does an atomic read-modify-write, whoever owns the block.
 #pragma once
 #include "base/codegen.h"
 #include "core/small_heap.h"
 
 namespace hm {
 
-// What leaves the fast paths may be of any kind: these three stand above the core (api/allocator.cc).
+// The slow paths serve blocks of any kind, so they are defined above the core (api/allocator.cc).
 HM_NOINLINE void* allocate_slow(size_t size) noexcept;
 HM_NOINLINE void free_slow(void* block, const char* function) noexcept;
 HM_NOINLINE void free_on_full_cache(void* block, Superblock& sb, BlockState& state) noexcept;
 
 inline void* allocate(size_t size) noexcept {
-  size_t index = hide_from_optimizer((size - 1) / kGranule);  // size 0 wraps, and leaves
+  size_t index = hide_from_optimizer((size - 1) / kGranule);  // size 0 wraps around and takes the slow path
   if (HM_UNLIKELY(index >= empty_heap.cache_offset.size())) return allocate_slow(size);
   void* block = my_heap()->cache(empty_heap.cache_offset[index]).pop();
   if (HM_UNLIKELY(block == nullptr)) return allocate_slow(size);
@@ -24,7 +24,7 @@ inline void* allocate(size_t size) noexcept {
   return block;
 }
 
-// function: the entry point, for the message that ends a program with a bad pointer.
+// function: the entry point, for the message that ends the program on a bad pointer.
 [[gnu::always_inline]] inline void deallocate(void* block, const char* function) noexcept {
   uintptr_t address = address_of(block);
   if (HM_UNLIKELY(AddressMap::kind(address) != ChunkKind::kSlices)) return free_slow(block, function);

@@ -12,12 +12,12 @@ namespace hm {
 namespace {
 
 constexpr size_t kOwnProbes = 4;
-constexpr uint32_t kTicksToJudge = 4;  // looks at a cache before it is called too large
+constexpr uint32_t kTicksToJudge = 4;  // ticks before a cache can be called too large
 
-// Where the entries of each class's cache lie behind the heap: near ones together, so that a thread that uses a little of
-// many classes touches few pages; and wide ones for caches that have grown.
+// Where the entries of each class's cache lie behind the heap.  Near slots are close together, so that a thread that
+// uses a little of many classes touches few pages; wide slots are for caches that have grown.
 struct Slots {
-  // The slot below the first entry, and a refill takes whole groups, so it may overshoot the limit by one.
+  // One for the slot below the first entry, and a group because a refill takes whole groups and may overshoot by one.
   static constexpr size_t with(size_t entries) { return 1 + entries + kSweepGroup; }
   consteval Slots() {
     for (size_t c = 0; c < kClasses; ++c) near[c + 1] = near[c] + with(CacheTuner::first_capacity(c));
@@ -61,12 +61,12 @@ void** SmallHeap::near_slots(size_t c) const noexcept {
 }
 void** SmallHeap::wide_slots(size_t c) const noexcept { return near_slots(0) + kSlots.wide[c]; }
 
-// By where its top is, for the cache may move meanwhile.
+// Judged by where its top points, because the cache may be moved meanwhile.
 size_t SmallHeap::cached_blocks(size_t c) const noexcept {
   void** top = caches[c].top();
   if (near_slots(c) <= top && top < near_slots(c + 1)) return static_cast<size_t>(top - near_slots(c));
   if (wide_slots(c) <= top && top < wide_slots(c + 1)) return static_cast<size_t>(top - wide_slots(c));
-  return 0;  // not open yet
+  return 0;  // not active yet
 }
 
 size_t SmallHeap::first_capacity(ClassIndex c) noexcept {
@@ -85,7 +85,7 @@ void SmallHeap::set_capacity(ClassIndex c, size_t entries) noexcept {
   cache.set_limit(entries);
 }
 
-// The cache of a class that was not in use: it is empty.
+// For a class that was not in use: the cache is empty.
 void SmallHeap::activate(ClassIndex c) noexcept {
   caches[index_of(c)].move_to(near_slots(index_of(c)));
   set_capacity(c, first_capacity(c));
@@ -118,7 +118,7 @@ void* SmallHeap::refill(ClassIndex c) noexcept {
     if (state.current->cursor >= state.current->blocks) {
       shelve(c, *state.current);
       state.current = nullptr;
-    } else if (first) {  // who takes one handful may need no more: others shall use the rest
+    } else if (first) {  // a thread's first refill of a class often is its last: others may use the rest
       superblock_pool.push_front(*state.current);
       state.current = nullptr;
       first = false;
@@ -133,9 +133,9 @@ void* SmallHeap::refill(ClassIndex c) noexcept {
   }
 }
 
-// Own ones first, for locality; then what nobody keeps; then new memory.  Of a class whose blocks all go to other
-// threads the oldest of several is taken: lines that have left the other core's first cache meanwhile come back faster.
-// Until there are as many, ones that are nearly free will do, and new ones else.
+// Takes the heap's own superblocks first, for locality, then those of the pool, then new memory.  A producer class
+// takes the oldest of several full superblocks: lines that have meanwhile left the other core's L1 cache come back
+// faster.  Until it has that many, it takes from the pool only those that are nearly free, and otherwise new ones.
 Superblock* SmallHeap::next_superblock(ClassIndex c) noexcept {
   ClassState& state = classes[index_of(c)];
   bool early = state.tuner.feeds_other_threads() && full(c).count() < kProducerReuseDistance;
@@ -151,7 +151,7 @@ Superblock* SmallHeap::next_superblock(ClassIndex c) noexcept {
     state.probes = SuperblockPool::kMaxProbes;
     return sb;
   }
-  if (state.probes > 1) state.probes /= 2;  // nobody frees these: the rest of them will be full too
+  if (state.probes > 1) state.probes /= 2;  // other threads keep these full: probe fewer next time
   return superblock_pool.fresh(c, &shelf);
 }
 
@@ -163,8 +163,8 @@ void SmallHeap::shelve(ClassIndex c, Superblock& sb) noexcept {
   --full_count;
 }
 
-// Of foreign blocks the older half goes back in one burst, so that a line of states travels between two threads once for
-// many blocks.
+// If the block is foreign, the older half of the cache is freed in one burst, so that a line of states moves between
+// two threads once for many blocks.
 void SmallHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcept {
   ClassIndex c = sb.class_index();
   classes[index_of(c)].tuner.on_overflow();
@@ -176,7 +176,7 @@ void SmallHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcep
   give_back(sb, state);
 }
 
-// The oldest `blocks` of a cache become FREE.
+// The oldest `blocks` entries of a cache become FREE.
 void SmallHeap::flush(ClassIndex c, size_t blocks) noexcept {
   BlockCache& cache = caches[index_of(c)];
   void** oldest = cache.bottom() + 1;
@@ -203,7 +203,7 @@ bool SmallHeap::on_tick() noexcept {
   slices_at_tick = slice_pool.used();
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
-    if (state.tuner.capacity() == 0) continue;  // not in use: nothing is there
+    if (state.tuner.capacity() == 0) continue;  // the class is not in use: the cache is empty
     if (state.tuner.on_tick(caches[c].size(), caches[c].top_block(), less)) {
       release_idle(ClassIndex(c));
       shrinking = less;
@@ -232,7 +232,7 @@ void SmallHeap::give_up_surplus(ClassIndex c) noexcept {
   flush(c, surplus);
 }
 
-// With a capacity of zero every free goes straight to FREE, until the next refill: an idle cache pins no superblock.
+// With a capacity of zero every free makes its block FREE until the next refill, so an idle cache pins no superblock.
 void SmallHeap::release_idle(ClassIndex c) noexcept {
   ClassState& state = classes[index_of(c)];
   flush(c, SIZE_MAX);

@@ -5,8 +5,8 @@
 namespace hm {
 namespace {
 
-// Superblocks whose states fill a part of their area start at different lines of it, or the first lines of all of
-// them would fall into the same few sets of the cache.
+// States that fill only a part of their area start at different lines of it; otherwise the first lines of all
+// superblocks would compete for the same few cache sets.
 BlockState* place_states(const Superblock& head, ClassIndex c) noexcept {
   size_t slice = head.slice();
   bool wide = size_of(c) < kLine;
@@ -28,7 +28,7 @@ void Superblock::format(ClassIndex c) noexcept {
   start = base();
   states = place_states(*this, c);
   set_witness(&no_last_block);
-  states->give_back();  // it is FREE; but a page that is read before it is written costs a second fault
+  states->give_back();  // it already is FREE, but a page that is read before it is written faults twice
   cursor = 0;
   next = nullptr;
   for (size_t i = 1; i < slices; ++i) this[i].format_tail(*this);
@@ -56,7 +56,7 @@ void Superblock::clear() noexcept {
   size_t slices = slices_of(class_index());
   for (size_t i = 0; i < slices; ++i) {
     this[i].set_kind(SliceKind::kUnused);
-    keep_order();  // what a fork cuts off here is no superblock any more
+    keep_order();  // a slice that a fork leaves half cleared is no longer a superblock
     this[i].inverse = 0;
   }
 }
@@ -64,12 +64,12 @@ void Superblock::clear() noexcept {
 size_t Superblock::free_blocks(size_t enough) const noexcept {
   size_t free = 0, i = 0;
   for (size_t groups = blocks / kSweepGroup; groups > 0 && free < enough; --groups) {
-    uint64_t sums = 0;  // in each byte that of one block in eight
+    uint64_t sums = 0;  // each byte sums every eighth block
     for (size_t end = i + kSweepGroup; i < end; i += StateGroup::kBlocks) sums += StateGroup(states + i).free_mask();
     free += StateGroup::count(sums);
   }
   for (; i < blocks && free < enough; i += StateGroup::kBlocks) {
-    size_t none = std::max(i + StateGroup::kBlocks, size_t{blocks}) - blocks;  // behind the last block: FREE (S3)
+    size_t none = std::max(i + StateGroup::kBlocks, size_t{blocks}) - blocks;  // states behind the last block, all FREE (S3)
     free += StateGroup::count(StateGroup(states + i).free_mask()) - none;
   }
   return free;
@@ -85,8 +85,9 @@ void Superblock::watch(bool whether) noexcept {
   for (size_t i = 0; i < slices_of(class_index()); ++i) this[i].set_witness(whether ? states : &no_last_block);
 }
 
-// The last block; or in the nearest word above or below with a taken one, and on from there, away from this block, while
-// words have some, but not far.  So it costs little to find, and lasts, wherever blocks are freed in a row.
+// The new witness is the last block or, if that is FREE, a taken block in the nearest word above or below, and farther
+// away from this block while words have some, up to kFar.  So it is cheap to find, and lasts where blocks are freed in
+// a row.
 bool Superblock::all_free_but(const BlockState& state) noexcept {
   constexpr size_t kFar = 8;  // words
   set_witness(states + blocks - 1);
@@ -121,7 +122,7 @@ bool Superblock::is_valid() const noexcept {
   return states == place_states(*this, c);
 }
 
-// Blocks smaller than a line: neighbours may come to be written by two threads.  So each lies eight behind the one before.
+// Blocks smaller than a line: two threads may come to write neighbours, so each block lies eight behind the one before.
 bool Superblock::take_whole_group(void** to) noexcept {
   constexpr size_t kWords = kSweepGroup / StateGroup::kBlocks;
   if (cursor + kSweepGroup > blocks) return false;

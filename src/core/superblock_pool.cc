@@ -19,11 +19,11 @@ void release(Superblock& sb) noexcept {
   slice_pool.release(sb, slices);
 }
 
-// While the queue is locked nobody takes the superblock out of it, so it can still be looked at when its last block is
-// FREE.  What a heap keeps to itself stays there: it is the next to be used, or found at a tick.
+// Nobody can take the superblock out of a locked queue, so it may still be looked at after its last block became FREE.
+// A heap's full superblocks stay where they are: the heap uses them next, or finds them empty at a tick.
 void give_back_perhaps_last(Superblock& sb, BlockState& state) noexcept {
   if (!sb.all_free_but(state)) return state.give_back();
-  Superblock& first = Superblock::of(address_of(sb.start));  // of its slices
+  Superblock& first = Superblock::of(address_of(sb.start));  // the descriptor of the first slice
   while (SuperblockQueue* home = first.home()) {
     bool empty;
     {
@@ -36,13 +36,13 @@ void give_back_perhaps_last(Superblock& sb, BlockState& state) noexcept {
     if (empty) release(first);
     return;
   }
-  state.give_back();  // its holder will see
+  state.give_back();  // its holder will see it
 }
 
 namespace {
 
-// Empty superblocks go to their chunks, those with at least `least` free blocks to the front, the others to the end.
-// Returns how many of the first two there were.
+// Gives empty superblocks to their chunks, moves those with at least `least` free blocks to the front and the others to
+// the end.  Returns how many were empty or moved to the front.
 size_t partition_by_occupancy(SuperblockQueue& queue, size_t probes, size_t least) noexcept {
   size_t found = 0;
   for (size_t left = std::min(queue.count(), probes); left > 0;) {
@@ -73,7 +73,7 @@ size_t release_free(SuperblockQueue& queue, size_t probes) noexcept { return par
 
 Superblock* pop_usable(SuperblockQueue& queue, size_t probes, size_t least, const Shelf* mine) noexcept {
   Superblock* best = nullptr;
-  size_t batch = 1;  // the oldest by itself: usually it will do, and the others keep their order
+  size_t batch = 1;  // first the oldest alone: it usually will do, and the others keep their order
   for (size_t left = std::min(queue.count(), probes); left > 0 && (best == nullptr || best->owner() != mine);) {
     Superblock* sb = queue.pop_some(batch);
     left -= batch;
@@ -133,7 +133,7 @@ void repair_queue(SuperblockQueue& queue, uint32_t before) noexcept {
 
 }  // namespace
 
-// The list of shelves is whole at every instruction: nothing ever leaves it.
+// The list of shelves is complete after every instruction: nothing ever leaves it.
 void SuperblockPool::repair(uint32_t before) noexcept {
   repair_after_fork(shelves_lock_, before, [] {});
   for (auto& shard : queues_)
@@ -167,7 +167,7 @@ size_t SuperblockPool::release_free(size_t probes) noexcept {
   return released;
 }
 
-// Every superblock once.
+// Visits every superblock once.
 bool SuperblockPool::scan(size_t wanted) noexcept {
   size_t found = release_shelved();
   for (auto& shard : queues_)
@@ -176,7 +176,7 @@ bool SuperblockPool::scan(size_t wanted) noexcept {
   return found * 16 >= slice_pool.chunks() * kSlicesInChunk;
 }
 
-// One thread searches, and a search that found little is not repeated before the footprint has grown by an eighth; one
+// Only one thread scans.  A scan that found little is not repeated before the footprint has grown by an eighth; one
 // that found much has paid for itself.
 void SuperblockPool::scan_if_due(size_t wanted) noexcept {
   size_t chunks = slice_pool.chunks(), due_at = scan_at_chunks_.load(std::memory_order_relaxed);

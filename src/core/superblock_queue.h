@@ -1,12 +1,12 @@
-// A first-in first-out queue of superblocks of one class, used by a heap for the ones it has exhausted and by the
-// global pool.  A superblock in a queue belongs to nobody (S1); whoever takes it out is its holder.
+// A FIFO queue of superblocks of one class, used by a heap for those it has exhausted and by the global pool.  A
+// superblock in a queue has no holder (S1); the thread that takes it out becomes its holder.
 //
-// Queues are never destroyed while a superblock may name them: they are the pool's or a heap's, and heaps stay.
+// A queue outlives every superblock that may name it: queues belong to the pool or to heaps, and heaps are never freed.
 //
 // Invariant
-//  Q1  The chain from head_ is whole at every instruction, and what names this queue as its home is in the chain.  All
-//      else (previous, tail_, count_, missing homes) can be made anew from the chain: the child of a fork does so with a
-//      queue that a thread was changing which it does not have.
+//  Q1  The chain from head_ is complete after every instruction, and each superblock whose home is this queue is in it.
+//      All else (previous, tail_, count_, missing homes) can be rebuilt from the chain.  The child of a fork does that with
+//      a queue that another thread of the parent was changing.
 #pragma once
 #include "base/lock.h"
 #include "core/superblock.h"
@@ -51,12 +51,12 @@ class SuperblockQueue {
       tail_ = nullptr;
     } else {
       rest->previous = nullptr;
-      if (n > 1) rest->prefetch(rest->class_index());  // the next to be popped, before long
+      if (n > 1) rest->prefetch(rest->class_index());  // it will be popped soon
     }
     set_count(count() - popped);
     return first;
   }
-  // All of a list linked by next.
+  // Pushes a list linked by next.
   void push_all(Superblock* first) noexcept {
     if (first == nullptr) return;
     LockGuard guard(lock_);
@@ -68,7 +68,7 @@ class SuperblockQueue {
     }
     set_count(count() + pushed);
   }
-  // Under the lock, of one that is in here.
+  // Under the lock; sb is in this queue.
   void unlink(Superblock& sb) noexcept {
     sb.set_home(nullptr);
     keep_order();
@@ -76,7 +76,7 @@ class SuperblockQueue {
     (sb.next == nullptr ? tail_ : sb.next->previous) = sb.previous;
     set_count(count() - 1);
   }
-  // Any thread; a hint outside the lock.
+  // For any thread; only a hint without the lock.
   size_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
   Lock& lock() noexcept { return lock_; }
 
@@ -86,7 +86,7 @@ class SuperblockQueue {
     for (Superblock* sb = head_; sb != nullptr; sb = sb->next) visit(*sb);
   }
 
-  // In the child of a fork, under the lock, which a thread held that is not there: Q1.
+  // In the child of a fork, with the lock that a thread of the parent held: Q1.
   void repair() noexcept {
     size_t found = 0;
     tail_ = nullptr;

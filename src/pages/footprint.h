@@ -1,4 +1,5 @@
-// What the allocator holds of the system, as hints: each part publishes its own bytes, growth policies add them up.
+// What the allocator holds of the system's memory, as hints: each part publishes its bytes, growth policies add
+// them.
 #pragma once
 #include <atomic>
 
@@ -11,16 +12,16 @@ class Footprint {
   // Relaxed: a hint.
   size_t huge() const noexcept { return huge_.load(std::memory_order_relaxed); }
   void set_huge(size_t bytes) noexcept { huge_.store(bytes, std::memory_order_relaxed); }
-  // Small blocks freed by threads that have no heap to count them, so far; relaxed: a sum for statistics.
+  // Total of small blocks freed by threads that have no heap to count them; relaxed: a sum for statistics.
   uint64_t cross_thread_frees() const noexcept { return cross_thread_frees_.load(std::memory_order_relaxed); }
   void count_cross_thread_frees(uint32_t n) noexcept { cross_thread_frees_.fetch_add(n, std::memory_order_relaxed); }
-  // Local units in which others have freed since their owner counted, so far; relaxed: somebody looks now and then.
+  // Local units in which other threads have freed blocks since their owner last counted; relaxed: checked now and then.
   void count_disturbed_unit() noexcept { disturbed_units_.fetch_add(1, std::memory_order_relaxed); }
   bool take_disturbed_units() noexcept {
     return disturbed_units_.load(std::memory_order_relaxed) != 0 &&
            disturbed_units_.exchange(0, std::memory_order_relaxed) != 0;
   }
-  // Given back to the system so far; relaxed: a sum for statistics.
+  // Total given back to the system; relaxed: a sum for statistics.
   uint64_t purged() const noexcept { return purged_.load(std::memory_order_relaxed); }
   void count_purged(size_t bytes) noexcept { purged_.fetch_add(bytes, std::memory_order_relaxed); }
 

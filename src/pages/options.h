@@ -20,7 +20,7 @@ struct Options {
 #define HM_OPTION_FIELD(field, name, kind, value, help) size_t field = value;
   HM_OPTIONS(HM_OPTION_FIELD)
 #undef HM_OPTION_FIELD
-  char stats_file[kMaxPath] = {};  // HMALLOC_STATS_FILE: where SHOW_STATS goes instead of descriptor 2; empty: there
+  char stats_file[kMaxPath] = {};  // HMALLOC_STATS_FILE: where SHOW_STATS writes; empty: to descriptor 2
 };
 extern Options options;
 

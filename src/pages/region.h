@@ -1,15 +1,15 @@
-// Regions: where slices, chunks and their descriptors lie.
+// Regions: how slices, chunks and their descriptors are laid out.
 //
-// A region is 16 MB: all metadata in front, then slices of 32 KB.  A superblock is one slice (or four) of blocks of one
-// class; a large run is any number of slices.  Each slice has a descriptor, found from any address within it by two
-// masks.  Memory comes and goes by chunks of 2 MB, so that one can be a huge page; the first of a region has the metadata.
+// A region is 16 MB: all metadata in front, then slices of 32 KB.  A superblock is one slice or four, with blocks of one
+// class; a large run is any number of slices.  Each slice has a descriptor, found by two masks from any address within it.
+// Memory is mapped and returned by chunks of 2 MB, so that one can be a huge page; a region's first chunk has the metadata.
 //
-//   0         a guard: an overflow out of the mapping before ends here
-//   0x010000  descriptors of slices, 128 bytes each; in place of the metadata's own: headers of chunks and region
+//   0         a guard: an overflow out of the mapping below ends here
+//   0x010000  descriptors of slices, 128 bytes each; those of the metadata's slices hold the headers of chunks and region
 //   0x020000  states of classes from 64 bytes up: 512 bytes for each slice
-//   0x050000  states of the smaller classes: 2 KB for each slice.  Where those of the metadata's slices would be, which have
-//             none, are the last of the line above
-//   0x150000  a guard: an under-run ends here
+//   0x050000  states of the smaller classes: 2 KB for each slice.  The metadata's slices have no states; in their place lie
+//             the last ones of the line above
+//   0x150000  a guard: an underflow out of the first slice ends here
 //   0x160000  slice 44, the first that holds blocks
 #pragma once
 #include <atomic>
@@ -20,7 +20,7 @@
 namespace hm {
 
 enum class SliceKind : uint8_t {
-  kUnused = 0,  // free, or in the allocator's hands
+  kUnused = 0,  // free, or held by the allocator
   kBlocks,      // the first slice of a superblock
   kBlocksTail,  // one of its others
   kLarge,       // the first slice of a large run
@@ -39,14 +39,14 @@ inline constexpr size_t kSecondGuard = 0x150000;
 inline constexpr size_t kLineStatesArea = kSlice / kLine;        // one state for 64 bytes
 inline constexpr size_t kGranuleStatesArea = kSlice / kGranule;  // one for 16
 
-// What a free reads first of any descriptor.  All zero: no block lies here, so that the fast path is left.
+// The first fields that a free reads of any descriptor.  All zero: no block lies here, so the fast path is left.
 struct DescriptorHead {
   uint32_t inverse = 0;       // of a superblock: ceil(2^32 / block size)
-  uint16_t cache_offset = 0;  // of a superblock: of its class, in a heap's array of block caches
+  uint16_t cache_offset = 0;  // of a superblock: its class's offset in a heap's array of block caches
   std::atomic<SliceKind> kind_{SliceKind::kUnused};
 };
 
-// The descriptor of a slice, whatever it is used for.  A superblock's has more (core/superblock.h).
+// The descriptor of a slice, whatever the slice is used for; a superblock's has more fields (core/superblock.h).
 struct alignas(2 * kLine) Slice : DescriptorHead {
   uint32_t block_size = 0;  // of a superblock; of a large run: its length
 
@@ -54,7 +54,7 @@ struct alignas(2 * kLine) Slice : DescriptorHead {
   uintptr_t region() const noexcept { return align_down(address_of(this), kRegion); }
   size_t slice() const noexcept { return (address_of(this) - region() - kDescriptors) / sizeof(Slice); }
   char* base() const noexcept { return reinterpret_cast<char*>(region() + slice() * kSlice); }
-  // Statistics walk all descriptors: acquire and release order the rest of the descriptor behind the kind.
+  // Statistics walk all descriptors: acquire and release order the other fields of a descriptor after its kind.
   SliceKind kind() const noexcept { return kind_.load(std::memory_order_acquire); }
   void set_kind(SliceKind kind) noexcept { kind_.store(kind, std::memory_order_release); }
 
@@ -66,8 +66,8 @@ struct alignas(2 * kLine) Slice : DescriptorHead {
 };
 static_assert(sizeof(Slice) == 2 * kLine);
 
-// Headers lie in place of the descriptors of the metadata slices, which hold no blocks: a free of an address among the
-// metadata finds an unused slice.  The slice pool's lock guards them.
+// Headers lie in place of the descriptors of the metadata slices, which hold no blocks: a free of an address in the
+// metadata finds an unused slice.  Guarded by the slice pool's lock.
 struct alignas(2 * kLine) Chunk {
   DescriptorHead never_a_block;
   Chunk* next = nullptr;  // all open chunks
@@ -77,11 +77,11 @@ struct alignas(2 * kLine) Chunk {
   Chunk* next_surplus = nullptr;  // those with a surplus
   Chunk* previous_surplus = nullptr;
   uint64_t free = 0;          // bit i: slice i of the chunk is free
-  uint64_t used = 0;          // has been in use since its memory was last given back: it may not read as zero
+  uint64_t used = 0;          // bit i: slice i was used since its memory was last given back, so it may not read as zero
   uint64_t dirty = 0;         // free and resident since the last purge round
   uint64_t dirty_before = 0;  // since the round before it
-  uint64_t refused = 0;       // the system did not take these back (locked pages): no free asks again, rounds do
-  bool huge = false;          // huge pages were asked for
+  uint64_t refused = 0;       // the system refused these (locked pages): rounds try again, frees do not
+  bool huge = false;          // huge pages were requested
 
   static Chunk* of_region(uintptr_t region) noexcept { return reinterpret_cast<Chunk*>(region + kDescriptors); }
   static Chunk& of(const Slice& slice) noexcept { return of_region(slice.region())[slice.slice() / kSlicesInChunk]; }
@@ -93,12 +93,12 @@ inline constexpr size_t kRegionHeader = kDescriptors + kChunksInRegion * sizeof(
 inline constexpr uint8_t kAllChunks = (1u << kChunksInRegion) - 1;
 struct alignas(2 * kLine) Region {
   DescriptorHead never_a_block;
-  Region* next = nullptr;  // all with chunks that are not open
+  Region* next = nullptr;  // the regions with chunks that are not open
   Region* previous = nullptr;
-  Region* next_mapped = nullptr;  // all
+  Region* next_mapped = nullptr;  // all regions
   Region* previous_mapped = nullptr;
   uint8_t closed = kAllChunks;  // bit i: chunk i is not open, nor about to be opened
-  uint8_t guards = 0;           // how many of its two the system granted
+  uint8_t guards = 0;           // how many of its two guards the system granted
 
   static Region& of(const Chunk& chunk) noexcept { return *reinterpret_cast<Region*>(chunk.region() + kRegionHeader); }
   uintptr_t start() const noexcept { return align_down(address_of(this), kRegion); }

@@ -1,9 +1,9 @@
-// How much freed memory stays resident, in bytes: nothing but a little, until the program asks again within the decay
-// time for what had just gone back.  Then as much as it asked for again, as long as it goes on reusing what is kept and
-// does not pause for longer than the decay time.  So a program that frees much and then sleeps has given it back before
-// its last free returns, and one that breathes does not pay for page faults.
+// How many bytes of freed memory stay resident.  At first only a little, until the program asks within the decay time
+// for memory that has just been given back; then as much as it asked for, as long as it keeps reusing retained memory
+// and does not pause for longer than the decay time.  So a program that frees much and then sleeps has returned it
+// before its last free returns, and one whose footprint goes up and down does not pay for page faults.
 //
-// Under its user's lock.
+// Guarded by its user's lock.
 #pragma once
 #include <algorithm>
 
@@ -13,18 +13,18 @@ namespace hm {
 
 class Retention {
  public:
-  // What may stay just now.
+  // What may stay resident at this time.
   size_t allowance(uint64_t now_ms, uint64_t decay_ms) const noexcept {
     return now_ms - used_ms_ <= decay_ms ? allowance_ : 0;
   }
-  // So much went back because it was above the allowance.
+  // `bytes` were given back because they exceeded the allowance.
   void on_purge(size_t bytes, uint64_t now_ms, uint64_t decay_ms) noexcept {
     if (now_ms - returned_ms_ > decay_ms) returned_ = 0;
     returned_ms_ = now_ms;
     returned_ += bytes;
   }
   bool has_given_back() const noexcept { return returned_ > 0; }
-  // So much is needed that is not resident.
+  // `bytes` are needed that are not resident.
   void on_demand(size_t bytes, uint64_t now_ms, uint64_t decay_ms) noexcept {
     if (now_ms - returned_ms_ > decay_ms) returned_ = 0;
     bytes = std::min(bytes, returned_);
@@ -33,11 +33,11 @@ class Retention {
     allowance_ = allowance(now_ms, decay_ms) + bytes;
     used_ms_ = now_ms;
   }
-  // What was kept has been used again.
+  // Retained memory was used again.
   void on_reuse(uint64_t now_ms) noexcept {
     if (allowance_ > 0) used_ms_ = now_ms;
   }
-  // So much was kept for the decay time, and nobody asked.
+  // `bytes` were retained for the decay time and nobody asked for them.
   void on_expire(size_t bytes) noexcept { allowance_ -= std::min(allowance_, bytes); }
 
  private:

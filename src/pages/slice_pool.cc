@@ -18,10 +18,10 @@ constinit SlicePool slice_pool;
 
 namespace {
 
-constexpr size_t kFewReuses = 8;      // while one chunk is used up: the program grows
-constexpr size_t kGrowingSooner = 8;  // times
+constexpr size_t kFewReuses = 8;      // with fewer reuses per opened chunk, the program is growing
+constexpr size_t kGrowingSooner = 8;  // a growing program gets huge pages at a footprint smaller by this factor
 
-// Bit i of the result: slices i .. i+n-1 are all in `free`.
+// Bit i of the result: slices i to i+n-1 are all in `free`.
 uint64_t starts_of_runs(uint64_t free, size_t n) {
   for (size_t have = 1; have < n && free != 0;) {
     size_t step = n - have < have ? n - have : have;
@@ -40,7 +40,7 @@ SlicePool::Place SlicePool::look_for(size_t n) noexcept {
   return {};
 }
 
-// Dirty slices first: they are resident and warm.
+// Prefers dirty slices: they are resident and warm.
 SlicePool::Run SlicePool::find(size_t n) noexcept {
   Place place = look_for(n);
   if (place.chunk == nullptr) return {};
@@ -59,7 +59,7 @@ SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
     Run run = find(n);
     if (run.first != nullptr || !map) return run;
   }
-  // Threads that run out together open one chunk and not one each, until one more does not weigh.
+  // Threads that run out of slices at the same time share one new chunk while the footprint is small.
   size_t openers = std::min(chunks() / kChunksPerOpener + 1, std::size(openers_));
   Opener& opener = openers_[next_turn_.fetch_add(1, std::memory_order_relaxed) % openers];
   LockGuard turn(opener.lock);
@@ -75,7 +75,7 @@ SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
       if (chunk == nullptr) return {};
       huge = chunk->huge;
     }
-    // Nobody else waits while the system clears it.
+    // Outside the lock, so that no other thread waits while the system clears it.
     uint64_t before = os::cpu_ns();
     if (huge) *slice_at(*chunk, 0) = 0;
     open(*chunk, huge, os::cpu_ns() - before);
@@ -146,14 +146,14 @@ bool SlicePool::wants_huge_pages() noexcept {
   bool growing = reuses_.exchange(0, std::memory_order_relaxed) < kFewReuses;
   size_t after = growing ? options.huge_pages_after / kGrowingSooner : options.huge_pages_after;
   if ((chunks() + 1) * kChunk + footprint.huge() <= after || huge_page_policy_.pausing()) return false;
-  // What has gone back says nothing about how the program uses memory: the last verdict stands.
+  // A sample of which something was given back says nothing about the program's use of memory; the last verdict stands.
   if (density_sample_ == nullptr || density_sample_->used != all_slices(*density_sample_)) return dense_;
   size_t bytes = bytes_in(density_sample_->used), first = static_cast<size_t>(std::countr_zero(density_sample_->used));
   return dense_ = HugePagePolicy::is_dense(os::resident(slice_at(*density_sample_, first), bytes), bytes);
 }
 
-// For the chunks of a region from one on: one call for all of them, for it keeps the other threads from their page faults.
-// Those that are open keep the pages that they have, but count otherwise.
+// For the chunks of a region from `from` on, with one system call for all, because it blocks the other threads' page
+// faults.  Open chunks keep the pages that they have, but their surplus is counted differently.
 void SlicePool::set_huge(Region& region, size_t from, bool huge) noexcept {
   if (from == kChunksInRegion) return;
   Chunk* chunks = Chunk::of_region(region.start());
@@ -165,7 +165,7 @@ void SlicePool::set_huge(Region& region, size_t from, bool huge) noexcept {
   os::prefer_huge_pages(slice_at(chunks[from], 0), (kChunksInRegion - from) * kChunk, huge);
 }
 
-// A closed chunk that nobody else will open.
+// Returns a closed chunk that no other thread will open.
 Chunk* SlicePool::prepare_chunk() noexcept {
   Region* region = with_closed_chunks_ != nullptr ? with_closed_chunks_ : map_region();
   if (region == nullptr) return nullptr;

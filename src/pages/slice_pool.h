@@ -1,16 +1,16 @@
-// All regions of slices, for superblocks and large runs.  Of freed slices some stay resident: HMALLOC_RETAIN, and what the
-// program keeps asking for (retention.h), for the decay time; the others go back to the system at once, by the thread that
-// freed them.  A chunk without a used slice is closed: it has no memory and no address in the map.  A region without an
-// open chunk is unmapped.
+// All regions of slices, for superblocks and large runs.  Some freed slices stay resident: HMALLOC_RETAIN, and for the
+// decay time as many as the program keeps asking for (retention.h).  The thread that frees others gives them back to
+// the system at once.  A chunk without a used slice is closed: it has no memory and is not in the address map.  A
+// region without an open chunk is unmapped.
 //
-// Any thread; one lock, held for a few instructions except while a chunk is prepared or closed.
+// For any thread.  There is one lock, held for a few instructions except while a chunk is prepared or closed.
 //
 // Invariants
-//  P1  The chain of mapped regions is whole at every instruction.  A chunk is open if the address map says so, else closed
-//      if its region says so, else in the hands of one opener.
-//  P2  A slice of an open chunk is free if `free` says so; free slices that were used since their memory was last given
-//      back are dirty; those that a purge in progress took out of `free` stand in its journal.
-//  P3  All other lists and counts follow from these: the child of a fork computes them anew where it must.
+//  P1  The chain of mapped regions is complete after every instruction.  A chunk is open if the address map says so,
+//      otherwise closed if its region says so, otherwise held by one opener.
+//  P2  A slice of an open chunk is free if `free` says so.  Free slices that were used since their memory was last given
+//      back are dirty.  Slices that a purge in progress has taken out of `free` are in its journal.
+//  P3  All other lists and counts follow from these; the child of a fork recomputes them where it must.
 #pragma once
 #include "base/lock.h"
 #include "pages/huge_page_policy.h"
@@ -32,36 +32,36 @@ class SlicePool {
     bool zeroed = false;     // every byte is known to be zero
   };
 
-  // A run of n <= kMaxRun slices, from the open chunks, or (map) from another if need be.
+  // Finds a run of n <= kMaxRun slices in the open chunks; if there is none and `map` is set, opens a chunk.
   static constexpr size_t kMaxRun = kSlicesInChunk;
   Run allocate(size_t n, bool map) noexcept;
   // Grows a run in place.
   bool extend(Slice& first, size_t old_slices, size_t new_slices) noexcept;
-  // The descriptors must be cleared before.  If too much is free and resident, gives back what is so in one chunk or more,
-  // until it is not: as much as has become too much by this call, or while another thread was at it, and a chunk.
+  // The descriptors must have been cleared.  If too much is free and resident now, gives back the surplus of one chunk after
+  // another until it is not; at most what became surplus in this call or while another thread purged, and a chunk more.
   void release(Slice& first, size_t n) noexcept;
 
-  // The pool has found a superblock with room: the program does not only grow.  Relaxed: a hint.
+  // The pool has found a usable superblock: the program does not only grow.  Relaxed: a hint.
   void count_reuse() noexcept { reuses_.fetch_add(1, std::memory_order_relaxed); }
 
   enum class Purge : uint8_t {
     kDue,      // what was freed a round ago; starts the next round
-    kSurplus,  // what was freed, but not of a huge page that is in use
-    kAll,      // what was freed
+    kSurplus,  // all that was freed, except in huge pages that are in use
+    kAll,      // all that was freed
   };
-  // Only in so many chunks that `most` bytes go back.  Returns the bytes that went back.
+  // Purges chunks until `most` bytes have gone back.  Returns the number of bytes given back.
   size_t purge(Purge what, size_t most = SIZE_MAX) noexcept;
 
   struct Gauges {
     size_t chunks, free_slices, dirty_slices, max_used_slices;
-    size_t space;  // bytes mapped and in no open chunk
+    size_t space;  // bytes mapped but in no open chunk
   };
   Gauges gauges() noexcept;
-  // Slices in superblocks and runs, any thread, a hint.
+  // Slices in superblocks and runs; a hint for any thread.
   size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
-  // Whether the run that allocate would find has memory.  A hint.
+  // Whether the run that allocate would find is resident.  A hint.
   bool has_resident(size_t n) noexcept;
-  // Open ones, any thread, a hint.
+  // The number of open chunks; a hint for any thread.
   size_t chunks() const noexcept { return chunks_.load(std::memory_order_relaxed); }
   // Calls visit(Slice&) for every slice that starts a superblock or a run.  Holds the lock.
   template <class Visit>
@@ -108,10 +108,10 @@ class SlicePool {
   void rebuild(Chunk& chunk) noexcept;
   bool is_valid(Region& region, size_t& open_chunks) noexcept;
 
-  // Slices of a chunk that are free, resident, and may go back at once.
+  // Slices of a chunk that are free and resident and may be given back at once.
   static size_t surplus_of(const Chunk& chunk) noexcept;
   size_t surplus_slices() const noexcept { return surplus_.load(std::memory_order_relaxed); }
-  // Keeps the sum while a chunk changes, under the lock.
+  // Updates the sum when a chunk has changed; under the lock.
   class Recount {
    public:
     Recount(SlicePool& pool, Chunk& chunk) noexcept : pool_(pool), chunk_(chunk), before_(surplus_of(chunk)) {}
@@ -120,7 +120,7 @@ class SlicePool {
     }
     Recount(const Recount&) = delete;
     Recount& operator=(const Recount&) = delete;
-    void forget() noexcept {  // the chunk comes to its end
+    void forget() noexcept {  // the chunk is being closed
       pool_.count_surplus(chunk_, before_, 0);
       done_ = true;
     }
@@ -136,7 +136,7 @@ class SlicePool {
   void unlink_surplus(Chunk& chunk) noexcept;
   void goes_first(Chunk& chunk) noexcept;
 
-  // For a child of a fork: what a thread has taken out and will put back.
+  // For the child of a fork: what a thread has taken out of the pool and will put back.
   struct Opener {
     Lock lock;
     Chunk* chunk = nullptr;
@@ -147,14 +147,14 @@ class SlicePool {
   };
 
   Lock lock_;
-  Lock purge_lock_;  // before lock_, as the openers'
+  Lock purge_lock_;  // acquired before lock_, like the openers' locks
   Opener openers_[4];
   Claimed claimed_;
-  std::atomic<size_t> next_turn_{0};  // of those who open; relaxed: it does not matter who comes when
+  std::atomic<size_t> next_turn_{0};  // of the openers; relaxed: their order does not matter
   std::atomic<size_t> chunks_{0};
   std::atomic<size_t> reuses_{0};  // since a chunk was opened
   size_t regions_ = 0;
-  std::atomic<size_t> used_{0};  // slices; relaxed: as surplus_
+  std::atomic<size_t> used_{0};  // slices; relaxed, like surplus_
   size_t max_used_ = 0;
   std::atomic<size_t> surplus_{0};  // slices; relaxed: written under the lock, read without it as a hint
   Retention retention_;
@@ -162,10 +162,10 @@ class SlicePool {
   Region* with_closed_chunks_ = nullptr;  // those with closed chunks
   Chunk* all_ = nullptr;                  // open chunks
   Chunk* free_ = nullptr;                 // those with free slices
-  Chunk* first_surplus_ = nullptr;        // those with a surplus, in the order in which it is to go
+  Chunk* first_surplus_ = nullptr;        // those with a surplus, in the order in which it is given back
   Chunk* last_surplus_ = nullptr;
-  Chunk* density_sample_ = nullptr;  // with small pages: the one that was opened last
-  bool dense_ = false;               // whether the last sample was
+  Chunk* density_sample_ = nullptr;  // the chunk with small pages that was opened last
+  bool dense_ = false;               // whether the last sample was dense
   HugePagePolicy huge_page_policy_;
 };
 

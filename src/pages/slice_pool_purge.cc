@@ -1,4 +1,4 @@
-// Of the slice pool: what goes back to the system, when, and how chunks and regions come to an end.
+// The slice pool's purges: what is given back to the system, when, and how chunks and regions are closed.
 #include <utility>
 
 #include "base/clock.h"
@@ -12,9 +12,9 @@
 namespace hm {
 namespace {
 
-constexpr size_t kStateGroup = 8;  // slices whose states fill a page of 4 KB, or four of them
+constexpr size_t kStateGroup = 8;  // slices whose states fill one page of 4 KB, or four pages
 
-// The groups of slices that have any of these.
+// The groups of slices that contain any of these.
 uint64_t whole_groups(uint64_t slices) noexcept {
   uint64_t groups = 0;
   for (size_t at = 0; at < kSlicesInChunk; at += kStateGroup)
@@ -22,13 +22,13 @@ uint64_t whole_groups(uint64_t slices) noexcept {
   return groups;
 }
 
-// What lies in whole pages of it.
+// Purges the whole pages within the range.
 void purge_within(uintptr_t from, size_t bytes) noexcept {
   uintptr_t first = align_up(from, os::page_size()), end = align_down(from + bytes, os::page_size());
   if (first < end) os::purge(reinterpret_cast<void*>(first), end - first);
 }
 
-// States of free slices are all FREE (S3), which is zero: their pages can go too, those of neighbours in one call.
+// The states of free slices are all FREE (S3), which is zero, so their pages can be purged too; neighbours in one call.
 void purge_states(const Chunk& chunk, uint64_t free_slices) noexcept {
   uint64_t own = all_slices(chunk), groups = whole_groups(own) & ~whole_groups(own & ~free_slices);
   while (groups != 0) {
@@ -42,7 +42,7 @@ void purge_states(const Chunk& chunk, uint64_t free_slices) noexcept {
 
 }  // namespace
 
-// Its memory is gone already.
+// The chunk's memory has already been given back.
 void SlicePool::close(Chunk& chunk) noexcept {
   AddressMap::set(slice_at(chunk, 0), ChunkKind::kGone);
   if (density_sample_ == &chunk) density_sample_ = nullptr;
@@ -62,13 +62,13 @@ void SlicePool::unmap(Region& region) noexcept {
   if (os::unmap(reinterpret_cast<void*>(region.start()), kRegion)) {
     os::unguarded(guards);
     --regions_;
-  } else {  // the system would not take it: it serves again
+  } else {  // the system refused: the region stays in service
     link_first(mapped_, region, &Region::next_mapped, &Region::previous_mapped);
     link_first(with_closed_chunks_, region, &Region::next, &Region::previous);
   }
 }
 
-// With a note of them, lest they be lost to the child of a fork.
+// Takes the slices out of `free` and notes them, so that the child of a fork does not lose them.
 void SlicePool::claim(Chunk& chunk, uint64_t slices) noexcept {
   claimed_.slices = slices;
   keep_order();
@@ -88,7 +88,7 @@ void SlicePool::return_claimed() noexcept {
 
 namespace {
 
-// Where a page is longer than a slice, both of its slices or none.
+// Where a page is larger than a slice, a page's slices go together.
 uint64_t page_mates(uint64_t slices) noexcept {
   constexpr uint64_t kEven = 0x5555555555555555;
   if (os::page_size() <= kSlice) return slices;
@@ -99,7 +99,7 @@ uint64_t whole_pages(uint64_t slices) noexcept { return ~page_mates(~slices); }
 
 }  // namespace
 
-// What is to be purged of a chunk, no longer dirty; what shares a page with a slice in use stays so.
+// Returns what is to be purged of a chunk and marks it clean; slices that share a page with a slice in use stay dirty.
 uint64_t SlicePool::take_due(Chunk& chunk, Purge what) noexcept {
   if (what == Purge::kSurplus && surplus_of(chunk) == 0) return 0;
   bool now = what != Purge::kDue;
@@ -113,7 +113,7 @@ uint64_t SlicePool::take_due(Chunk& chunk, Purge what) noexcept {
   return due;
 }
 
-// Returns those that the system did not take.  A locked page among them makes it refuse all of a call: then one by one.
+// Returns the slices that the system refused.  It refuses a whole call if one page is locked, so then they are tried singly.
 uint64_t SlicePool::purge_slices(const Chunk& chunk, uint64_t slices) noexcept {
   uint64_t refused = 0;
   for (uint64_t left = slices; left != 0;) {
@@ -127,8 +127,8 @@ uint64_t SlicePool::purge_slices(const Chunk& chunk, uint64_t slices) noexcept {
   return refused;
 }
 
-// What is due in one chunk goes back with the lock released: meanwhile these slices are neither free nor used.  If none is
-// used the chunk is closed; but the last one stays: a program that needed one will need one.
+// Gives back what is due in one chunk, with the lock released: meanwhile these slices are neither free nor used.  A
+// chunk without a used slice is closed, except the last one: a program that needed one will need one again.
 size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
   uint64_t due, claimed;
   bool whole, huge;
@@ -142,7 +142,7 @@ size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
     claim(chunk, claimed);
     huge = !whole && std::exchange(chunk.huge, false);
   }
-  // Or the system would make one huge page of what is left, and fill the holes.
+  // Otherwise the system would make one huge page of what is left and fill the holes.
   if (huge) os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);
   uint64_t refused = purge_slices(chunk, whole ? claimed : due) & due;
   purge_states(chunk, claimed);
@@ -168,12 +168,12 @@ size_t SlicePool::purge(Purge what, size_t most) noexcept {
     LockGuard guard(lock_);
     if (what == Purge::kDue) retention_.on_expire(purged);
   }
-  give_back_surplus(false);  // what others freed meanwhile: they found the lock taken
+  give_back_surplus(false);  // what others freed meanwhile, because they found the lock taken
   return purged;
 }
 
-// Only a purge closes chunks and purges exclude each other, so the list can be followed without the pool's lock:
-// new chunks go in at its front.
+// Only purges close chunks, and purges exclude each other, so the list can be followed without the pool's lock: new
+// chunks are added at its front.
 size_t SlicePool::purge_chunks(Purge what, size_t most) noexcept {
   Chunk* chunk;
   {
@@ -189,7 +189,7 @@ size_t SlicePool::purge_chunks(Purge what, size_t most) noexcept {
   return purged;
 }
 
-// That of the next chunk; the holder of purge_lock_, without which no chunk is closed.
+// Purges the first chunk that has a surplus.  The caller holds purge_lock_, without which no chunk is closed.
 size_t SlicePool::purge_surplus() noexcept {
   Chunk* chunk;
   {
@@ -199,7 +199,7 @@ size_t SlicePool::purge_surplus() noexcept {
   return chunk != nullptr ? purge_chunk(*chunk, Purge::kSurplus) : 0;
 }
 
-// A huge page is kept as long as half of it is in use, or it is still being filled for the first time.
+// A huge page is kept as long as half of it is in use, or while it is being filled for the first time.
 size_t SlicePool::surplus_of(const Chunk& chunk) noexcept {
   uint64_t resident = (chunk.dirty | chunk.dirty_before) & ~chunk.refused & whole_pages(chunk.free);
   if (!chunk.huge) return slices_in(resident & chunk.used);
@@ -231,13 +231,13 @@ void SlicePool::goes_first(Chunk& chunk) noexcept {
 
 size_t SlicePool::surplus_bytes() noexcept {
   LockGuard guard(lock_);
-  uint64_t now_ms = os::now_ms();  // under the lock, as who asked: time does not go back there
+  uint64_t now_ms = os::now_ms();  // under the lock, as when it was asked for: time must not go back
   size_t kept = options.retain_bytes + retention_.allowance(now_ms, options.decay_ms);
   return surplus_slices() * kSlice > kept ? surplus_slices() * kSlice - kept : 0;
 }
 
-// Slices that may wait before any go back.  Threads that free in a row soon free what lies between the slices that are
-// free, and then a whole chunk goes back at once; so one that is empty goes first.
+// How many surplus slices may wait before any are given back.  Threads that free in address order soon free what lies
+// between free slices, and then a whole chunk goes back with one call; hence an empty chunk goes first.
 size_t SlicePool::patience(bool whole) const noexcept {
   size_t slices = std::clamp(used() / 8, kMinPatience, kMaxPatience);
   return whole ? slices / 2 : slices;
@@ -247,7 +247,7 @@ void SlicePool::ask_for(uint64_t slices) noexcept {
   if (retention_.has_given_back()) retention_.on_demand(bytes_in(slices), os::now_ms(), options.decay_ms);
 }
 
-// Who finds another thread at it leaves it the work; hence who is at it looks again when done.
+// A thread that finds another one giving back leaves the work to it; so that one looks again when it is done.
 void SlicePool::give_back_surplus(bool whole) noexcept {
   for (size_t bytes = 1; bytes > 0; whole = false) {
     if (surplus_bytes() <= patience(whole) * kSlice) return;

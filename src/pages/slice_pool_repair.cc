@@ -1,4 +1,4 @@
-// The slice pool in the child of a fork, and its examination of itself: what follows from P1 and P2 is computed anew.
+// The slice pool in the child of a fork, which recomputes what follows from P1 and P2; and the pool's is_valid().
 #include "base/intrusive_list.h"
 #include "pages/slice_pool.h"
 
@@ -12,8 +12,8 @@ bool SlicePool::is_in_hands(const Chunk& chunk) const noexcept {
   return false;
 }
 
-// A thread that is not there was changing something, and lets go of it all.  If it is only the surviving thread that holds
-// the pool's lock (its signal handler has forked), the pool is that thread's to finish, and what others had taken is lost.
+// Drops whatever threads that the child does not have were changing.  If the surviving thread itself holds the pool's
+// lock (its signal handler has forked), it will finish its own change, and what the others had taken is lost.
 void SlicePool::repair(uint32_t before) noexcept {
   bool broken = false, purge_broken = false;
   for (Opener& opener : openers_)
@@ -32,7 +32,7 @@ void SlicePool::repair(uint32_t before) noexcept {
   lock_.unlock();
 }
 
-// Some of their pages are gone, some are not.
+// Some of the claimed pages are gone, others are not.
 void SlicePool::undo_purge() noexcept {
   if (claimed_.chunk == nullptr) return;
   claimed_.chunk->free |= claimed_.slices;
