@@ -26,7 +26,7 @@ namespace {
   die_on_misuse(function, block, aligned ? "double free, or never a block" : "misaligned pointer");
 }
 
-// Each ends the program unless a live block of its kind starts at the address.
+// Each of these ends the program unless a live block of its kind starts at the address.
 
 Superblock& live_small(Slice& slice, const void* block, const char* function) noexcept {
   Superblock& sb = Superblock::of(slice);
@@ -39,7 +39,7 @@ Superblock& live_small(Slice& slice, const void* block, const char* function) no
 }
 
 Slice& live_run(Slice& slice, const void* block, const char* function) noexcept {
-  SliceKind kind = slice.kind();  // once: another thread may be freeing the block
+  SliceKind kind = slice.kind();  // read once: another thread may be freeing the block
   if (kind == SliceKind::kUnused) die_on_misuse(function, block, "double free, or never a block");
   if (kind != SliceKind::kLarge || slice.base() != block) interior(function, block);
   return slice;
@@ -64,7 +64,7 @@ bool is_small(const Slice& slice) noexcept {
   return slice.kind() == SliceKind::kBlocks || slice.kind() == SliceKind::kBlocksTail;
 }
 
-// Null, or a live block: the program ends otherwise.
+// Describes a live block, or null; anything else ends the program.
 LiveBlock lookup(const void* block, const char* function) noexcept {
   switch (AddressMap::kind(address_of(block))) {
     case ChunkKind::kSlices: {
@@ -83,21 +83,21 @@ LiveBlock lookup(const void* block, const char* function) noexcept {
       return {LiveBlock::kLocal, size};
     }
     case ChunkKind::kGone: not_live(function, block);
-    default: break;  // somebody else's
+    default: break;  // not ours
   }
   if (block != nullptr) not_a_block(function, block);
   return {LiveBlock::kNull};
 }
 
-constexpr size_t kMaxWeight = 64;        // of an operation, for the clock
-constexpr uint32_t kReportedFrees = 64;  // by a thread without a heap, at a time
+constexpr size_t kMaxWeight = 64;        // of one operation, in slow-path operations
+constexpr uint32_t kReportedFrees = 64;  // by a thread without a heap; it reports that many at a time
 
-// Large requests move the clock too: a program may make no others.
+// Large requests count towards the tick too: a program may make no others.
 void tick_here(size_t bytes) noexcept {
   if (have_heap()) tick(my_thread_heap(), static_cast<uint32_t>(std::min<size_t>(bytes / kSlice, kMaxWeight)));
 }
 
-// A heap without a thread does not count what others free: whoever frees sees to it, once for a number of units.
+// A heap without a thread does not count what others free in it; the freeing threads see to that, once for several units.
 void note_disturbed_unit() noexcept {
   footprint.count_disturbed_unit();
   tick_here(kMaxWeight / 4 * kSlice);
@@ -138,7 +138,7 @@ void* allocate_small(ClassIndex c) noexcept {
   return block != nullptr ? block : out_of_memory();
 }
 
-// In place if the block is of a fitting size already, or can be made so.
+// In place if the block already has a fitting size or can get one.
 void* resize_in_place(const LiveBlock& live, void* block, size_t size) noexcept {
   switch (live.kind) {
     case LiveBlock::kRun: return resize_large(*live.run, size) ? block : nullptr;
@@ -160,8 +160,8 @@ void* allocate_slow(size_t size) noexcept {
   return got.block != nullptr ? got.block : out_of_memory();
 }
 
-// A thread that only frees gets no heap: its blocks become FREE one by one.  It counts them by itself, and reports now and
-// then, for a counter that all of them write would cost more than the free.
+// A thread that only frees gets no heap: its blocks become FREE one by one.  It counts them itself and reports the
+// count now and then, because a shared counter would cost more than the free.
 constinit thread_local uint32_t frees_to_report = kReportedFrees;
 
 HM_COLD void report_frees(Superblock& sb, BlockState& state) noexcept {
@@ -181,7 +181,7 @@ HM_NOINLINE void free_into_full_cache(void* block, Superblock& sb, BlockState& s
   tick(my_thread_heap());
 }
 
-// The cache is full, or the thread has no heap.  Both go on from here without a frame.
+// The cache is full, or the thread has no heap.  Both branches are tail calls, so no frame is needed here.
 void free_on_full_cache(void* block, Superblock& sb, BlockState& state) noexcept {
   have_heap() ? free_into_full_cache(block, sb, state) : free_without_heap(sb, state);
 }
@@ -200,11 +200,11 @@ void free_extent(Extent& extent, void* block, const char* function) noexcept {
   tick_here(bytes);
 }
 
-// The fast path has left it: it is no live small block.
+// The fast path has rejected it: it is no live small block.
 void free_in_slices(Slice& slice, void* block, const char* function) noexcept {
   if (!is_small(slice)) return free_run(live_run(slice, block, function));
   live_small(slice, block, function);
-  die_on_misuse(function, block, "double free");  // it was not live a moment ago
+  die_on_misuse(function, block, "double free");  // it was not live when the fast path looked
 }
 
 }  // namespace
@@ -217,7 +217,7 @@ void free_slow(void* block, const char* function) noexcept {
       if (free_local(block, function)) note_disturbed_unit();
       return;
     case ChunkKind::kGone: not_live(function, block);
-    default: break;  // somebody else's
+    default: break;  // not ours
   }
   if (block != nullptr) not_a_block(function, block);
 }
@@ -265,7 +265,7 @@ void* reallocate(void* block, size_t size, const char* function) noexcept {
 
 size_t usable_size(const void* block, const char* function) noexcept { return lookup(block, function).capacity; }
 
-// A block may be larger than its class's last request: a realloc that shrinks by less than half stays where it is.
+// A block may be larger than its request's class: a realloc that shrinks it by less than half leaves it in place.
 void check_size(const void* block, size_t size, size_t alignment, const char* function) noexcept {
   if (!kChecked || block == nullptr) return;
   LiveBlock live = lookup(block, function);

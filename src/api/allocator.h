@@ -1,15 +1,15 @@
-// The allocator: what every entry point is made of, for blocks of all kinds.
+// The allocator's common operations, for blocks of all kinds; the entry points are made of these.
 #pragma once
 #include "core/fast_path.h"
 
 namespace hm {
 
-// Null and ENOMEM: no memory.
+// Those that allocate return null and set ENOMEM if there is no memory.
 void* allocate_zeroed(size_t count, size_t size) noexcept;
-void* allocate_aligned(size_t alignment, size_t size) noexcept;  // a power of two
+void* allocate_aligned(size_t alignment, size_t size) noexcept;  // alignment: a power of two
 void* reallocate(void* block, size_t size, const char* function) noexcept;
 size_t usable_size(const void* block, const char* function) noexcept;
-// Checked library: ends the program if a block of this size cannot have been the answer to a request of `size`.
+// Checked library: ends the program if a block of this size cannot be the result of a request of `size`.
 void check_size(const void* block, size_t size, size_t alignment, const char* function) noexcept;
 void* out_of_memory() noexcept;  // sets errno, returns null
 

@@ -21,10 +21,10 @@ void hm_free(void* block) noexcept { deallocate(block, "hm_free"); }
 
 namespace {
 
-// The size names the cache: neither map nor descriptor nor state is read.  False: the long way.
+// The size names the cache: no map, descriptor or state is read.  False: take the general path.
 template <size_t kStep, size_t kCount>
 inline bool push_by_size(void* block, size_t size, const std::array<uint16_t, kCount>& cache_offset) noexcept {
-  size_t index = hide_from_optimizer((size - 1) / kStep);  // size 0 wraps, and leaves
+  size_t index = hide_from_optimizer((size - 1) / kStep);  // size 0 wraps around and takes the general path
   return !kChecked && HM_LIKELY(index < kCount && block != nullptr) &&
          HM_LIKELY(my_heap()->cache(cache_offset[index]).push_once(block));
 }
@@ -54,7 +54,7 @@ void* hm_aligned_alloc(size_t alignment, size_t size) noexcept {
 }
 
 void* hm_shared_alloc(size_t size) noexcept {
-  size_t index = hide_from_optimizer((size - 1) / kLine);  // size 0 wraps, and leaves
+  size_t index = hide_from_optimizer((size - 1) / kLine);  // size 0 wraps around and takes the slow path
   if (HM_UNLIKELY(index >= kSharedCacheOffset.size())) return allocate(size == 0 ? kLine : size);
   void* block = my_heap()->cache(kSharedCacheOffset[index]).pop();
   if (HM_UNLIKELY(block == nullptr)) return allocate_slow(shared_size(size));

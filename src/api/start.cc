@@ -1,4 +1,4 @@
-// The library's start and end in a process.
+// What the library does when a process loads it, when it ends, and in the child of a fork.
 #include <elf.h>
 #include <link.h>
 #include <pthread.h>
@@ -28,8 +28,8 @@ void repair(uint32_t before) noexcept {
   stats_after_fork_in_child();
 }
 
-// Whether malloc is ours is asked of malloc itself: a program without position-independent code lends malloc an address
-// of its own, and somebody else's malloc may pass the calls on to ours.
+// Asks malloc itself whether it is ours: in a position-dependent program the address of malloc is the program's own,
+// and another library's malloc may forward its calls to ours.
 bool is_active() noexcept {
   void* block = malloc(1);
   bool ours = block != nullptr && AddressMap::kind(address_of(block)) != ChunkKind::kForeign;
@@ -37,7 +37,7 @@ bool is_active() noexcept {
   return ours;
 }
 
-// By the program's own headers: nothing has to be opened or allocated for that.
+// Looks at the program's own headers: that opens and allocates nothing.
 bool lies_in_program(uintptr_t address) noexcept {
   auto* headers = reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR));
   size_t count = headers == nullptr ? 0 : getauxval(AT_PHNUM);

@@ -1,11 +1,11 @@
-// One byte for each 2 MB of address space: is it ours, and of which kind?  A pointer from anywhere can be asked about
-// without touching the memory it points to, so a wild free ends in a message and not in a crash.
+// One byte for each 2 MB of address space: is it ours, and of which kind?  Any pointer can be looked up without
+// touching the memory that it points to, so a wild free ends in a message and not in a crash.
 //
-// 2^26 bytes of zero pages on x86-64, 2^27 on AArch64, of which one page of 4 KB answers for 8 GB.  A byte is written
-// before any pointer into its 2 MB leaves the allocator, and cleared before they go back to the system.
+// The map is 2^26 bytes of zero pages on x86-64 and 2^27 on AArch64; one page of 4 KB covers 8 GB.  A byte is written
+// before any pointer into its 2 MB leaves the allocator, and cleared before these go back to the system.
 //
-// Addresses of more bits exist (57 on x86-64, 52 on AArch64), but the system gives them only to whoever asks for one by
-// a hint.  We never do: os::map hands out none, and whoever frees one hears that it is no block of ours.
+// Wider addresses exist (57 bits on x86-64, 52 on AArch64), but the system gives them only to callers that ask for one
+// by a hint.  We never do: os::map returns none, and a free of one is reported as no block of ours.
 #pragma once
 #include <array>
 
@@ -19,25 +19,25 @@ enum class ChunkKind : uint8_t {
   kSlices,       // superblocks and large runs
   kLocal,        // thread-local units
   kHuge,         // the start of a block with a mapping of its own
-  kHugeAligned,  // of a baseline: such a block aligned to 2 MB or more: its header lies in the 2 MB before
-  kRegions,      // of a baseline: superblocks, slabs or arenas (base/regions.h)
+  kHugeAligned,  // of a baseline: such a block aligned to 2 MB or more; its header lies in the 2 MB before
+  kRegions,      // of a baseline: superblocks, slabs or arenas (baselines/common/regions.h)
   kWideRegions,  // the same, of 2 MB or more each
-  kRuns,         // of a baseline: runs of pages (base/large_blocks.h)
+  kRuns,         // of a baseline: runs of pages (baselines/common/large_blocks.h)
   kGone,         // hmalloc's blocks were here; their memory has gone back to the system, or to another block
 };
 
-// How wide an address is that the system gives without being asked for a wider one.
+// The width of the addresses that the system returns unless it is asked for a wider one.
 #if defined(__x86_64__)
 inline constexpr int kAddressBits = 47;
 #else
-inline constexpr int kAddressBits = 48;  // AArch64; and no other architecture that Linux runs on gives more by default
+inline constexpr int kAddressBits = 48;  // AArch64; no other architecture that Linux runs on returns wider ones by default
 #endif
 
 class AddressMap {
  public:
   static constexpr size_t kUnits = size_t{1} << (kAddressBits - std::countr_zero(kChunk));
 
-  // Whether all of it can be asked about.
+  // Whether the map covers all of it.
   static constexpr bool covers(uintptr_t start, size_t bytes) noexcept {
     constexpr uintptr_t kEnd = uintptr_t{kUnits} * kChunk;
     return start < kEnd && bytes <= kEnd - start;
@@ -50,8 +50,8 @@ class AddressMap {
     // ThreadSanitizer does not see that the system orders one thread's unmapping before another's mapping.
     return ChunkKind{kThreadSanitizer ? __atomic_load_n(&units_[unit], __ATOMIC_ACQUIRE) : units_[unit]};
   }
-  // Before any pointer into the chunk is handed out, and after the last was freed.  So a thread that asks about a block
-  // it holds reads a byte that nobody writes: no atomic is needed.  Who asks about anything else may get either answer.
+  // Called before any pointer into the chunk is handed out, and after the last was freed.  So a thread that asks about a
+  // block that it holds reads a byte that nobody writes: no atomic is needed.  About anything else either answer will do.
   static void set(const void* chunk, ChunkKind kind) noexcept {
     __atomic_store_n(&units_[address_of(chunk) / kChunk], static_cast<uint8_t>(kind), __ATOMIC_RELEASE);
   }

@@ -21,21 +21,21 @@ constexpr char kReadClock[] = "__kernel_clock_gettime";
 constexpr char kReadClock[] = "__vdso_clock_gettime";
 #endif
 
-std::atomic<ReadClock*> read_clock{nullptr};  // relaxed: it leads to nothing that this process has written
-std::atomic<uint64_t> latest_ms{0};           // relaxed: a clock that may be slow
+std::atomic<ReadClock*> read_clock{nullptr};  // relaxed: it points to nothing that this process has written
+std::atomic<uint64_t> latest_ms{0};           // relaxed: this clock may lag
 
 template <class T>
 const T* at(uintptr_t address) noexcept {
   return reinterpret_cast<const T*>(address);
 }
 
-// In the kernel's image, an ELF file: the table of symbols ends where that of their names begins.
+// Searches the kernel's image, an ELF file, in which the symbol table ends where the table of names begins.
 ReadClock* find_in(uintptr_t image) noexcept {
   auto* header = at<ElfW(Ehdr)>(image);
   auto* segments = at<ElfW(Phdr)>(image + header->e_phoff);
   const ElfW(Dyn)* entry = nullptr;
   uintptr_t bias = 0, symbols = 0, names = 0;
-  size_t length = 0;  // of the names
+  size_t length = 0;  // of the table of names
   for (size_t i = 0; i < header->e_phnum; ++i) {
     if (segments[i].p_type == PT_LOAD && bias == 0) bias = image + segments[i].p_offset - segments[i].p_vaddr;
     if (segments[i].p_type == PT_DYNAMIC) entry = at<ElfW(Dyn)>(image + segments[i].p_offset);

@@ -1,15 +1,15 @@
-// Clocks.  libc's functions may be replaced by other libraries, which allocate (system_call.h); so the function that the
-// kernel maps into every process for this is called, or else the system.
+// Clocks.  libc's functions may be replaced by other libraries, which allocate (system_call.h).  So this calls the
+// function that the kernel maps into every process for the purpose, or else the system.
 //
-// Any thread, any context, but for find_clock.
+// For any thread in any context, except find_clock.
 #pragma once
 #include "base/sizes.h"
 
 namespace hm::os {
 
-void find_clock() noexcept;     // at load; until then, and where there is none, each reading is a system call
+void find_clock() noexcept;     // at load; before, and where there is none, each reading is a system call
 uint64_t now_ms() noexcept;     // a coarse monotonic clock
-uint64_t recent_ms() noexcept;  // what it said last, to any thread
-uint64_t cpu_ns() noexcept;     // the thread's
+uint64_t recent_ms() noexcept;  // what now_ms returned last, to any thread
+uint64_t cpu_ns() noexcept;     // CPU time of the thread
 
 }  // namespace hm::os

@@ -1,4 +1,4 @@
-// What a fast path says to the compiler.
+// What fast paths tell the compiler.
 #pragma once
 
 namespace hm {
@@ -12,7 +12,7 @@ template <class T>
   return value;
 }
 
-// The value, with its derivation hidden from the optimiser: keeps `shift, compare` from becoming two of each.
+// The value, with its derivation hidden from the optimiser, which would otherwise do a shift and compare twice.
 template <class T>
 [[gnu::always_inline]] inline T hide_from_optimizer(T value) {
   asm("" : "+r"(value));

@@ -1,5 +1,5 @@
-// Doubly linked lists through members of what is in them; first: what is at the front.  Under the lock of their owner.
-// The chain of next is whole at every instruction: who finds a list in the child of a fork can walk it.
+// Doubly linked lists through members of their items; first: the front.  Guarded by their owner's lock.  The chain of
+// next is complete after every instruction, so the child of a fork can walk any list that it finds.
 #pragma once
 #include "base/process.h"
 

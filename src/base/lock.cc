@@ -10,17 +10,17 @@ namespace {
 
 constexpr uint32_t kWaiters = uint32_t{1} << 31;
 
-constinit thread_local uint32_t held = 0;  // never fewer than the thread's locks, whenever a signal handler looks
+constinit thread_local uint32_t held = 0;  // whenever a signal handler looks, at least the number of the thread's locks
 using Action = void() noexcept;
 constinit thread_local Action* when_none_is_held = nullptr;
 
-constexpr int kSpins = 64;  // a critical section is shorter than this, unless its thread lost the processor
+constexpr int kSpins = 64;  // a critical section is shorter, unless its thread was preempted
 
 void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) noexcept {
   system_call(SYS_futex, system_call_argument(&word), operation | FUTEX_PRIVATE_FLAG, value);
 }
 
-// The fences keep the count around the lock for a handler on this thread; no other thread reads it.
+// For a handler on this thread, the fences keep the count around the lock; no other thread reads the count.
 void begin_holding() noexcept {
   ++held;
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -39,14 +39,14 @@ void end_holding() noexcept {
 bool holds_a_lock() noexcept { return held != 0; }
 void when_it_holds_none(Action* then) noexcept { when_none_is_held = then; }
 
-// Relaxed, here and in the next two: in a child just forked no other thread has a lock.
+// Relaxed here and in the next two: in a child just forked no other thread has a lock.
 void Lock::adopt_after_fork(uint32_t before) noexcept {
   if (before != 0 && (word_.load(std::memory_order_relaxed) & ~kWaiters) == before)
     word_.store(my_thread_id(), std::memory_order_relaxed);
 }
 
 bool Lock::is_held_by_another(uint32_t before) const noexcept {
-  // ThreadSanitizer does not see that a fork copies the memory when all that came before has happened.
+  // ThreadSanitizer does not see that a fork comes after everything in the memory that it copies.
   uint32_t seen = word_.load(kThreadSanitizer ? std::memory_order_acquire : std::memory_order_relaxed);
   return seen != 0 && (seen & ~kWaiters) != before;
 }
@@ -83,7 +83,7 @@ void Lock::wait(uint32_t me) noexcept {
   }
   for (;;) {
     uint32_t seen = word_.load(std::memory_order_relaxed);
-    // Who has waited cannot know whether others still do, so it takes the lock with the mark.
+    // A thread that has waited cannot know whether others still do, so it takes the lock with the waiters' bit set.
     uint32_t next = seen == 0 ? me | kWaiters : seen | kWaiters;
     if (seen != next && !word_.compare_exchange_strong(seen, next, std::memory_order_acquire, std::memory_order_relaxed))
       continue;

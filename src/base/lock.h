@@ -1,6 +1,6 @@
-// The one lock of the allocator, for slow paths only: a futex mutex that knows its holder, because the child of a fork
-// must know which of them its thread holds (a signal handler that interrupted it forked: conformance.md, case 54) and
-// which are held by threads that it does not have.
+// The allocator's one kind of lock, for slow paths only: a futex mutex that knows its holder.  The child of a fork must
+// know which locks its own thread holds (when a signal handler that interrupted the allocator has forked) and which are
+// held by threads that the child does not have.
 #pragma once
 #include <atomic>
 
@@ -14,31 +14,31 @@ class Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
-  // False if this thread holds the lock already (in a signal handler that interrupted it): then it must not be unlocked
+  // False if this thread already holds the lock (in a signal handler that interrupted it); then it must not unlock it
   // either.
   bool lock() noexcept;
-  bool try_lock() noexcept;  // false: somebody holds it
+  bool try_lock() noexcept;  // false: it is held
   void unlock() noexcept;
-  // In the child of a fork, for its only thread, whose locks name `before`.
+  // In the child of a fork, for its only thread: locks that name `before`, its id in the parent, get its new id.
   void adopt_after_fork(uint32_t before) noexcept;
-  // Whoever else holds it is not in the child.
+  // A holder other than that thread is not in the child.
   bool is_held_by_another(uint32_t before) const noexcept;
   void reset_after_fork(uint32_t before) noexcept;
 
  private:
   void wait(uint32_t me) noexcept;
-  // 0, or the holder's thread id, with the top bit if somebody may wait.  One word, so that a signal handler never sees
-  // a lock that is held by nobody it can name.
+  // 0, or the holder's thread id, with the top bit set if somebody may be waiting.  It is one word, so that a signal
+  // handler never sees a lock that is held by an unknown thread.
   std::atomic<uint32_t> word_{0};
 };
 
-// For signal handlers.  Whether this thread holds a lock, or is about to: if it does, a handler that takes another may
-// wait for a thread that waits for this one.
+// For signal handlers: whether this thread holds a lock or is about to.  If it does, a handler that takes another lock
+// may deadlock.
 bool holds_a_lock() noexcept;
-// Calls `then` as soon as this thread holds none, in the middle of whatever it does: no structure is open at that point.
+// Calls `then` as soon as this thread holds no lock, whatever it is doing: at that point no structure is being changed.
 void when_it_holds_none(void (*then)() noexcept) noexcept;
 
-// For a loop that waits for another thread to write.
+// For loops that wait for another thread's write.
 inline void pause_briefly() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -61,7 +61,7 @@ class [[nodiscard]] LockGuard {
   bool mine_;
 };
 
-// Holds the lock, or does not wait for it.
+// Holds the lock if that is possible without waiting.
 class [[nodiscard]] TryLockGuard {
  public:
   explicit TryLockGuard(Lock& lock) noexcept : lock_(lock), mine_(lock.try_lock()) {}
@@ -76,9 +76,9 @@ class [[nodiscard]] TryLockGuard {
   Lock& lock_;
   bool mine_;
 };
-// In the child of a fork, for each lock (before: as above).  What a thread was changing that is not there is repaired by
-// repair(), and the lock is free.  A lock that the surviving thread holds stays held, and what it guards stays as it is:
-// the interrupted code goes on with it.
+// In the child of a fork, for each lock (before: as above).  What a thread that the child lacks was changing is
+// repaired by repair(), and its lock is released.  A lock that the surviving thread holds stays held, and repair()
+// leaves what it guards alone: the interrupted code will go on with it.
 template <class Repair>
 void repair_after_fork(Lock& lock, uint32_t before, Repair repair) noexcept {
   if (!lock.is_held_by_another(before)) return lock.adopt_after_fork(before);

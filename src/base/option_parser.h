@@ -1,4 +1,4 @@
-// Options from the environment: a table of them, read once when a library starts, ignored in setuid programs.
+// Options from the environment, by a table; read once when a library starts, ignored in setuid programs.
 #pragma once
 #include "base/sizes.h"
 
@@ -24,15 +24,15 @@ struct OptionTable {
   const char* prefix;  // "HMALLOC_"
   const OptionRow* rows;
   size_t count;
-  char* stats_file;              // of <prefix>STATS_FILE; kMaxPath bytes, or null: somebody else reads it
-  const char* others = nullptr;  // names that begin so are another library's
+  char* stats_file;              // <prefix>STATS_FILE, kMaxPath bytes; null: another library reads it
+  const char* others = nullptr;  // names with this prefix belong to another library
 };
 
-// Warns on descriptor 2, once each, of unknown and bad options.  Before any second thread.
+// Warns once each about unknown and bad options, on descriptor 2.  Call it before there is a second thread.
 void read_options(const OptionTable& table) noexcept;
 void print_options(const OptionTable& table, int fd) noexcept;
 
-// For tests: "64K" -> 65536, "1/4" -> 250.  False if text is no such thing.
+// Exported for tests: "64K" -> 65536, "1/4" -> 250.  False if the text has no such form.
 bool parse_size(const char* text, size_t& out) noexcept;
 bool parse_thousandths(const char* text, size_t& out) noexcept;
 

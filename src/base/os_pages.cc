@@ -14,9 +14,9 @@
 namespace hm::os {
 namespace {
 
-std::atomic<uint64_t> call_count{0};  // relaxed: a number for statistics and for fault injection
+std::atomic<uint64_t> call_count{0};  // relaxed: a count for statistics and fault injection
 #if defined(HM_FAULTS)
-std::atomic<uint64_t> fail_from{0}, fail_to{0};  // relaxed: calls of these numbers fail, the second one not
+std::atomic<uint64_t> fail_from{0}, fail_to{0};  // relaxed: calls from fail_from on fail, up to but excluding fail_to
 #endif
 
 // True when the fault-injection build wants this call to fail.
@@ -66,7 +66,7 @@ size_t page_size() noexcept {
   return bytes;
 }
 
-// Maps grow downwards, so the place just below the last aligned mapping is usually free: one call instead of three.
+// The system maps downwards, so the place just below the last aligned mapping is usually free: one call instead of three.
 void* map(size_t bytes, size_t alignment, size_t lead) noexcept {
   static std::atomic<uintptr_t> last{0};  // relaxed: a hint
   bytes = align_up(bytes, page_size());
@@ -109,7 +109,7 @@ bool empty_in_children(void* base, size_t bytes) noexcept {
 }
 
 namespace {
-std::atomic<size_t> guards{0};  // relaxed: a number; a race allows one more than the most, or one less
+std::atomic<size_t> guards{0};  // relaxed: a count; a race allows one more than kMaxGuards, or one less
 }
 
 bool guard(void* base, size_t bytes) noexcept {

@@ -1,5 +1,5 @@
-// The one place that asks the system for memory.  Every call leaves errno as it was and reports failure by its result;
-// the entry points set ENOMEM.  In the fault-injection build the n-th call fails, for every n (HM_FAIL_NTH).
+// The one place that asks the system for memory.  Every call preserves errno and reports failure by its result; the
+// entry points set ENOMEM.  In the fault-injection build the n-th call fails, for any n (HM_FAIL_NTH).
 #pragma once
 #include "base/sizes.h"
 
@@ -9,31 +9,31 @@ inline constexpr size_t kMaxGuards = 16384;
 
 size_t page_size() noexcept;  // read at run time: 4, 16 or 64 KB
 
-// Zeroed, readable and writable; its start, or the place `lead` bytes behind it, is a multiple of `alignment` (a power of
-// two, at least a page), and all of it lies where the address map reaches.  Null on failure.
+// Zeroed, readable and writable memory that the address map covers.  Its start, or the address `lead` bytes behind it,
+// is a multiple of `alignment` (a power of two, at least a page).  Null on failure.
 void* map(size_t bytes, size_t alignment, size_t lead = 0) noexcept;
 bool unmap(void* base, size_t bytes) noexcept;
-// The pages read as zero from now on and cost nothing until touched.  False: they stay as they are.
+// The pages read as zero from now on and use no memory until touched.  False: they are unchanged.
 bool purge(void* base, size_t bytes) noexcept;
 // Grows or shrinks a mapping in place.
 bool resize(void* base, size_t old_bytes, size_t new_bytes) noexcept;
 // Moves a mapping's pages onto another mapping of new_bytes, without copying them.
 bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept;
-// Whole pages that nobody can touch from now on, to keep overflows from what lies behind them.  False: they stay as they
-// are.  Each may cost the process two of its mappings (vm.max_map_count), so there are at most kMaxGuards at a time:
-// `unguarded` says that so many have been unmapped.
+// Makes whole pages inaccessible, so that overflows do not reach what lies behind them.  False: they are unchanged.
+// Each may cost the process two of its mappings (vm.max_map_count), so there are at most kMaxGuards at a time;
+// `unguarded` reports that so many have been unmapped.
 bool guard(void* base, size_t bytes) noexcept;
 void unguarded(size_t guards) noexcept;
-// As map, for good, with a guard on both sides if they can be had.
+// Like map, but never unmapped, and with a guard on both sides if possible.
 void* map_guarded(size_t bytes) noexcept;
-// Bytes of it that have memory; 0 if the system does not tell.
+// Bytes of it that are resident; 0 if the system does not tell.
 size_t resident(void* base, size_t bytes) noexcept;
-// Reads as zero in every child of a fork.  False: the system knows no such pages.
+// Makes it read as zero in every child of a fork.  False: the system cannot do that.
 bool empty_in_children(void* base, size_t bytes) noexcept;
-// Asks for huge pages, or for small ones again; a wish only.
+// Asks for huge pages, or for small ones again; only a hint.
 void prefer_huge_pages(void* base, size_t bytes, bool huge = true) noexcept;
 
-uint64_t calls() noexcept;                             // made so far
-void fail_after(uint64_t n, uint64_t count) noexcept;  // in the fault-injection build: n more calls succeed, `count` fail
+uint64_t calls() noexcept;                             // number of calls so far
+void fail_after(uint64_t n, uint64_t count) noexcept;  // fault-injection build: after n more calls, `count` fail
 
 }  // namespace hm::os

@@ -10,15 +10,15 @@
 namespace hm {
 namespace {
 
-constinit KnownProcess first_known{kFirstProcess, 0};  // until there is a page
+constinit KnownProcess first_known{kFirstProcess, 0};  // until the page exists
 constinit uint32_t last_number = kFirstProcess;
 using Repair = void (*)(uint32_t before) noexcept;
-constinit Repair repair_process = nullptr;  // null: nobody cares, and the number stays
+constinit Repair repair_process = nullptr;  // null: nothing is to be repaired, and the number stays
 
 uint32_t id_of_thread() noexcept { return static_cast<uint32_t>(system_call(SYS_gettid)); }
 
-// The thread that finds the process new repairs it, and the others wait.  Meanwhile it may take locks: it has the number
-// that the process has.  Relaxed where it is found new: no thread has said that, and who waits acquires below.
+// The first thread that finds the process new repairs it; the others wait.  Meanwhile it may take locks, because its name
+// has the process's present number.  Relaxed on finding it new: no thread stored that value; waiters acquire below.
 void repair_if_new() noexcept {
   std::atomic<uint32_t>& number = known_process->number;
   uint32_t found = kNewProcess;
@@ -41,11 +41,11 @@ uint32_t id_of_process() noexcept { return static_cast<uint32_t>(system_call(SYS
 constinit KnownProcess* known_process = &first_known;
 constinit thread_local ThreadName my_name{0, kNoProcess};
 
-// A child of vfork writes to its parent's variables: it must not leave its own id there.  Relaxed: what was repaired is
-// acquired already.
+// A child of vfork writes to its parent's variables and must not leave its own id there.  Relaxed: what was repaired
+// has been acquired already.
 uint32_t ask_thread_id() noexcept {
   ThreadName name;
-  do {  // again if a signal handler has forked meanwhile: this is then another process
+  do {  // again if a signal handler has forked meanwhile: this is another process then
     repair_if_new();
     name.process = known_process->number.load(std::memory_order_relaxed);
     name.id = id_of_thread();
@@ -54,7 +54,7 @@ uint32_t ask_thread_id() noexcept {
   return name.id;
 }
 
-// Without the page, the C library's word must do.
+// Without the page we depend on the C library's reports.
 void repair_forks_with(Repair repair) noexcept {
   repair_process = repair;
   first_known.id = id_of_process();

@@ -1,4 +1,4 @@
-// Text on a descriptor without allocating, and the end of a program that misused the allocator.
+// Writing text to a descriptor without allocating, and ending a program that misused the allocator.
 #pragma once
 #include <span>
 
@@ -6,15 +6,15 @@
 
 namespace hm {
 
-// Whose messages they are.
+// The name that messages begin with.
 #if defined(HM_LIBRARY_NAME)
 inline constexpr const char* kLibraryName = HM_LIBRARY_NAME;
 #else
 inline constexpr const char* kLibraryName = "hmalloc";
 #endif
 
-// Collects text and writes it out when its buffer is full and at its end: what fits is one write(2), so that lines of
-// several processes do not mix.
+// Collects text and writes it when its buffer is full and when it is destroyed: what fits is one write(2), so that
+// lines of several processes do not mix.
 class FdWriter {
  public:
   explicit FdWriter(int fd) noexcept : FdWriter(fd, line_) {}

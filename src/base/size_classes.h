@@ -1,7 +1,7 @@
-// The size classes: multiples of 16 bytes to 128, then four to each doubling, to 32 KB.  From 4 KB on a fifth one lies an
-// eighth above each power of two: that is a page with a header, which databases ask for by the thousand (SQLite: 4368
-// bytes).  Larger requests are runs of slices or extents (large/runs.h).  Everything here is computed and
-// proved by the compiler.
+// The size classes: multiples of 16 bytes up to 128, then four to each doubling, up to 32 KB.  From 4 KB on there is a
+// fifth, an eighth above each power of two, for a page with a header: databases make thousands of such requests
+// (SQLite: 4368 bytes).  Larger requests are runs of slices or extents (large/runs.h).  The compiler computes and
+// proves everything here.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -34,8 +34,8 @@ consteval std::array<uint32_t, kClasses> class_sizes() {
 
 inline constexpr std::array<uint32_t, kClasses> kClassSize = detail::class_sizes();
 
-// Bytes of one entry of a heap's array of block caches: the table below holds offsets into it, so that the fast path
-// needs no multiplication.
+// Size of an entry in a heap's array of block caches.  The table below holds offsets into that array, so that the fast
+// path needs no multiplication.
 inline constexpr size_t kCacheStride = 32;
 
 namespace detail {
@@ -60,8 +60,8 @@ constexpr size_t size_of(ClassIndex c) { return kClassSize[index_of(c)]; }
 constexpr size_t slices_of(ClassIndex c) { return size_of(c) <= kOneSliceMax ? 1 : 4; }
 constexpr size_t blocks_of(ClassIndex c) { return slices_of(c) * kSlice / size_of(c); }
 
-// The class that serves a request of this alignment (a power of two up to 4 KB): the first whose blocks, starting at a
-// multiple of 32 KB, are all aligned.  kClasses if there is none.
+// The class for a request of this alignment (a power of two up to 4 KB): the first whose blocks are all aligned if they
+// start at a multiple of 32 KB.  kClasses if there is none.
 constexpr size_t aligned_class(size_t size, size_t alignment) {
   if (size > kSmallMax) return kClasses;
   for (size_t c = index_of(class_of(size == 0 ? 1 : size)); c < kClasses; ++c)
@@ -78,7 +78,7 @@ consteval std::array<uint16_t, kSmallMax / kLine> shared_cache_offsets() {
 }
 }  // namespace detail
 
-// A shared request is served by a class of whole lines (80 bytes by the class of 128).  Indexed by (size - 1) / 64.
+// A shared request gets a class of whole lines (80 bytes get the class of 128).  Indexed by (size - 1) / 64.
 inline constexpr std::array<uint16_t, kSmallMax / kLine> kSharedCacheOffset = detail::shared_cache_offsets();
 constexpr size_t shared_size(size_t size) { return kClassSize[kSharedCacheOffset[(size - 1) / kLine] / kCacheStride]; }
 

@@ -1,4 +1,4 @@
-// Sizes, alignments and the words that every room shares.
+// Sizes, alignments and other basics that every room uses.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -24,7 +24,7 @@ inline constexpr size_t kLine = 64;          // a cache line
 inline constexpr size_t kGranule = 16;       // every block starts at a multiple of this
 inline constexpr size_t kSlice = 32 * kKiB;  // the unit in which a chunk is handed out; a superblock is one or four
 inline constexpr size_t kChunk = 2 * kMiB;   // the unit of the address map, and a huge page; aligned to its own size
-inline constexpr size_t kGuard = 64 * kKiB;  // nobody can touch it, whatever the size of a page: 4, 16 or 64 KB
+inline constexpr size_t kGuard = 64 * kKiB;  // inaccessible, whatever the size of a page: 4, 16 or 64 KB
 inline constexpr size_t kMaxRequest = PTRDIFF_MAX;
 
 constexpr size_t align_up(size_t n, size_t alignment) { return (n + alignment - 1) & ~(alignment - 1); }
@@ -33,7 +33,7 @@ constexpr size_t divide_up(size_t n, size_t by) { return (n + by - 1) / by; }
 inline uintptr_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
 
 #if defined(HM_CHECKED)
-inline constexpr bool kChecked = true;  // libhmalloc-checked: the exact state of every block, also in the caches
+inline constexpr bool kChecked = true;  // libhmalloc-checked: tracks every block's exact state, also in caches
 #else
 inline constexpr bool kChecked = false;
 #endif

@@ -1,11 +1,11 @@
-// Entries of a table that move to where lower ones, or none, are.
+// Moves entries of a table to lower slots, or to another table.
 #pragma once
 #include "base/sizes.h"
 
 namespace hm {
 
-// Not by libc's memmove, nor may the compiler make a call of it: a tool may stand in front of that name and allocate,
-// and while entries move their table is open (A).
+// Does not use libc's memmove, nor may the compiler turn the loop into a call of it: a tool may interpose that name and
+// allocate, and while its entries move, a table is inconsistent (invariant A in docs/design.md).
 template <class T>
 inline void move_slots(T* to, T* from, size_t count) noexcept {
   for (size_t i = 0; i < count; ++i) {

@@ -10,7 +10,7 @@
 namespace hm {
 namespace {
 
-// The calls by which a sanitizer learns that memory came or went, and in which tests meddle.
+// Those by which sanitizers learn that memory came or went, and which tests intercept, go through libc's functions.
 long through_libc(long number, long a, long b, long c, long d, long e, long f) noexcept {
   auto* base = reinterpret_cast<void*>(a);
   auto bytes = static_cast<size_t>(b);

@@ -1,14 +1,14 @@
-// System calls without libc: its wrappers may be replaced by other libraries, which allocate; some of them are
-// cancellation points.  Neither must happen inside malloc.  errno is left alone.
+// System calls without libc, whose wrappers may be replaced by other libraries, which allocate, and are cancellation
+// points in part.  Neither must happen inside malloc.  errno is left alone.
 //
-// Any thread, any context: no lock, no allocation, safe in signal handlers.
+// For any thread in any context: no lock, no allocation, safe in signal handlers.
 #pragma once
 #include "base/sizes.h"
 
 namespace hm {
 
-// The kernel's answer: not negative, or an error number negated.  Pointers are passed as integers.
-#if defined(HM_LIBC_CALLS)  // the core under hm_ names, which sanitizers and tests look at, and which is nobody's malloc
+// Returns the kernel's answer: not negative, or a negated error number.  Pointers are passed as integers.
+#if defined(HM_LIBC_CALLS)  // the core under hm_ names, for sanitizers and tests; it is nobody's malloc
 long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) noexcept;
 #else
 inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) noexcept {

@@ -1,6 +1,6 @@
-// What an allocator does when a thread ends: a function that runs among the destructors of thread-specific data.
+// A hook for the end of a thread: a function that runs among the destructors of thread-specific data.
 //
-// Destructors that run later may allocate again; what serves them then is the allocator's business.
+// Destructors that run later may allocate again; the allocator must be able to serve them.
 #pragma once
 #include <pthread.h>
 
@@ -17,8 +17,8 @@ class ThreadExit {
   ThreadExit(const ThreadExit&) = delete;
   ThreadExit& operator=(const ThreadExit&) = delete;
 
-  // function(argument), argument not null, when the calling thread ends.  May call malloc: whatever belongs to the
-  // thread must be in place.  False: no key or no memory is left, and the function will not run.
+  // Calls function(argument), argument not null, when the calling thread ends.  watch itself may call malloc, so the
+  // thread's heap must be ready.  False: no key or no memory is left, and the function will not run.
   bool watch(void* argument) noexcept {
     int saved = errno;
     uint64_t key = key_.load(std::memory_order_acquire);
@@ -30,7 +30,7 @@ class ThreadExit {
 
  private:
   static constexpr uint64_t kNone = UINT64_MAX;
-  // No lock, which a fork would have to look after: of several threads that make a key, one's is it.
+  // Without a lock, which a fork would have to handle: if several threads make a key, one wins.
   uint64_t make() noexcept {
     pthread_key_t made;
     if (pthread_key_create(&made, function_) != 0) return kNone;

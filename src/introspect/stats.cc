@@ -78,7 +78,7 @@ void count_heaps(Census& census) noexcept {
   });
 }
 
-// docs/design.md, "Footprint": what may be held beyond the program's own peak.
+// What may be held beyond the program's own peak: docs/design.md, "Footprint".
 uint64_t bound_beyond(uint64_t peak, uint64_t huge_peak, uint64_t heaps) noexcept {
   uint64_t superblocks = (ThreadHeap::kMaxFull + ThreadHeap::kProducerReuseDistance) * slices_of(ClassIndex{kClasses - 1});
   for (size_t c = 0; c < kClasses; ++c) superblocks += slices_of(ClassIndex(c));
@@ -162,7 +162,7 @@ void print_text(FdWriter& text, const Census& census) noexcept {
   });
 }
 
-// Any bytes may be in a file's name; what is no plain ASCII is written as if it were Latin-1.
+// A file name may contain any bytes; those that are not plain ASCII are written as if they were Latin-1.
 void print_json_string(FdWriter& text, const char* bytes) noexcept {
   text << "\"";
   for (; *bytes != '\0'; ++bytes) {

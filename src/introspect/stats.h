@@ -1,4 +1,4 @@
-// Gauges and counters, computed when asked for: the fast paths count nothing.
+// Gauges and counters, computed on request: the fast paths count nothing.
 #pragma once
 #include <hmalloc/hmalloc.h>
 
@@ -7,7 +7,7 @@
 namespace hm {
 
 void gather(hm_stats& out) noexcept;
-// One write(2), as far as it fits into the buffer.
+// By one write(2) if it fits into the buffer.
 void print_stats(FdWriter&& out, bool json) noexcept;
 
 }  // namespace hm

@@ -18,10 +18,10 @@ namespace {
 
 constinit Lock printing;
 constinit bool printed = false;          // under `printing`
-constinit uint32_t watched_process = 0;  // whose end this is: a child of vfork() shares it all and is another
+constinit uint32_t watched_process = 0;  // the process that prints; a child of vfork() shares this but is another
 constinit char record[128 * kKiB];       // under `printing`; touched only if there is something to print
 
-// %p is the process, so that several get a file each; %% is a percent sign.
+// %p is the process id, so that each process gets its own file; %% is a percent sign.
 class FileName {
  public:
   explicit FileName(const char* pattern) noexcept {
@@ -31,7 +31,7 @@ class FileName {
       if (pattern[0] == '%' && (pattern[1] == 'p' || pattern[1] == '%')) ++pattern;
     }
   }
-  // Null if it has become too long.
+  // Null if it is too long.
   const char* get() const noexcept { return used_ < sizeof name_ ? name_ : nullptr; }
 
  private:
@@ -59,8 +59,8 @@ int open_file() noexcept {
 
 void raise_termination() noexcept { system_call(SYS_tgkill, id_of_process(), system_call(SYS_gettid), SIGTERM); }
 
-// Gathering takes locks.  A thread that was interrupted while it held one might then wait for somebody who waits for it:
-// it goes on until it holds none, and comes back here.  Once it holds none, it is to the others as a thread that sleeps.
+// Gathering takes locks.  If the interrupted thread holds one, it might deadlock; so it continues until it holds none,
+// and then comes back here.  Once it holds none, it blocks other threads no more than a sleeping thread does.
 void on_termination(int) noexcept {
   int saved = errno;
   bool mine = id_of_process() == watched_process;

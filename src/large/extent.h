@@ -1,16 +1,16 @@
-// An extent: whole chunks of 2 MB with one huge block at their start, or kept without one.  What the allocator knows of it
-// is this descriptor, which lies elsewhere (extent_table.h): nothing of ours is in an extent, or next to it.
+// An extent: whole chunks of 2 MB with one huge block at their start, or kept without one.  All that the allocator knows of
+// it is in this descriptor, which lies elsewhere (extent_table.h): no metadata lies in an extent or next to it.
 //
 // Invariants
-//  E1  An extent is a live block's, in the list of kept ones, or in the hands of the one thread that took it from there,
-//      is about to map or unmap it, or frees or moves its block: its state says which.
+//  E1  An extent belongs to a live block, or is in the list of kept ones, or is held by the one thread that took it from
+//      there, is about to map or unmap it, or frees or moves its block.  Its state says which.
 //  E2  Kept neighbours of one mapping are one extent.
-//  E3  Behind `dirty`, and behind its block, an extent has never been written to or was purged since: it reads as zero.
-//  E4  What is written to behind a live block is in the list of slack, or has just been purged.
+//  E3  Beyond `dirty`, and beyond its block, an extent was never written to or has been purged since: it reads as zero.
+//  E4  If memory behind a live block was written to, the extent is in the list of slack, or has just been purged there.
 //  E5  A descriptor that is in use owns the bytes from start() to end().  At no instruction do two own the same byte:
-//      whoever passes bytes on, to another descriptor or to the system, lets go of them first.  So a child that was forked
-//      in the middle of an operation, and has not the thread that was in it, finds all there is to know here (huge_repair);
-//      what was in that thread's hands is lost to it.
+//      whoever passes bytes on, to another descriptor or to the system, lets go of them first.  So a child forked in the
+//      middle of an operation of a thread that it does not have finds all there is to know here (huge_repair); it loses
+//      only what that thread held.
 #pragma once
 #include <atomic>
 
@@ -21,34 +21,34 @@
 namespace hm {
 
 enum class ExtentState : uint32_t {
-  kUnused = 0,  // the descriptor is free: it owns nothing, whatever is in it
-  kHeld,        // in the hands of one thread
+  kUnused = 0,  // the descriptor is free: it owns nothing, whatever it contains
+  kHeld,        // by one thread
   kKept,
   kLive,  // the program holds its block
 };
 
-// While its block lives, that thread alone uses it; what the lists need is under their lock.
+// While the block lives, only the thread that holds the block uses this; what the lists need is under their lock.
 struct Extent {
-  size_t size = 0;         // asked for
-  size_t dirty = 0;        // from the start
-  uint64_t mapping = 0;    // extents are joined within one, for the system moves pages of one only
-  size_t slack = 0;        // kept behind the block: it is in that list
-  uint64_t since_ms = 0;   // in a list since
-  Extent* next = nullptr;  // in its list, or of free descriptors
+  size_t size = 0;         // as requested
+  size_t dirty = 0;        // bytes from the start that may be nonzero
+  uint64_t mapping = 0;    // extents are joined only within one mapping, because the system moves pages of one mapping only
+  size_t slack = 0;        // bytes kept behind the block; nonzero: in the list of slack
+  uint64_t since_ms = 0;   // since when it is in a list
+  Extent* next = nullptr;  // in its list, or of the free descriptors
   Extent* previous = nullptr;
 
-  // Relaxed, all three: who reads them has the lock, or holds the block, or asks about what is no block of its own.
+  // All three relaxed: the reader has the lock, or holds the block, or asks about an address that is no block of its own.
   ExtentState state() const noexcept { return state_.load(std::memory_order_relaxed); }
   char* start() const noexcept { return start_.load(std::memory_order_relaxed); }
   size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }  // whole chunks
-  // Release, all three: what says who owns which bytes is written in the order of the program (E5).
+  // All three release, so that what says who owns which bytes is written in program order (E5).
   void set_state(ExtentState state) noexcept { state_.store(state, std::memory_order_release); }
   void set_start(char* start) noexcept { start_.store(start, std::memory_order_release); }
   void set_bytes(size_t bytes) noexcept { bytes_.store(bytes, std::memory_order_release); }
 
   char* end() const noexcept { return start() + bytes(); }
   bool is_live() const noexcept { return state() == ExtentState::kLive; }
-  size_t taken() const noexcept { return align_up(size, os::page_size()); }  // by the block
+  size_t taken() const noexcept { return align_up(size, os::page_size()); }  // by the block, in whole pages
   bool is_followed_by(const Extent* other) const noexcept {
     return other != nullptr && end() == other->start() && mapping == other->mapping;
   }
@@ -75,7 +75,7 @@ class ExtentList {
     if (extent != nullptr) remove(*extent);
     return extent;
   }
-  void forget() noexcept { first_ = nullptr; }  // whoever is in it
+  void forget() noexcept { first_ = nullptr; }  // whatever is in it
 
  private:
   Extent* first_ = nullptr;

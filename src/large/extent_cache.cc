@@ -14,7 +14,7 @@ void ExtentCache::remove(Extent& extent) noexcept {
   bytes_ -= extent.bytes();
 }
 
-// Takes so much of it out of the list; the rest stays.  Without a descriptor for the rest it is taken whole.
+// Takes the first `bytes` of it out of the list; the rest stays.  If there is no descriptor for the rest, takes it whole.
 Extent* ExtentCache::cut(Extent& extent, size_t bytes) noexcept {
   Extent* before = extent.previous;
   remove(extent);
@@ -77,7 +77,7 @@ bool ExtentCache::grow(Extent& extent, size_t bytes) noexcept {
   return true;
 }
 
-// The one that follows, which is in no list.  Dirty before it is longer, or a child might find the new part called zero.
+// Adds the extent that follows, which is in no list.  `dirty` grows first: a child must not find the new part called zero.
 void ExtentCache::absorb(Extent& extent, Extent& next) noexcept {
   size_t bytes = extent.bytes(), more = next.bytes();
   extent.dirty = bytes + next.dirty;
@@ -86,7 +86,7 @@ void ExtentCache::absorb(Extent& extent, Extent& next) noexcept {
   extent.set_bytes(bytes + more);
 }
 
-// As old as its older half, lest what is used all the time keep what is not.
+// The joined extent is as old as its older half, so that what is in constant use does not preserve what is not.
 void ExtentCache::join_with_next(Extent& extent) noexcept {
   Extent* next = extent.next;
   if (!extent.is_followed_by(next)) return;
@@ -145,7 +145,7 @@ void ExtentCache::forget_all() noexcept {
 
 bool ExtentCache::is_valid() const noexcept {
   size_t bytes = 0;
-  Extent* before = nullptr;  // a list whose links agree has an end
+  Extent* before = nullptr;  // a list whose links agree ends
   for (Extent* each = kept_.first(); each != nullptr; before = each, each = each->next) {
     bytes += each->bytes();
     if (each->previous != before) return false;

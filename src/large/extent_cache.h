@@ -1,5 +1,5 @@
-// Extents without a block, and what was written to behind smaller blocks (slack): the memory above 1 MB that waits for its
-// next use.  Under the lock of huge.cc.
+// Extents without a block, and dirty memory behind smaller blocks (slack): memory above 1 MB that waits for reuse.
+// Guarded by the lock of huge.cc.
 #pragma once
 #include "large/extent.h"
 
@@ -7,23 +7,23 @@ namespace hm {
 
 class ExtentCache {
  public:
-  // The smallest that is long enough, without what is not wanted of it; or_longest: if there is none, the longest.
+  // The smallest extent that is long enough, cut to size; with or_longest, the longest one if none is long enough.
   Extent* take(size_t bytes, bool or_longest) noexcept;
   Extent* take_oldest() noexcept;
-  ExtentList take_until(uint64_t before_ms) noexcept;  // those that have been kept since then
-  bool grow(Extent& extent, size_t bytes) noexcept;    // into the one behind it
+  ExtentList take_until(uint64_t before_ms) noexcept;  // those kept since then or longer
+  bool grow(Extent& extent, size_t bytes) noexcept;    // into the extent behind it
   void keep(Extent& extent) noexcept;
 
   void note_slack(Extent& extent, size_t slack) noexcept;
   void forget_slack(Extent& extent) noexcept;
-  Extent* slack_until(uint64_t before_ms) const noexcept;  // one of them
+  Extent* slack_until(uint64_t before_ms) const noexcept;  // one of those due
 
-  // huge_repair: empties the lists, then puts in what the descriptors say.
+  // For huge_repair: empties the lists; the other two put in what the descriptors say.
   void forget_all() noexcept;
   void put_back(Extent& extent) noexcept;
   void put_slack_back(Extent& extent) noexcept;
 
-  size_t bytes() const noexcept { return bytes_; }  // of both
+  size_t bytes() const noexcept { return bytes_; }  // kept and slack
   bool is_valid() const noexcept;                   // E2, E4, counts and links
 
  private:

@@ -1,8 +1,8 @@
-// How many bytes of freed memory are worth keeping: what was asked for again after it had gone back to the system, less
-// what was kept in vain.  A program that grows by doubling seldom asks again, and what it leaves behind would be as much
-// as it holds; a program that replaces its buffers asks all the time, so the second time in a row counts twice, the third
-// three times.  A program that pauses for longer than the decay time has asked for nothing again: all is forgotten, so
-// that what it frees before it sleeps goes back at once.  Under its user's lock.
+// Budget for caching freed extents.  It grows by each allocation that an extent we had unmapped could have served, and
+// shrinks by what is cached in vain.  A program that grows by doubling seldom asks again, and caching what it leaves
+// behind would double its footprint.  A program that replaces its buffers asks all the time, so the second such
+// allocation in a row counts twice, the third three times.  After a pause longer than the decay time all is forgotten,
+// so that what the program frees before it sleeps goes back at once.  Guarded by its user's lock.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -11,12 +11,12 @@
 
 namespace hm {
 
-inline constexpr size_t kMaxKept = 64 * kMiB;  // of huge blocks, or what makes all of them 3/2 of their peak
+inline constexpr size_t kMaxKept = 64 * kMiB;  // huge blocks; or what makes all of them 3/2 of their peak, if that is more
 
 class ExtentRetention {
  public:
   size_t allowance() const noexcept { return allowance_; }
-  // At each request and each free, before anything else.
+  // Called first at each request and each free.
   void observe(uint64_t now_ms, uint64_t decay_ms) noexcept {
     if (now_ms - observed_ms_ > decay_ms) {
       allowance_ = 0;
@@ -25,7 +25,7 @@ class ExtentRetention {
     observed_ms_ = now_ms;
   }
   void on_unmap(size_t bytes) noexcept { returned_[returns_++ % returned_.size()] = bytes; }
-  // Would some of what went back have done?
+  // Whether an extent that was unmapped could have served this request.
   void on_map(size_t bytes, size_t most) noexcept {
     auto found = std::find_if(returned_.begin(), returned_.end(), [=](size_t had) { return had >= bytes; });
     if (found == returned_.end()) return;
@@ -33,7 +33,7 @@ class ExtentRetention {
     streak_ = std::min(streak_ + 1, kLongestStreak);
     allowance_ = std::min(allowance_ + streak_ * bytes, most);
   }
-  // After every round of decay: what went back before it is forgotten.
+  // After every round of decay: forgets what was unmapped before it.
   void on_expire(size_t bytes) noexcept {
     allowance_ -= std::min(allowance_, bytes);
     forget();
@@ -46,7 +46,7 @@ class ExtentRetention {
   }
   static constexpr size_t kLongestStreak = 16;
   size_t allowance_ = 0;
-  std::array<size_t, 8> returned_{};  // the last that went back
+  std::array<size_t, 8> returned_{};  // sizes of the last extents unmapped
   size_t returns_ = 0, streak_ = 0;
   uint64_t observed_ms_ = 0;
 };

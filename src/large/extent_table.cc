@@ -6,7 +6,7 @@ namespace hm {
 
 constinit ExtentTable extent_table;
 
-// Acquire, here and in find: a leaf and a descriptor are whole before they are known.
+// Acquire here and in find: leaves and descriptors are complete before they become known.
 std::atomic<Extent*>* ExtentTable::place_of(uintptr_t address) const noexcept {
   size_t unit = address / kChunk;
   if (unit >= AddressMap::kUnits) return nullptr;
@@ -19,8 +19,8 @@ Extent* ExtentTable::find(uintptr_t address) const noexcept {
   return place == nullptr ? nullptr : place->load(std::memory_order_acquire);
 }
 
-// One word says how much is left, and it is 0 while the arena changes: a fork may come at any instruction.
-// Relaxed when a piece is cut: what makes the piece known is stored with release.
+// One word says how much is left, and it is 0 while the arena changes, because a fork may come at any instruction.
+// Relaxed when a piece is cut: the store that makes the piece known is a release.
 void* ExtentTable::cut_piece() noexcept {
   if (arena_left_ == 0) {
     auto* arena = static_cast<char*>(os::map_guarded(kArena));
@@ -39,7 +39,7 @@ ExtentTable::Leaf* ExtentTable::leaf_for(uintptr_t address) noexcept {
   if (leaf != nullptr) return leaf;
   void* piece = cut_piece();
   if (piece == nullptr) return nullptr;
-  leaf = new (piece) Leaf;  // as zeros, which the memory is
+  leaf = new (piece) Leaf;  // all zeros, as the memory is
   known.store(leaf, std::memory_order_release);
   return leaf;
 }
@@ -73,7 +73,7 @@ void ExtentTable::enter(Extent& extent) noexcept {
   AddressMap::set(extent.start(), ChunkKind::kHuge);
 }
 
-// Relaxed: who finds null reads nothing behind it.
+// Relaxed: a thread that finds null reads nothing through it.
 void ExtentTable::leave(const Extent& extent) noexcept {
   AddressMap::set(extent.start(), ChunkKind::kGone);
   place_of(address_of(extent.start()))->store(nullptr, std::memory_order_relaxed);

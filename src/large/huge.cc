@@ -12,7 +12,7 @@ namespace {
 
 HugeStore& store = huge_store;
 
-// A kept extent, or null.  stretch: if none is long enough, then a longer one of one of them.
+// A kept extent, or null.  stretch: if none is long enough, lengthens one of them.
 Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
   Extent* extent;
   uint64_t now = os::now_ms();
@@ -31,7 +31,7 @@ Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
 
 // ---- blocks
 
-// One has begun here, or took this much before, and is in this thread's hands.
+// Accounts for a block that was allocated here (before == 0) or took `before` bytes; this thread holds the extent.
 void repair_after_fork(Extent& extent, size_t before) noexcept {
   bool fits;
   ExtentList dropped;
@@ -48,7 +48,7 @@ void repair_after_fork(Extent& extent, size_t before) noexcept {
   unmap_all(dropped);
 }
 
-// One at a time, for its pages go back with the lock held.
+// One extent at a time, because its pages are given back with the lock held.
 size_t purge_slack(uint64_t before_ms) noexcept {
   for (size_t bytes = 0;;) {
     LockGuard guard(store.lock);
@@ -141,7 +141,7 @@ size_t purge_huge_blocks(bool all) noexcept {
   return bytes + unmap_all(due);
 }
 
-// ExtentRetention is a matter of speed: whatever is in it is as good as anything.
+// ExtentRetention affects only speed, so whatever is in it will do.
 void huge_repair() noexcept {
   extent_table.repair();
   store.cache.forget_all();

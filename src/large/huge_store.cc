@@ -31,7 +31,7 @@ bool move_extent(Extent& extent, size_t bytes) noexcept {
   extent_table.leave(extent);
   set_bytes(extent, 0);  // E5: the next who maps memory may get this
   bool moved = os::move(extent.start(), before, target, bytes);
-  // If not, target may be unmapped already, and somebody else's by now: its address space is let go.
+  // Otherwise target may already be unmapped and belong to somebody else: we give up its address space.
   if (moved) {
     extent.set_start(target);
     extent.mapping = name_mapping();
@@ -69,7 +69,7 @@ bool resize_extent(Extent& extent, size_t bytes) noexcept {
   return true;
 }
 
-// What the system does not take (vm.max_map_count) loses its pages at least.
+// If the system refuses to unmap it (vm.max_map_count), at least its pages are given back.
 size_t unmap_extent(Extent& extent) noexcept {
   size_t bytes = extent.bytes();
   extent_table.leave(extent);

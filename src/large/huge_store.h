@@ -1,4 +1,4 @@
-// What huge.cc has in hand: kept extents, counts, and the system, which gives extents, stretches, moves and takes them.
+// The state of huge.cc: kept extents, counts, and the calls that map, stretch, move and unmap extents.
 #pragma once
 #include <algorithm>
 
@@ -15,7 +15,7 @@ struct HugeStore {
   ExtentCache cache;
   ExtentRetention retention;
   size_t blocks = 0, mapped = 0, active = 0, max_active = 0;
-  std::atomic<uint64_t> mappings{0};  // so far, to name each; relaxed: no two get the same
+  std::atomic<uint64_t> mappings{0};  // so far; names each mapping.  Relaxed: no two get the same
 
   size_t room() const noexcept { return std::max(kMaxKept, max_active + max_active / 2 - active); }
   bool may_keep(size_t more) const noexcept { return cache.bytes() + more <= std::min(retention.allowance(), room()); }
@@ -23,7 +23,7 @@ struct HugeStore {
     active += added;
     max_active = std::max(max_active, active);
   }
-  // Takes out the oldest until there is room for that much, if there can be; the caller unmaps them.
+  // Takes out the oldest extents until `more` bytes fit, if they can fit at all; the caller unmaps them.
   ExtentList make_room(size_t more) noexcept {
     ExtentList dropped;
     while (more <= retention.allowance() && !may_keep(more)) {
@@ -34,12 +34,12 @@ struct HugeStore {
     }
     return dropped;
   }
-  // Of one in the caller's hands.  `mapped` is what all descriptors own.
+  // For an extent that the caller holds.  `mapped` is the sum of what all descriptors own.
   void set_bytes(Extent& extent, size_t bytes) noexcept {
     mapped += bytes - extent.bytes();
     extent.set_bytes(bytes);
   }
-  // False: it is too much to be cache.
+  // False if the slack is too much to be cached.
   bool note_slack(Extent& extent) noexcept {
     if (extent.dirty <= extent.taken()) return true;
     size_t slack = extent.dirty - extent.taken();
@@ -51,10 +51,10 @@ struct HugeStore {
 };
 extern HugeStore huge_store;
 
-// Of extents in the hands of this thread, without the lock.
-Extent* map_extent(size_t bytes, size_t alignment) noexcept;  // null: no memory
+// For extents that this thread holds, without the lock.
+Extent* map_extent(size_t bytes, size_t alignment) noexcept;  // null if there is no memory
 bool resize_extent(Extent& extent, size_t bytes) noexcept;    // in place, or by moving its pages; false: unchanged
-size_t unmap_extent(Extent& extent) noexcept;                 // returns bytes; what the system does not take is kept
+size_t unmap_extent(Extent& extent) noexcept;                 // returns bytes; an extent that the system refuses is kept
 size_t unmap_all(ExtentList list) noexcept;
 
 }  // namespace hm

@@ -27,11 +27,11 @@ FreshBlock allocate_large(size_t size, size_t alignment) noexcept {
   if (size <= kLargeMax && alignment <= kSlice) return allocate_run(size == 0 ? 1 : size);
   FreshBlock kept = allocate_huge(size, alignment, false);
   if (kept.block != nullptr) return kept;
-  superblock_pool.reclaim_before_growth(size);  // phases of small and of huge blocks need the memory of one of them
+  superblock_pool.reclaim_before_growth(size);  // so that phases of small and of huge blocks share their memory
   return allocate_huge(size, alignment, true);
 }
 
-// Statistics ask too, while the owner may be resizing.
+// Statistics read it too, while the owner may be resizing.
 size_t large_capacity(const Slice& first) noexcept {
   return std::atomic_ref(const_cast<uint32_t&>(first.block_size)).load(std::memory_order_relaxed);
 }
@@ -67,7 +67,7 @@ FreshBlock LargeCache::take(size_t size) noexcept {
   return {nullptr, 0};
 }
 
-// To whoever looks at it, its first slice is unused; the others stay as they are, for the next use.
+// Other threads see its first slice as unused; the other slices stay as they are, for the next use.
 bool LargeCache::keep(Slice& run) noexcept {
   if (!wanted_ || count_ == runs_.size() || bytes() + run.block_size > kMaxBytes) return false;
   run.set_kind(SliceKind::kUnused);

@@ -1,4 +1,4 @@
-// Blocks above 32 KB: runs of slices inside chunks up to 1 MB, huge blocks above.  Any thread.
+// Blocks above 32 KB: runs of slices inside chunks up to 1 MB, huge blocks above.  For any thread.
 #pragma once
 #include <array>
 
@@ -14,20 +14,20 @@ size_t large_capacity(const Slice& first) noexcept;
 void free_large(Slice& first) noexcept;
 bool resize_large(Slice& first, size_t size) noexcept;  // in place
 
-// Runs that a thread freed last, for its next requests of their lengths: a program that keeps asking for 64 KB should not
-// take a lock each time.  Of a heap; bytes() is for any thread.
+// The runs that a thread freed last, kept for its next requests of the same lengths: a program that keeps asking for 64
+// KB should not take a lock each time.  Belongs to a heap; bytes() is for any thread.
 class LargeCache {
  public:
   static constexpr size_t kMaxBytes = 16 * kSlice;
-  FreshBlock take(size_t size) noexcept;  // null: none is of this length
-  bool keep(Slice& run) noexcept;         // false: there is no room for it
-  void tick() noexcept;                   // where no run was asked for since the last one, none is kept
+  FreshBlock take(size_t size) noexcept;  // null if none has this length
+  bool keep(Slice& run) noexcept;         // false if there is no room for it
+  void tick() noexcept;                   // if no run was requested since the last tick, releases all
   void release_all() noexcept;
   size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
  private:
   void remove(size_t i) noexcept;
-  std::array<Slice*, 4> runs_{};  // the last one was freed last
+  std::array<Slice*, 4> runs_{};  // oldest first
   size_t count_ = 0;
   std::atomic<size_t> bytes_{0};
   bool wanted_ = false;

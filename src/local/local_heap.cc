@@ -30,8 +30,8 @@ constinit EmptyLocalCache empty_local_cache = {
 namespace {
 
 constexpr uint64_t kAllUnits = ~uint64_t{0} >> (64 - kUnitsInChunk) & ~uint64_t{0} << kFirstUnit;
-constexpr size_t kSurplusUnits = 4;  // beyond what is retained, before any go back
-constexpr size_t kMinHole = 256;     // shorter free stretches wait until their unit is empty
+constexpr size_t kSurplusUnits = 4;  // this many more than are retained before any go back
+constexpr size_t kMinHole = 256;     // shorter free stretches are not reused before their unit is empty
 
 uintptr_t unit_start(const LocalChunk& chunk, size_t unit) { return address_of(&chunk) + unit * kUnit; }
 size_t unit_of(uintptr_t address) { return address % kChunk / kUnit; }
@@ -39,7 +39,7 @@ size_t unit_of(uintptr_t address) { return address % kChunk / kUnit; }
 uint8_t size_at(const LocalChunk& chunk, size_t granule) {
   return chunk.sizes[granule].load(std::memory_order_relaxed);  // L2: one writer
 }
-// Of eight granules from here on, how many come before the first that a block starts in.
+// How many of the next eight granules precede the first one in which a block starts.
 size_t free_granules(const LocalChunk& chunk, size_t granule) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < 8; ++i) bytes |= uint64_t{size_at(chunk, granule + i)} << i * 8;
@@ -68,7 +68,7 @@ void* LocalHeap::allocate_slow(size_t size) noexcept {
   return hm_local_alloc(size);
 }
 
-// The paper's LSL, without its traversal: a unit is current, empty (a bit), or full (nowhere).
+// The paper's LSL without its traversal: a unit is current, empty (it has a bit), or full (it is in no list).
 bool LocalHeap::next_region(size_t least) noexcept {
   if (in_holes_) {
     LocalChunk& chunk = LocalChunk::of(hm_local_tls_.chunk);
@@ -114,8 +114,8 @@ void LocalHeap::coalesce(LocalChunk& chunk, size_t unit) noexcept {
   place().end = place().cursor + kUnit;
 }
 
-// The flag is cleared before the bytes are read, by an exchange so that the two keep their order: a byte that is set
-// too late to be seen here sets the flag again.
+// The flag is cleared before the bytes are read, by an exchange so that the two stay in order: a byte that is set too
+// late to be seen here sets the flag again.
 void LocalHeap::count_remote_frees(LocalChunk& chunk, size_t unit) noexcept {
   if (chunk.remote[unit].load(std::memory_order_relaxed) == 0) return;
   chunk.remote[unit].exchange(0, std::memory_order_acq_rel);
@@ -129,8 +129,8 @@ void LocalHeap::count_remote_frees(LocalChunk& chunk, size_t unit) noexcept {
   if (freed > 0 && chunk.units[unit].freed == chunk.units[unit].allocated) coalesce(chunk, unit);
 }
 
-// Before new memory: what other threads freed, and free stretches between longer-lived blocks.  One round over all
-// units, from where the last search ended: a barren round is paid for by the 27 units of the chunk that follows it.
+// Before mapping memory, uses what other threads freed and free stretches between longer-lived blocks.  One pass over
+// all units, from where the last search ended; a pass in vain is paid for by the 27 units of the chunk that follows it.
 bool LocalHeap::use_hole(size_t least) noexcept {
   for (size_t left = count_ * (kUnitsInChunk - kFirstUnit); left > 0; --left) {
     if (hole_chunk_ == nullptr) hole_chunk_ = chunks();
@@ -147,8 +147,8 @@ bool LocalHeap::use_hole(size_t least) noexcept {
   return false;
 }
 
-// Half of its blocks were freed since it was last looked through.  Lifetimes are mixed then, and caches serve them
-// better than bumping does: from here on this heap has them.
+// True if half of its blocks were freed since it was last searched.  Lifetimes are mixed then, and caches serve them
+// better than bump allocation, so from now on this heap has caches.
 bool LocalHeap::is_sparse(LocalChunk& chunk, size_t unit) noexcept {
   hm_local_unit_& counts = chunk.units[unit];
   if (counts.freed < counts.allocated / 2 || counts.freed == 0 || &counts == hm_local_tls_.unit) return false;
@@ -170,13 +170,13 @@ bool LocalHeap::use_hole_in(LocalChunk& chunk, size_t unit, uintptr_t from, size
     if (granule - hole >= wanted) return use(chunk, unit, base + hole * kGranule, base + granule * kGranule), true;
     if (granule == end) break;
     uint8_t byte = size_at(chunk, granule);
-    if (byte == kRemoteFreed) break;  // its length is gone: the rest waits until it has been counted
+    if (byte == kRemoteFreed) break;  // its length is lost: the rest waits until the free has been counted
     granule += byte & ~HM_LOCAL_IN_CACHE_;
   }
   return false;
 }
 
-// Without the memory for them a heap works without caches.
+// If there is no memory for them, a heap works without caches.
 bool LocalHeap::map_cache() noexcept {
   constexpr size_t kStack = HM_LOCAL_SLOTS_ * sizeof(void*);
   auto* memory = static_cast<char*>(os::map_guarded(sizeof(hm_local_cache_) + (HM_LOCAL_CACHED_ + 2) * kStack));
@@ -188,7 +188,7 @@ bool LocalHeap::map_cache() noexcept {
   return true;
 }
 
-// The owner's free of a block, its byte being the caller's to clear.
+// The owner's free of a block; clears its byte.
 void LocalHeap::count_free(LocalChunk& chunk, size_t granule) noexcept {
   size_t unit = granule / kUnitGranules;
   set_size(chunk, granule, 0);
@@ -217,7 +217,7 @@ bool LocalHeap::map_chunk() noexcept {
   return true;
 }
 
-// Chunks stay: a thread that frees a block of ours may still be about to set its flag in the chunk's front.
+// Chunks are never unmapped: a thread that frees one of our blocks may still be about to set its flag in the chunk's front.
 void LocalHeap::release(bool all) noexcept {
   if (all) flush_cache();
   for (LocalChunk* chunk = chunks(); chunk != nullptr; chunk = chunk->next)
@@ -225,7 +225,7 @@ void LocalHeap::release(bool all) noexcept {
   purge_all_units(all);
 }
 
-// Where a chunk holds nothing any more its size bytes, all zero (L3), go back too.
+// If a chunk no longer holds any block, its size bytes, all zero (L3), are given back too.
 size_t LocalHeap::purge_units(LocalChunk& chunk, bool all) noexcept {
   size_t bytes = 0;
   uint64_t due = chunk.dirty_before | (all ? chunk.dirty : 0);
@@ -295,12 +295,12 @@ bool free_local(void* block, const char* function) noexcept {
         die_on_misuse(function, block, "points into a block, not to its start");
     die_on_misuse(function, block, "double free, or never a block");
   }
-  // Relaxed: whoever holds a block of the chunk was handed it after the chunk had its owner.
+  // Relaxed: the chunk had its owner before any block of it was handed out.
   LocalHeap& owner = *chunk.owner.load(std::memory_order_relaxed);
   if (owner.heap() != my_heap()) {
-    // Release: our accesses to the block come before the owner's reuse of it.
+    // Release: our accesses to the block happen before the owner reuses it.
     chunk.sizes[granule].store(kRemoteFreed, std::memory_order_release);
-    // An exchange, so that the owner's exchange is ordered behind all of several frees, not only the last.
+    // An exchange, so that the owner's exchange is ordered after all frees and not only after the last.
     bool first = chunk.remote[unit].exchange(1, std::memory_order_acq_rel) == 0;
     if (first) owner.disturb();
     return first;

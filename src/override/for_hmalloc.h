@@ -1,4 +1,4 @@
-// hmalloc as that allocator.
+// hmalloc as the allocator behind the malloc family.
 #pragma once
 #include "api/allocator.h"
 #include "base/usage.h"

@@ -1,4 +1,4 @@
-// The malloc family as glibc documents it for a replacement.
+// The malloc family, as glibc documents it for replacements of malloc.
 #include <malloc.h>
 #include <stdio.h>
 
@@ -13,8 +13,8 @@ using namespace hm;
 
 #define HM_EXPORT extern "C" __attribute__((visibility("default")))
 
-// malloc and free in the same 512 bytes: where a boundary lies between them, some programs take one and a half times as
-// long (docs/decisions.md, 5), and which build has one would be chance.
+// malloc and free lie in the same 512 bytes: with a boundary between them some programs take one and a half times as
+// long (docs/decisions.md, 5), and otherwise it would depend on the build.
 HM_EXPORT __attribute__((aligned(512))) void* malloc(size_t size) noexcept { return allocate(size); }
 HM_EXPORT void free(void* block) noexcept { deallocate(block, "free"); }
 HM_EXPORT void* calloc(size_t count, size_t size) noexcept { return allocate_zeroed(count, size); }
@@ -42,8 +42,8 @@ HM_EXPORT void* aligned_alloc(size_t alignment, size_t size) noexcept {
   return nullptr;
 }
 
-// As glibc: an alignment that is no power of two is rounded up to one, and is invalid where there is no such power.  A
-// power of two that nothing can be aligned to is valid: ENOMEM.
+// Like glibc: an alignment that is no power of two is rounded up to one, and is invalid if no such power exists.  A
+// power of two to which nothing can be aligned is valid: ENOMEM.
 HM_EXPORT void* memalign(size_t alignment, size_t size) noexcept {
   if (alignment > SIZE_MAX / 2 + 1) {
     errno = EINVAL;
@@ -62,7 +62,7 @@ HM_EXPORT void* pvalloc(size_t size) noexcept {
 
 HM_EXPORT size_t malloc_usable_size(void* block) noexcept { return usable_size(block, "malloc_usable_size"); }
 
-// C23.  The default library needs no size and trusts the descriptor.
+// C23.  The default library does not need the size: it trusts the descriptor.
 HM_EXPORT void free_sized(void* block, size_t size) noexcept {
   if constexpr (kChecked) check_size(block, size, kGranule, "free_sized");
   deallocate(block, "free_sized");
@@ -74,8 +74,8 @@ HM_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) no
 
 HM_EXPORT int malloc_trim(size_t) noexcept { return collect() ? 1 : 0; }
 
-// Tuning is by HMALLOC_ variables; glibc's parameters have no counterpart here.  1, as glibc answers to parameters that it
-// does not know: programs that end because an arena could not be limited would gain nothing from a 0.
+// HMALLOC_ variables are for tuning; glibc's parameters have no counterpart here.  Returns 1, as glibc does for unknown
+// parameters: programs that end because they could not limit the arenas would gain nothing from a 0.
 HM_EXPORT int mallopt(int, int) noexcept { return 1; }
 
 HM_EXPORT struct mallinfo2 mallinfo2() noexcept {

@@ -1,5 +1,5 @@
-// Every form of C++ new and delete.  libstdc++ is not needed: where a program has it, its new_handler and bad_alloc are
-// found when an allocation fails; where it has not, nobody can catch, and the program ends.
+// Every form of C++ new and delete.  libstdc++ is not needed: if a program has it, its new_handler and bad_alloc are
+// looked up when an allocation fails; if it has not, nobody could catch an exception, and the program ends.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -14,7 +14,7 @@ using namespace hm;
 #define HM_EXPORT __attribute__((visibility("default")))
 #define HM_WEAK __attribute__((weak))
 
-// What catching needs.  Where libstdc++ is absent nothing is thrown, and nothing of it is missed.
+// Needed for catching.  Without libstdc++ nothing is thrown, so none of it is missed.
 asm(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch\n.weak _Unwind_Resume");
 
 extern "C" {
@@ -27,7 +27,7 @@ HM_WEAK void* dlsym(void*, const char*) noexcept;
 
 namespace {
 
-// The weak symbol is bound when the program links libstdc++ itself; a plugin may have brought it later.
+// The weak symbol is bound if the program itself links libstdc++; a plugin may have loaded it later.
 template <class Function>
 Function* from_libstdcxx(Function* bound, const char* name) {
   if (bound != nullptr || dlopen == nullptr || dlsym == nullptr) return bound;
@@ -46,7 +46,7 @@ std::new_handler handler() {
   abort();
 }
 
-// The standard's loop: ask the handler to make room until there is none.
+// The loop that the standard asks for: call the handler until it has made room or there is none.
 HM_COLD void* retry(size_t size, size_t alignment) {
   for (;;) {
     std::new_handler make_room = handler();

@@ -21,7 +21,7 @@ constinit ThreadExit thread_exit(detach);
 
 bool thread_has_ended() noexcept { return ended; }
 
-// Runs among the destructors of thread-specific data.
+// Runs as one of the destructors of thread-specific data.
 void detach(void* pointer) noexcept {
   auto* heap = static_cast<ThreadHeap*>(pointer);
   heap->local.park();
@@ -65,7 +65,7 @@ void Registry::publish(ThreadHeap& heap) noexcept {
 
 // The dead heap's last writes happened before publish released the lock that pop_dead acquired.
 ThreadHeap* Registry::attach() noexcept {
-  os::page_size();  // the first time it asks libc: before anything is open (A)
+  os::page_size();  // its first call asks libc: before anything is being changed (A)
   if (have_heap()) return &my_thread_heap();
   ThreadHeap* heap = pop_dead();
   if (heap == nullptr) heap = create();
@@ -95,7 +95,7 @@ ThreadHeap* Registry::take_due() noexcept {
   return nullptr;
 }
 
-// Behind the ones that are still warm.
+// At the end, so that heaps that are still warm are inherited first.
 void Registry::put_back(ThreadHeap& heap) noexcept {
   LockGuard guard(lock_);
   heap.drained = true;
@@ -106,7 +106,7 @@ void Registry::put_back(ThreadHeap& heap) noexcept {
   *link = &heap;
 }
 
-// One at a time is in no list, for the child of a fork would strand it.
+// Only one heap at a time is in no list, because the child of a fork would strand it.
 void Registry::drain_dead(Drain which) noexcept {
   {
     LockGuard guard(lock_);
@@ -130,8 +130,8 @@ bool Registry::is_valid() noexcept {
   return true;
 }
 
-// In every lock's case what stands under it is whole now, or in the hands of this very thread, whose interrupted code
-// goes on.  The registry's own lists are whole at every instruction (R1).
+// For each lock, what it guards is now either whole or being changed by this very thread, whose interrupted code goes
+// on.  The registry's own lists are complete after every instruction (R1).
 void Registry::repair(uint32_t before) noexcept {
   repair_after_fork(lock_, before, [] {});
   repair_after_fork(fallback_lock_, before, [this] { fallback_ = nullptr; });
@@ -141,8 +141,8 @@ void Registry::repair(uint32_t before) noexcept {
   strand_heaps();
 }
 
-// Other threads' heaps were left in the middle of a change: they stay readable, so that their blocks can be freed, and are
-// never used again.  Only this thread's, the fallback (none, if another used it) and the dead ones are whole.
+// Other threads' heaps were left in the middle of a change: they stay readable, so that their blocks can be freed, but are
+// never used again.  Only this thread's heap, the fallback (dropped if another thread used it) and dead heaps are whole.
 void Registry::strand_heaps() noexcept {
   for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next)
     heap->shelf.stranded = heap->shelf.stranded || (heap != my_heap() && heap != fallback_);

@@ -1,9 +1,9 @@
-// All thread heaps: who uses which, what happens at thread exit and in the child of a fork.
+// All thread heaps: which thread uses which, and what happens at thread exit and in the child of a fork.
 //
 // Invariants
 //  R1  A heap is live (one thread's my_heap points to it), dead (in the list of heaps without a thread), being drained
 //      (in neither), or stranded (its thread did not survive a fork; never used, drained or freed again).  Each list is
-//      whole at every instruction.
+//      complete after every instruction.
 //  R2  A thread's my_heap is cleared before its heap is published as dead: a late destructor that allocates finds no
 //      heap and is served by the fallback, never by a heap that another thread has inherited.
 #pragma once
@@ -14,23 +14,23 @@ namespace hm {
 
 class Registry {
  public:
-  // The calling thread's heap from now on.  Null: no memory.
+  // Gives the calling thread a heap.  Null if there is no memory.
   ThreadHeap* attach() noexcept;
-  // For threads whose heap is gone already (late destructors): visit(heap) under a lock.
+  // For threads whose heap is already gone (late destructors): calls visit(heap) under a lock.
   template <class Visit>
   void* with_fallback(Visit visit) noexcept {
     LockGuard guard(fallback_lock_);
     if (fallback_ == nullptr) fallback_ = create();
     return fallback_ == nullptr ? nullptr : visit(*fallback_);
   }
-  // Of heaps without a thread: everything to pool and chunks.
+  // Drains heaps without a thread: everything goes to the pool and to chunks.
   enum class Drain : uint8_t {
-    kDisturbed,  // only of those in whose local memory others have freed since the last call
-    kAged,       // of all that were dead at the last call already: a successor may want the others as they are
+    kDisturbed,  // only those in whose local memory others have freed since the last call
+    kAged,       // those that were dead at the last call already: a successor may want newer ones as they are
     kAll,
   };
   void drain_dead(Drain which) noexcept;
-  // The same for the fallback, which no thread has to itself.
+  // The same for the fallback heap, which threads share.
   void drain_fallback() noexcept;
 
   template <class Visit>
@@ -40,7 +40,7 @@ class Registry {
   }
   bool is_valid() noexcept;
 
-  // In the child of a fork: all that the allocator shares between threads (base/process.h).
+  // In the child of a fork: repairs all that the allocator shares between threads (base/process.h).
   void repair(uint32_t before) noexcept;
 
  private:
@@ -61,14 +61,14 @@ class Registry {
   uint32_t count_ = 0;
 };
 extern Registry registry;
-// At the end of a thread with this heap.
+// Called at the end of a thread that has this heap.
 void detach(void* heap) noexcept;
 
-// Does nothing; a call to it makes a static link take start.o, with the library's constructor, out of the archive.
+// Does nothing; a call of it makes a static link pull start.o, with the library's constructor, out of the archive.
 void link_start() noexcept;
 // True once this thread's heap is gone for good.
 bool thread_has_ended() noexcept;
-// The calling thread's heap, from now on if it has none yet.  Null: it has ended, or there is no memory.
+// The calling thread's heap, attached if it has none yet.  Null if the thread has ended or there is no memory.
 inline ThreadHeap* heap_or_attach() noexcept {
   if (HM_LIKELY(have_heap())) return &my_thread_heap();
   return thread_has_ended() ? nullptr : registry.attach();

@@ -1,5 +1,5 @@
-// A thread's heap: small blocks, and what it keeps of blocks of other kinds.  One thread uses it at a time; when that
-// thread ends, another inherits it whole.
+// A thread's heap: its small blocks, and what it keeps of other kinds of blocks.  One thread uses it at a time; when
+// that thread ends, another inherits the whole heap.
 #pragma once
 #include "core/small_heap.h"
 #include "large/runs.h"
@@ -9,7 +9,7 @@ namespace hm {
 
 struct ThreadHeap;
 
-// What lies in front of the small heap, for the entries of that one's caches lie behind it.
+// Lies in front of the small heap, because the entries of the small heap's caches lie behind that.
 struct HeapFront {
   explicit HeapFront(SmallHeap* small) noexcept : local(small) {}
   HeapFront(const HeapFront&) = delete;
@@ -17,7 +17,7 @@ struct HeapFront {
 
   LocalHeap local;
   LargeCache large;
-  uint64_t round_ms = 0;  // when the clock last said that a round is over
+  uint64_t round_ms = 0;  // when the last round ended
 
   // ---- registry, under its lock
   ThreadHeap* next = nullptr;       // all heaps
@@ -31,21 +31,21 @@ struct HeapFront {
 
 struct ThreadHeap : HeapFront, SmallHeap {
   ThreadHeap() noexcept : HeapFront(this) {}
-  static ThreadHeap* create() noexcept;  // null: no memory
+  static ThreadHeap* create() noexcept;  // null if there is no memory
 
   struct Tick {
     uint64_t now_ms;
-    bool shrinking;  // the process is, and a class of this heap is idle or its blocks are being freed for good
+    bool shrinking;  // the process shrinks, and a class of this heap is idle or its blocks are being freed for good
     bool round;      // a quarter of the decay time is over
   };
   Tick act_on_tick() noexcept;
-  // Everything that nobody needs goes back: caches, current and full superblocks to chunks and pool, local memory to the
+  // Gives back all that nobody needs: caches, current and full superblocks to chunks and pool, local memory to the
   // system.
   void drain() noexcept;
-  bool is_valid() noexcept;  // the user of the heap
+  bool is_valid() noexcept;  // for the heap's user
 };
 
-// The calling thread's, which has one.
+// The heap of the calling thread, which must have one.
 inline ThreadHeap& my_thread_heap() noexcept { return *static_cast<ThreadHeap*>(my_heap()); }
 
 }  // namespace hm

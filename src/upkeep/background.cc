@@ -16,7 +16,7 @@
 namespace hm {
 namespace {
 
-constexpr int kIdleRounds = 4;  // rounds in which nothing went back, after which the thread sleeps
+constexpr int kIdleRounds = 4;  // the thread sleeps after this many rounds in which nothing went back
 constexpr size_t kStack = 64 * kKiB;
 
 void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) noexcept {

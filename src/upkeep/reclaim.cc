@@ -18,11 +18,11 @@ constinit Background background(background_round);
 
 namespace {
 
-// Of each class's pool, in each shard: bounds the pause to about a millisecond.
+// For each class of each shard of the pool; bounds the pause to about a millisecond.
 constexpr size_t kProbesPerRound = 1024 / SuperblockPool::kShards;
 
 std::atomic<uint64_t> last_round_ms{0};
-std::atomic<size_t> slices_at_look{0};  // relaxed: threads without a heap look at it, whichever comes
+std::atomic<size_t> slices_at_look{0};  // relaxed: whichever thread without a heap looks next may use it
 
 void purge(bool all) noexcept {
   slice_pool.purge(all ? SlicePool::Purge::kAll : SlicePool::Purge::kDue);
@@ -31,11 +31,11 @@ void purge(bool all) noexcept {
 
 }  // namespace
 
-// Half a decay time a round, and two rounds for a slice: it goes back after half to one decay time.
+// A round takes half a decay time, and a slice goes back in the second round after its free: after half to one decay time.
 void reclaim_due(uint64_t now_ms) noexcept {
   uint64_t last = last_round_ms.load(std::memory_order_relaxed);
   if (now_ms - last < options.decay_ms / 2) return;
-  // One thread per round; the others go on.
+  // One thread per round; the others continue.
   if (!last_round_ms.compare_exchange_strong(last, now_ms, std::memory_order_relaxed)) return;
   registry.drain_dead(Registry::Drain::kAged);
   superblock_pool.release_free(kProbesPerRound);
