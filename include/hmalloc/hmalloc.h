@@ -1,7 +1,7 @@
-/* hmalloc: a memory allocator that tells thread-local from shared memory.
+/* hmalloc: a memory allocator that distinguishes thread-local from shared memory.
  *
- * Linked or preloaded, libhmalloc replaces malloc and its family.  This header adds the explicit API, with which a
- * program says what it knows: a block is shared (other threads will free it), or local (hmalloc_local.h).
+ * libhmalloc, linked or preloaded, replaces malloc and its family.  This header adds the explicit API, by which a program
+ * says what it knows about a block: it is shared (other threads will free it), or local (hmalloc_local.h).
  *
  * Units     sizes and alignments are bytes.
  * Alignment every block is aligned to at least 16 bytes.
@@ -42,13 +42,13 @@ HM_API const char* hm_version(void) HM_NOEXCEPT;
 HM_API void* hm_malloc(size_t size) HM_NOEXCEPT HM_ALLOC(1);
 HM_API void* hm_calloc(size_t count, size_t size) HM_NOEXCEPT HM_ALLOC(1, 2);
 HM_API void* hm_realloc(void* block, size_t size) HM_NOEXCEPT __attribute__((warn_unused_result, alloc_size(2)));
-/* alignment must be a power of two, else NULL and EINVAL. */
+/* alignment must be a power of two; otherwise NULL and EINVAL. */
 HM_API void* hm_aligned_alloc(size_t alignment, size_t size) HM_NOEXCEPT HM_ALLOC(2);
 HM_API void hm_free(void* block) HM_NOEXCEPT;
-/* The same for a caller that knows the size it asked hm_malloc for: reads no metadata.  A wrong size is caught by the
- * checked library only, and so is a pointer that is no live block. */
+/* Like hm_free, for callers that know the size they asked hm_malloc for: reads no metadata.  Only the checked library
+ * detects a wrong size, or a pointer that is no live block. */
 HM_API void hm_free_sized(void* block, size_t size) HM_NOEXCEPT;
-/* Bytes that may be used at block, at least the size asked for; 0 for NULL. */
+/* Bytes that may be used at block, at least the size requested; 0 for NULL. */
 HM_API size_t hm_usable_size(const void* block) HM_NOEXCEPT;
 
 /* ---- Shared blocks: whole cache lines, for messages that other threads will free (section 3.2). --------------- */
@@ -56,16 +56,16 @@ HM_API size_t hm_usable_size(const void* block) HM_NOEXCEPT;
 /* Never shares a 64-byte line with another block. */
 HM_API void* hm_shared_alloc(size_t size) HM_NOEXCEPT HM_ALLOC(1);
 HM_API void hm_shared_free(void* block) HM_NOEXCEPT;
-/* The same for a caller that knows the size it asked hm_shared_alloc for: reads no metadata.  A wrong size is
- * caught by the checked library only, and so is a pointer that is no live block. */
+/* Like hm_shared_free, for callers that know the size they asked hm_shared_alloc for: reads no metadata.  Only the
+ * checked library detects a wrong size, or a pointer that is no live block. */
 HM_API void hm_shared_free_sized(void* block, size_t size) HM_NOEXCEPT;
 
-/* ---- A handle to this thread's cache: for loops that allocate and free one size all the time. ------------------- */
+/* ---- Cache handles: for hot loops over one block size. --------------------------------------------------------- */
 
-/* The calling thread's cache of the blocks that hm_malloc, or hm_shared_alloc, gives for size: with it a block costs
- * neither a call nor a look at thread-local storage.  Only the thread that asked may use it, and until it ends.  The
- * blocks are like any others: any function frees them, on any thread.  NULL: there is none for this size (above 32 KB),
- * no memory, or the checked library, which has to see every block. */
+/* The calling thread's cache of the blocks that hm_malloc, or hm_shared_alloc, returns for size.  Through it a block costs
+ * neither a call nor an access to thread-local storage.  Only the thread that asked may use it, until that thread ends.
+ * The blocks are ordinary ones: any function frees them, on any thread.  NULL if there is no cache for this size (above
+ * 32 KB), no memory, or in the checked library, which has to see every block. */
 struct hm_cache;
 HM_API struct hm_cache* hm_cache_of(size_t size) HM_NOEXCEPT;
 HM_API struct hm_cache* hm_shared_cache_of(size_t size) HM_NOEXCEPT;
@@ -73,18 +73,18 @@ HM_API struct hm_cache* hm_shared_cache_of(size_t size) HM_NOEXCEPT;
 static inline void* hm_cache_alloc(struct hm_cache* cache) HM_NOEXCEPT;
 static inline void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT;
 
-/* ---- Memory back to the system, and numbers. ------------------------------------------------------------------ */
+/* ---- Giving memory back, and statistics. ---------------------------------------------------------------------- */
 
-/* Gives every page that holds no block back to the system now: this thread's caches, the caches of ended threads
- * and the superblocks of all threads.  What a live thread holds in its block caches stays until that thread calls
- * (bounded; docs/design.md, "Footprint").  Returns 1 if memory went back, else 0. */
+/* Gives every page that holds no block back to the system now: from this thread's caches, the caches of ended threads
+ * and the superblocks of all threads.  What another live thread has in its block caches stays until that thread calls
+ * this (bounded; docs/design.md, "Footprint").  Returns 1 if memory went back, else 0. */
 HM_API int hm_collect(void) HM_NOEXCEPT;
 
-/* Starts a thread that gives memory back while the program makes no calls; HMALLOC_BACKGROUND=1 does it at load.  The
- * library starts none by itself.  The thread has every signal blocked and runs none of the program's code; but the process
- * has two threads from then on (unshare, setns), does not end by pthread_exit in main, and a forked child has no such
- * thread until it calls this itself.  Not async-signal-safe.  Returns 0, also if the thread runs already, or an error
- * number of pthread_create. */
+/* Starts a thread that gives memory back while the program makes no calls; HMALLOC_BACKGROUND=1 does so at load.  The
+ * library starts none by itself.  The thread has every signal blocked and runs none of the program's code.  But with it the
+ * process has two threads (which matters to unshare and setns) and does not end by pthread_exit in main, and a forked child
+ * has no such thread until it calls this itself.  Not async-signal-safe.  Returns 0, also if the thread already runs, or
+ * the error number of pthread_create. */
 HM_API int hm_background_start(void) HM_NOEXCEPT;
 
 /* Gauges in bytes.  allocated <= active <= resident (roughly) <= mapped. */
@@ -93,26 +93,26 @@ struct hm_stats {
   uint64_t cached;             /* in blocks that wait in block caches */
   uint64_t active;             /* in superblocks, local units and large blocks that hold a block */
   uint64_t resident;           /* active + metadata + freed pages not yet given back: an upper estimate */
-  uint64_t retained;           /* mapped, holding no block: given back already, or about to be */
+  uint64_t retained;           /* mapped, holding no block: already given back, or about to be */
   uint64_t mapped;             /* address space held */
   uint64_t metadata;           /* descriptors, state bytes and heaps in use */
   uint64_t peak_active;        /* the largest active so far */
   uint64_t bound;              /* most that hmalloc keeps beyond the program's own peak (docs/design.md) */
-  uint64_t cross_thread_frees; /* blocks of another heap's superblocks, counted where caches are flushed */
+  uint64_t cross_thread_frees; /* blocks of another heap's superblocks, counted when caches are flushed */
   uint64_t refills;            /* empty block caches filled */
   uint64_t flushes;            /* full block caches emptied by half */
   uint64_t purged;             /* bytes given back to the system so far */
   uint64_t os_calls;           /* mmap, munmap, mremap, madvise, mprotect so far */
   uint32_t heaps;              /* thread heaps in existence */
-  uint32_t live_heaps;         /* of these, the ones that a thread uses now */
+  uint32_t live_heaps;         /* of these, the ones that have a thread now */
 };
 HM_API void hm_stats_get(struct hm_stats* out) HM_NOEXCEPT;
-/* Writes the same, per class and per thread too, to a descriptor: text, or JSON if json != 0.  Allocates nothing. */
+/* Writes the same to a descriptor, also per class and per thread: text, or JSON if json != 0.  Allocates nothing. */
 HM_API void hm_stats_print(int fd, int json) HM_NOEXCEPT;
 
-/* ---- The inline fast paths.  Everything from here on is the implementation. ----------------------------------- */
+/* ---- The inline fast paths.  All that follows is implementation. ---------------------------------------------- */
 
-/* A stack of pointers to blocks; below the first one lies NULL.  Statistics of other threads read top. */
+/* A stack of pointers to blocks, with NULL below the first one.  Statistics read top from other threads. */
 struct hm_cache {
   void** top;
   void** limit; /* a push fails from here on */
@@ -130,7 +130,7 @@ static inline __attribute__((always_inline, malloc, warn_unused_result)) void* h
 
 static inline __attribute__((always_inline)) void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT {
   void** top = cache->top;
-  /* Full, or freed last already: the long way tells. */
+  /* Full, or the block was freed last already: the slow path finds out. */
   if (__builtin_expect(top >= cache->limit || *top == block, 0)) {
     hm_free(block);
     return;

@@ -1,14 +1,14 @@
 // hmalloc for C++20: allocators and memory resources for local and for shared memory.
 //
 // Units      allocate(n) of an allocator counts objects; sizes and alignments of a resource are bytes.
-// Alignment  every type: beyond 16 bytes (local) or 64 (shared) a block is a general one, as aligned as it must be.
+// Alignment  any type's: beyond 16 bytes (local) or 64 (shared) a block is a general one with the required alignment.
 // Ownership  a block belongs to the container that asked for it.  Everything here is stateless: any two allocators of
 //            one kind are equal, so containers may be moved and swapped freely, also between threads.
-// Threads    everything may be used by any thread at any time.  Memory of local_allocator and local_resource() should
-//            be freed by the thread that allocated it; another thread's free is handed back to it: slower, never
-//            corrupting.  Memory of shared_allocator and shared_resource() may be freed by any thread at full speed.
+// Threads    any thread may use everything at any time.  Memory of local_allocator and local_resource() should be freed
+//            by the thread that allocated it; if another thread frees it, it is handed back to its owner, which is
+//            slower but corrupts nothing.  Shared memory may be freed by any thread at full speed.
 // Errors     std::bad_alloc: no memory.  std::bad_array_new_length: n objects would not fit into the address space.
-//            Freeing with another size or alignment than was asked for is undefined, as the standard has it.
+//            Freeing with another size or alignment than was requested is undefined, as in the standard.
 // Source     "An efficient multi-threaded memory allocator for PDES applications" (HMalloc), sections 3.1 to 3.3.
 #ifndef HMALLOC_HMALLOC_HPP
 #define HMALLOC_HMALLOC_HPP
@@ -29,7 +29,7 @@ inline void* or_throw(void* block) {
   return block;
 }
 
-// Only this thread will free it: bump and count (sections 3.1 and 3.3).
+// Only this thread will free the block: bump and count (sections 3.1 and 3.3).
 struct LocalMemory {
   static constexpr std::size_t kAlignment = 16;
   static void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -40,7 +40,7 @@ struct LocalMemory {
   }
 };
 
-// Others will free it: whole cache lines, and the size on free saves every look at metadata (section 3.2).
+// Other threads will free the block: whole cache lines; the size on free saves all reads of metadata (section 3.2).
 struct SharedMemory {
   static constexpr std::size_t kAlignment = 64;
   static void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -80,7 +80,7 @@ class Resource final : public std::pmr::memory_resource {
   void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
     Memory::free(block, bytes, alignment);
   }
-  // Local and shared blocks are not freed alike, so a resource equals itself alone.
+  // Local and shared blocks are freed differently, so a resource equals only itself.
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 };
 
@@ -103,7 +103,7 @@ using local_allocator = detail::Allocator<T, detail::LocalMemory>;
 template <class T>
 using shared_allocator = detail::Allocator<T, detail::SharedMemory>;
 
-// The same two as memory resources: std::pmr::vector<Event> events(hm::local_resource()).  They live as long as the
+// The same two as memory resources, which live as long as the process: std::pmr::vector<Event> events(hm::local_resource()).
 // process.
 inline std::pmr::memory_resource* local_resource() noexcept { return detail::resource<detail::LocalMemory>(); }
 inline std::pmr::memory_resource* shared_resource() noexcept { return detail::resource<detail::SharedMemory>(); }

@@ -1,11 +1,11 @@
 /* Local blocks: for memory that the thread which allocated it will also free.
  *
- * EXPERIMENTAL: the fast paths are inline and so is the layout that they rely on; both may change with any minor version.
- * A program that includes this header must be compiled anew for each; one that includes hmalloc.h alone need not.
+ * EXPERIMENTAL: the fast paths are inline, and so is the layout that they rely on; both may change with any minor version.
+ * A program that includes this header must be recompiled for each; one that includes only hmalloc.h need not.
  *
  * Units     sizes are bytes.
- * Ownership a local block should be freed by the thread that allocated it.  If another thread frees it all the same, it is
- *           handed back to its owner: slower, never corrupting.
+ * Ownership a local block should be freed by the thread that allocated it.  If another thread frees it nevertheless, it is
+ *           handed back to its owner, which is slower but corrupts nothing.
  * Threads, alignment, errors: as in hmalloc.h.
  * Source    HMalloc, sections 3.1 and 3.3: bump and count, coalescence free.
  */
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* Inline below.  Sizes above HM_LOCAL_MAX are served as general blocks, and freed the same way. */
+/* Inline below.  Sizes above HM_LOCAL_MAX are served and freed as general blocks. */
 static inline void* hm_local_alloc(size_t size) HM_NOEXCEPT;
 static inline void hm_local_free(void* block) HM_NOEXCEPT;
 HM_API void* hm_local_realloc(void* block, size_t size) HM_NOEXCEPT __attribute__((warn_unused_result, alloc_size(2)));
@@ -31,7 +31,7 @@ HM_API size_t hm_local_usable_size(const void* block) HM_NOEXCEPT;
 #define HM_LOCAL_SIZES_ 0x11000  /* in a chunk: one byte per granule, the size of the live block that starts there */
 
 #define HM_LOCAL_CACHED_ 64     /* granules: larger blocks are not cached */
-#define HM_LOCAL_SLOTS_ 32      /* of a cache, the first one null */
+#define HM_LOCAL_SLOTS_ 32      /* of a cache; the first one is null */
 #define HM_LOCAL_IN_CACHE_ 128u /* added to the byte of a block that waits in a cache */
 
 /* The two counts of the paper: a unit whose blocks have all been freed is one free piece again. */
@@ -40,12 +40,12 @@ struct hm_local_unit_ {
   uint32_t freed;
 };
 
-/* Blocks freed last, by granules: a stack each, aligned to its own size, so that its last slot is known by address. */
+/* The blocks freed last, by granules: one stack each, aligned to its size, so that its last slot is known by address. */
 struct hm_local_cache_ {
   void** top[HM_LOCAL_CACHED_ + 1];
 };
 
-/* The calling thread's place in its local memory.  Written by that thread alone. */
+/* The calling thread's place in its local memory.  Only that thread writes it. */
 struct hm_local_place_ {
   uintptr_t cursor;     /* where the next block starts */
   uintptr_t end;        /* end of the current unit */
@@ -65,7 +65,7 @@ static inline __attribute__((always_inline)) uint8_t* hm_local_size_(uintptr_t b
   return (uint8_t*)(block - offset + HM_LOCAL_SIZES_ + offset / 16);
 }
 
-/* One writer at a time; relaxed, because statistics look on. */
+/* One writer at a time; relaxed, because statistics read it. */
 static inline __attribute__((always_inline)) void hm_local_set_size_(uint8_t* byte, size_t size) HM_NOEXCEPT {
   __atomic_store_n(byte, (uint8_t)size, __ATOMIC_RELAXED);
 }
@@ -102,7 +102,7 @@ static inline __attribute__((always_inline, malloc, warn_unused_result, alloc_si
 static inline __attribute__((always_inline)) void hm_local_free(void* block) HM_NOEXCEPT {
   uintptr_t chunk = hm_local_tls_.free_chunk;
   uintptr_t offset = (uintptr_t)block - chunk;
-  /* Rotated, a misaligned offset is as far out of range as a foreign one. */
+  /* The rotation puts misaligned offsets out of range, like foreign ones. */
   uintptr_t granule = offset >> 4 | offset << 60;
   if (__builtin_expect(granule >= HM_LOCAL_CHUNK_ / 16, 0)) {
     hm_local_free_slow_(block);

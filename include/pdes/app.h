@@ -1,4 +1,4 @@
-// What the programs of all models share: command line, live line, summary, time series, Ctrl-C.  A whole program:
+// What the programs of all models share: command line, progress line, summary, time series, Ctrl-C.  A whole program:
 //
 //   int main(int argc, char** argv) {
 //     std::uint32_t lps = 8192;
@@ -7,7 +7,7 @@
 //     return app.run(argc, argv, [&](pdes::Simulation& s) { s.add<Phold>(lps, [](pdes::LpId) { return Phold(); }); });
 //   }
 //
-// An Error that `build` throws is a mistake in what the user asked for, so a model checks there what bounds cannot say.
+// An Error thrown by `build` is a mistake in the user's request, so there a model checks what bounds cannot express.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace pdes {
 
-// Numbers that a model derives from its statistics, shown after them.
+// Numbers that a model derives from its statistics; they are shown after these.
 class Summary {
  public:
   Summary& add(std::string name, double value) {
@@ -43,10 +43,10 @@ class App {
   App(const App&) = delete;
   App& operator=(const App&) = delete;
 
-  // How the model is run unless the user says otherwise: its end and lookahead at least.
+  // How the model is run unless the user says otherwise; at least its end and lookahead.
   App& defaults(const Options& options);
 
-  // An option --name of the model.  The value it has now is the default; it lives until run() returned.
+  // Adds an option --name of the model.  The present value is the default; value must live until run() has returned.
   App& option(const std::string& name, double& value, const std::string& help,
               double least = -std::numeric_limits<double>::max(), double most = std::numeric_limits<double>::max());
   App& option(const std::string& name, std::uint32_t& value, const std::string& help, std::uint32_t least = 0,
@@ -56,7 +56,7 @@ class App {
   App& option(const std::string& name, std::string& value, const std::string& help);
   App& option(const std::string& name, bool& flag, const std::string& help);
 
-  // One of several values, each with a name.
+  // One of several named values.
   template <class Value>
   App& choice(const std::string& name, Value& value, std::vector<std::pair<std::string, Value>> named,
               const std::string& help) {
@@ -70,8 +70,8 @@ class App {
                   [&value, named = std::move(named)](std::size_t chosen) { value = named[chosen].second; });
   }
 
-  // Parses, builds, runs, reports; over MPI if the program is linked with it and mpirun started it.  Returns what main
-  // should: 0; 1 if the run failed; 2 if it could not start as asked; 130 after Ctrl-C.
+  // Parses, builds, runs, reports; over MPI if the program is linked with it and mpirun started it.  Returns main's
+  // exit code: 0; 1 if the run failed; 2 if it could not start as requested; 130 after Ctrl-C.
   int run(int argc, char** argv, const std::function<void(Simulation&)>& build,
           const std::function<void(const Result&, Summary&)>& summarise = {});
 

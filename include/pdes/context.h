@@ -12,7 +12,7 @@
 
 namespace pdes {
 
-// Events are copied as bytes: to blocks, and between machines.
+// Events are copied as bytes, into blocks and between machines.
 template <class E>
 concept EventPayload =
     std::is_trivially_copyable_v<E> && std::is_trivially_destructible_v<E> && alignof(E) <= 8 && sizeof(E) <= kMaxPayload;
@@ -26,18 +26,18 @@ class Context {
 
   Time now() const noexcept { return partition_.now; }
   LpId id() const noexcept { return lp_.id; }
-  LpId lp_count() const noexcept { return partition_.world.lp_count; }  // LPs in all
+  LpId lp_count() const noexcept { return partition_.world.lp_count; }  // the total number of LPs
   Time lookahead() const noexcept { return partition_.world.lookahead; }
   Time end() const noexcept { return partition_.world.end; }
 
-  // This LP's own stream of random numbers: the same for any partition.
+  // This LP's own stream of random numbers, the same for any partition.
   Random random() noexcept { return Random(lp_.stream, partition_.world.generator); }
-  // A further one, number 1, 2, ..., to be kept in the LP, and its numbers.
+  // A further stream, number 1, 2, ..., which the LP must keep; and the numbers of such a stream.
   Stream stream(std::uint32_t number) const noexcept { return Stream(partition_.world.seed, lp_.id, number); }
   Random random(Stream& own) noexcept { return Random(own, partition_.world.generator); }
 
-  // Has event executed by LP `to` at now + delay.  To another LP delay must be at least the lookahead, to itself at
-  // least 0; else the run ends with an Error.  What would be at or after the end is dropped.
+  // Sends an event that LP `to` executes at now + delay.  The delay to another LP must be at least the lookahead, to
+  // itself at least 0; otherwise the run ends with an Error.  Events at or after the end are dropped.
   template <class E>
   void send(LpId to, Time delay, const E& event, Priority priority = 0) {
     static_assert((std::is_same_v<E, Events> || ...), "this event type is not in the Context's list");
@@ -49,7 +49,7 @@ class Context {
   }
 
   static std::vector<EventType> types() { return {EventType{sizeof(Events), type_name(typeid(Events))}...}; }
-  // Its address names the list of types: all LP classes of a simulation must have the same.
+  // Its address identifies the list of types: all LP classes of a simulation must have the same.
   static constexpr char kName = 0;
 
   template <class Object>

@@ -1,4 +1,4 @@
-// Where the blocks of events come from and go to.  One per thread; a block may be freed through another thread's.
+// Allocates and frees the blocks of events.  One per thread; a block may be freed through another thread's.
 #pragma once
 
 #include <hmalloc/hmalloc.h>
@@ -16,17 +16,17 @@ inline constexpr std::size_t kMaxPayload = 32768 - sizeof(Event);
 
 class EventMemory {
  public:
-  // shared: other threads release what is allocated here, and the other way round.
+  // shared: other threads release what is allocated here, and vice versa.
   EventMemory(Allocator allocator, Blocks blocks, bool shared) noexcept;
   ~EventMemory();
   EventMemory(const EventMemory&) = delete;
   EventMemory& operator=(const EventMemory&) = delete;
 
-  // Between the two the calling thread alone uses it, and does so through handles to hmalloc's caches.
+  // Between these two calls only the calling thread uses it, through handles to hmalloc's caches.
   void take_caches() noexcept;
   void drop_caches() noexcept;
 
-  // size: of the event with its header.  Sets `block`.  Null: no memory.
+  // size: of the event with its header.  Sets `block`.  Null if there is no memory.
   Event* allocate(std::size_t size) noexcept {
     void* memory;
     Block block = allocator_;
@@ -57,15 +57,15 @@ class EventMemory {
     }
   }
 
-  // Chooses anew what later blocks will be, for so many pending events (docs/pdes-design.md has the measurements).  A line
-  // to each event keeps threads out of each other's way; more events fit the cache without.
+  // Decides the kind of later blocks for this many pending events (docs/pdes-design.md has the measurements).  With a
+  // line to each event threads stay out of each other's way; without, more events fit the cache.
   void adapt(std::uint64_t pending) noexcept {
     if (blocks_ == Blocks::automatic && shared_) lines_from_ = pending <= kFewPending ? 0 : kLine;
   }
-  // "dense", "lines", "dense and lines", "malloc", "free list": what events get.
+  // What events get: "dense", "lines", "dense and lines", "malloc" or "free list".
   const char* kind() const noexcept;
-  // Bytes allocated here less bytes released here, rounded to 16 or to lines: what events in flight take is the sum over
-  // all threads.
+  // Bytes allocated here minus bytes released here, rounded to 16 or to lines; the sum over all threads is what the
+  // events in flight take.
   std::int64_t held() const noexcept { return held_; }
 
  private:
@@ -78,7 +78,7 @@ class EventMemory {
   static constexpr std::uint64_t kFewPending = 16384;  // a megabyte of lines: about half of a second-level cache
   static std::size_t list_of(std::size_t size) noexcept { return (size + kGranule - 1) / kGranule; }
 
-  // Handles to hmalloc's own caches, where this thread has them.
+  // By handles to hmalloc's own caches, if this thread has them.
   void* from_hmalloc(std::size_t size, bool lines) noexcept {
     std::size_t list = list_of(size);
     if (hm_cache* cache = list < kLists ? caches_[lines][list] : nullptr) [[likely]]
@@ -119,11 +119,11 @@ class EventMemory {
   Blocks blocks_;
   bool shared_;
   std::int64_t held_ = 0;
-  std::size_t lines_from_;  // events of at least this size are given whole lines
-  char* fresh_ = nullptr;   // of the free list: memory that was never used
+  std::size_t lines_from_;  // events of at least this size get whole lines
+  char* fresh_ = nullptr;   // free list: memory that was never used
   char* fresh_end_ = nullptr;
   std::array<Free*, kLists> lists_{};
-  std::array<hm_cache*, kLists> caches_[2]{};  // dense, lines; null: the long way
+  std::array<hm_cache*, kLists> caches_[2]{};  // dense, lines; null: by a call
   void* slabs_ = nullptr;                      // linked by their first word
 };
 

@@ -36,7 +36,7 @@ class KeyHeap {
     return least;
   }
 
-  // Hands all keys to take, in no order, and gives the memory back.
+  // Passes all keys to take, unordered, and frees the memory.
   template <class F>
   void drain(F&& take) {
     for (const Key& key : keys_) take(key);

@@ -1,5 +1,5 @@
-// Sorts the keys of a bucket: a counting pass by time into as many slots as there are keys leaves nearly nothing for the
-// insertion sort that follows.  A comparison sort would mispredict at every other comparison.
+// Sorts the keys of a bucket: a counting pass by time, with as many slots as keys, leaves almost nothing to the
+// insertion sort that follows.  A comparison sort would mispredict every other comparison.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace pdes {
 
 class KeySort {
  public:
-  // Sorts keys into `sorted`, which has room for them.  All times should lie from `from` to `to`, and be spread over it:
-  // else it takes longer.
+  // Sorts keys into `sorted`, which has room for them.  Times should lie between `from` and `to` and be spread over
+  // that interval; otherwise it takes longer.
   void operator()(std::span<const Key> keys, Key* sorted, Time from, Time to);
 
   std::size_t bytes() const noexcept { return (counts_.capacity() + slots_.capacity()) * sizeof(std::uint32_t); }

@@ -1,4 +1,4 @@
-// A logical process as the engine sees it: its record, with the model's object right behind.
+// A logical process as the engine sees it: its record, followed directly by the model's object.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ struct Lp;
 // Executes an event of one type on LPs of one class.
 using Handler = void (*)(Partition&, Lp&, const Event&);
 
-// Written by the thread that runs it alone.
+// Written only by the thread that runs the LP.
 struct Lp {
   const Handler* handlers;   // by event type
-  std::uint64_t digest = 0;  // of the events executed, in their order
+  std::uint64_t digest = 0;  // of the executed events, in order
   Stream stream;
   LpId id;
-  std::uint32_t sequence = 0;  // events sent
+  std::uint32_t sequence = 0;  // number of events sent
   void* object() noexcept { return this + 1; }
   const void* object() const noexcept { return this + 1; }
 };
@@ -35,7 +35,7 @@ struct EventType {
   std::string name;
 };
 
-// One class of LPs, as the model added it: count LPs from first on.
+// One class of LPs as the model added it: LPs first to first + count - 1.
 struct LpClass {
   std::string name;
   LpId first, count;

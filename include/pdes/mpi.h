@@ -1,9 +1,9 @@
-// The ranks of a distributed simulation.  One implementation, over MPI (pdes/mpi); the engine knows this interface only.
-// Thread safety: the thread that called start_ranks, alone.
+// The ranks of a distributed simulation.  There is one implementation, over MPI (pdes/mpi); the engine knows only this
+// interface.  Thread safety: for the thread that called start_ranks only.
 //
-// A rank that dies, or gives no sign of life for PDES_RANK_TIMEOUT seconds (60; 0: forever) while others wait
-// for it, ends the whole job with a line that names it.  A rank that is busy gives signs of life by itself, and
-// while all stand still together (Ctrl-Z, a machine that sleeps) nobody is silent.
+// A rank that dies, or gives no sign of life for PDES_RANK_TIMEOUT seconds (60; 0: forever) while others wait for it,
+// ends the whole job with a line that names it.  A busy rank gives signs of life automatically, and while all are
+// stopped together (Ctrl-Z, a machine that sleeps) no rank counts as silent.
 #pragma once
 
 #include <cstddef>
@@ -21,34 +21,34 @@ class Ranks {
   virtual ~Ranks() = default;
   virtual int rank() const noexcept = 0;
   virtual int count() const noexcept = 0;
-  // CPUs that this rank may count as its own: those it may run on, shared with the ranks that may run there too.
+  // CPUs that this rank may count as its own: those it may run on, divided by the ranks that may run there.
   virtual double cpus() const noexcept = 0;
 
   // What the ranks agree on in each window.
   struct Vote {
-    Time least;           // of all ranks: the smallest; an event that is sent counts with its sender
-    std::uint32_t flags;  // of all ranks: or-ed
+    Time least;           // the minimum of all ranks; an event that is sent counts with its sender
+    std::uint32_t flags;  // of all ranks, combined by or
   };
 
-  // Ends a window: sends outgoing[r] to each other rank r and the vote with it.  Returns at once;
-  // what is done before end_exchange is overlapped with it.  outgoing belongs to Ranks until end_exchange returned, and
-  // has some bytes more then: clear it.  outgoing[rank()] is ignored.
+  // Ends a window: sends outgoing[r] to each other rank r, with the vote.  Returns at once, so that what is done before
+  // end_exchange overlaps with it.  outgoing belongs to Ranks until end_exchange has returned, and then contains some
+  // bytes: clear it.  outgoing[rank()] is ignored.
   virtual void begin_exchange(std::vector<std::vector<std::byte>>& outgoing, Vote mine) = 0;
-  // Waits for the messages of this window from all other ranks, which have finished it then; returns everybody's vote.
+  // Waits for this window's messages from all other ranks, which have then finished it; returns the combined vote.
   virtual Vote end_exchange() = 0;
-  // What rank r sent, until the next begin_exchange; nothing for r == rank().
+  // What rank r sent, valid until the next begin_exchange; empty for r == rank().
   virtual std::span<const std::byte> received(int r) const noexcept = 0;
 
-  // all[r] on rank 0 is what rank r gave; on the other ranks all is empty.
+  // On rank 0, all[r] is what rank r passed; on the other ranks all is empty.
   virtual std::vector<std::vector<std::byte>> gather(const std::vector<std::byte>& mine) = 0;
-  // Everybody gets what rank 0 gives.
+  // Every rank gets what rank 0 passed.
   virtual void broadcast(std::vector<std::byte>& bytes) = 0;
   // Ends the whole job with a line on stderr.
   [[noreturn]] virtual void abort(const char* why) = 0;
 };
 
-// Starts MPI if nobody has; its end is that of what is returned.  Null if the program was not started by mpirun, or
-// alone: then MPI is not touched.  Throws Error.
+// Starts MPI unless it was started already; the result's destructor ends it.  Null if the program was not started by
+// mpirun, or as the only rank: then MPI is not touched.  Throws Error.
 std::unique_ptr<Ranks> start_ranks(int* argc, char*** argv);
 
 }  // namespace pdes

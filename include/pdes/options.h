@@ -1,4 +1,4 @@
-// How a simulation is run.  Nothing here changes its results, but for seed, end, generator, ties, lookahead.
+// How a simulation is run.  Nothing here changes its results, except seed, end, generator, ties and lookahead.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace pdes {
 
-// Who provides the blocks of events.
+// Who allocates the blocks of events.
 enum class Allocator : std::uint8_t {
   hmalloc,    // hmalloc's explicit API
-  malloc,     // whatever malloc is: preload what you like
+  malloc,     // whatever malloc is preloaded
   free_list,  // private to the engine, never given back: the bound for any allocator
 };
-// What blocks hmalloc is asked for.
+// The kind of blocks that hmalloc is asked for.
 enum class Blocks : std::uint8_t {
   automatic,  // by size and number of pending events (docs/pdes.md)
   dense,      // hm_malloc: as small as the event
@@ -25,17 +25,17 @@ enum class Blocks : std::uint8_t {
 };
 enum class Queue : std::uint8_t { wheel, heap };
 enum class Sync : std::uint8_t {
-  windows,     // all threads advance together, by the lookahead at least
-  neighbours,  // each thread follows the clocks of those that send to it
+  windows,     // all threads advance together, by at least the lookahead
+  neighbours,  // each thread follows the clocks of the threads that send to it
 };
 enum class Generator : std::uint8_t { splitmix, philox };
 enum class Ties : std::uint8_t {
-  by_source,  // the LP with the smaller number comes first
+  by_source,  // the LP with the smaller id comes first
   hashed,     // no LP is preferred
 };
 enum class Partitioning : std::uint8_t { blocks, round_robin, random };
 
-// CPUs that the calling thread may use.
+// The number of CPUs that the calling thread may use.
 unsigned allowed_cpus() noexcept;
 
 struct Options {
@@ -56,13 +56,13 @@ struct Options {
   double progress_interval = 0.1;  // seconds between two calls of the progress function
 };
 
-// Everything that ends a run early: bad options, a lookahead violation, no memory, an LP's own exception.
+// Anything that ends a run early: bad options, a lookahead violation, no memory, an LP's own exception.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// On a rank whose own part of the run was fine: another one throws the reason.
+// Thrown on a rank whose own part of the run was fine; another rank throws the reason.
 class OtherRankFailed : public Error {
  public:
   using Error::Error;

@@ -1,9 +1,9 @@
-// What one thread owns: its LPs, their pending events, the events on the way to other threads.  The hot path of the
-// engine: an LP's handler calls send(), run_until() executes.
+// What one thread owns (in ROSS: a PE): its LPs, their pending events, the events on their way to other threads.  This
+// is the engine's hot path: an LP's handler calls send(), run_until() executes.
 //
-// Who touches what: everything here is the owning thread's, with one exception.  Outboxes of one parity are filled by
-// the owner during a window and emptied by the threads they are for during the next one, between two meetings
-// (engine/windows.cc); a meeting orders the two.
+// Only the owning thread uses anything here, with one exception.  The owner fills the outboxes of one parity during a
+// window, and the threads they are addressed to empty them during the next one.  A barrier between the two windows
+// orders the two (engine/windows.cc).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ namespace pdes {
 class DelayRecorder;
 std::string type_name(const std::type_info& type);
 
-// What all threads of a rank know and nobody changes while the simulation runs.
+// What all threads of a rank know; constant while the simulation runs.
 struct World {
   LpId lp_count = 0;
   Time end = 0, lookahead = 0;
@@ -35,7 +35,7 @@ struct World {
   Ties ties = Ties::by_source;
   std::vector<EventType> types;
   std::vector<LpClass> classes;
-  std::vector<std::uint16_t> owner;  // partition of each LP; partitions of all ranks are numbered through
+  std::vector<std::uint16_t> owner;  // partition of each LP; partitions are numbered over all ranks
   std::unique_ptr<Lp*[]> lps;        // of this rank; null elsewhere
   unsigned first_partition = 0;      // of this rank
 
@@ -75,9 +75,9 @@ class alignas(128) Partition {
 
   // ---- For the loops.  Builds the LPs and lets them send their first events.
   void build();
-  // Executes events before bound in order, about `most` at most.  Whether none is left.
+  // Executes events before bound in order, about `most` at most.  True if none is left.
   bool run_until(Time bound, std::size_t most);
-  // From now on what goes to other partitions is put into the outboxes of that parity, which are empty.
+  // From now on events for other partitions go into the outboxes of that parity, which are empty.
   void send_into(unsigned parity) noexcept {
     if (outbox != nullptr) outbox = outboxes[parity].data();
     min_sent = kNever;
@@ -86,12 +86,12 @@ class alignas(128) Partition {
   void receive(std::vector<Key>& keys);
   // Smallest time of anything pending or in an outbox.
   Time least() const { return std::min(pending.lower_bound(), min_sent); }
-  // Looks at numbers that change slowly.
+  // Adapts to numbers that change slowly.
   void adapt_memory() noexcept { memory.adapt(pending.size()); }
-  // Frees whatever is still pending or on its way.
+  // Frees whatever is still pending or in an outbox.
   void discard_events();
-  // Of pending events and queues.  Events are counted by who allocated them and by who released them: only the sum over
-  // all threads means anything.
+  // Of pending events and queues.  Events count where they were allocated and where they are released: only the sum
+  // over all threads is meaningful.
   std::int64_t bytes() const noexcept;
   std::size_t event_size(const Event& event) const noexcept { return sizes_[event.type]; }  // with its header
   void release(Event* event) noexcept { memory.release(event, event_size(*event)); }
@@ -103,7 +103,7 @@ class alignas(128) Partition {
   EventMemory memory;
   std::vector<std::vector<Key>> outboxes[2];  // by parity and partition
   std::vector<Key>* outbox = nullptr;         // of the current parity
-  Time min_sent = kNever;                     // since the last meeting
+  Time min_sent = kNever;                     // since the last barrier
   std::vector<bool> reaches;                  // partitions that this one may send to; empty: all
   Counts counts;
   std::vector<std::uint64_t> executed_by_type;

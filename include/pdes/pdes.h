@@ -1,4 +1,4 @@
-// A conservative parallel discrete event simulation engine.  A model includes this; docs/pdes.md has the tutorial.
+// A conservative parallel discrete event simulation engine.  A model includes this header; docs/pdes.md has the tutorial.
 #pragma once
 
 #include "pdes/context.h"

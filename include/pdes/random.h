@@ -1,9 +1,9 @@
-// Random numbers of LPs.  A stream is named by (seed, LP, number) and does not know who runs the LP; its numbers are
-// the same on every machine, for any partition and any version of the C library.
+// Random numbers of LPs.  A stream is named by (seed, LP, number), whoever runs the LP; its numbers are the same on
+// every machine, for any partition and any version of the C library.
 //
-//   splitmix  splitmix64 (Steele, Lea, Flood 2014) with a step of each stream's own: about a nanosecond.  The default.
-//   philox    Philox2x64-10 (Salmon et al. 2011) from Random123, the stream as key and a counter: 10 ns an event more,
-//             for those who want streams that are independent by construction.
+//   splitmix  splitmix64 (Steele, Lea, Flood 2014) with each stream's own step: about a nanosecond.  The default.
+//   philox    Philox2x64-10 (Salmon et al. 2011) from Random123, with the stream as key and a counter: 10 ns more for each
+//             event, for those who want streams that are independent by construction.
 #pragma once
 
 #include <bit>
@@ -21,9 +21,9 @@ constexpr std::uint64_t mix(std::uint64_t x) noexcept {
   return x ^ x >> 31;
 }
 
-// For one seed the states of all streams differ, since each step from (LP, number) to state is bijective: so do
-// Philox's keys.  Splitmix streams start at unrelated places, and nearly all have steps of their own, so that where
-// two of them meet they part again.
+// For one seed the states of all streams differ, because each step from (LP, number) to state is bijective; hence so do
+// Philox's keys.  Splitmix streams start at unrelated places, and nearly all have different steps, so two streams that
+// meet separate again.
 struct Stream {
   std::uint64_t state = 0;  // splitmix: the place reached; philox: the key
   std::uint64_t step = 1;   // splitmix: from place to place, odd; philox: the counter, even while a spare is kept
@@ -40,7 +40,7 @@ class Random {
  public:
   Random(Stream& stream, Generator generator) noexcept : stream_(stream), generator_(generator) {}
 
-  // 64 of them.
+  // 64 random bits.
   std::uint64_t bits() noexcept { return generator_ == Generator::splitmix ? splitmix() : philox(); }
   // In [0, 1), a multiple of 2^-53.
   double uniform() noexcept { return static_cast<double>(bits() >> 11) * 0x1p-53; }
@@ -60,7 +60,7 @@ class Random {
   Generator generator_;
 };
 
-// The natural logarithm of x in (0, 1], to 2^-50 of the result or better, from +, -, * and a table alone.
+// The natural logarithm of x in (0, 1], accurate to 2^-50 of the result or better, from +, -, * and a table alone.
 double natural_log(double x) noexcept;
 
 }  // namespace pdes

@@ -1,4 +1,4 @@
-// Statistics of a run: LPs add to them at its end, and they come out the same for any partition.
+// Statistics of a run: LPs add to them at its end, and the result is the same for any partition.
 #pragma once
 
 #include <array>
@@ -11,18 +11,18 @@
 
 namespace pdes {
 
-// A sum of doubles without rounding: the same whatever the order.  Rounded once, when read.
+// A sum of doubles without rounding, hence the same in any order.  Rounded once, when read.
 class ExactSum {
  public:
-  // The sum in digits of 32 bits from 2^-1074 on, room for 2^64 of the largest doubles; carries may be outstanding.
+  // The sum in digits of 32 bits from 2^-1074 on, with room for 2^64 of the largest doubles; carries may be pending.
   static constexpr int kDigits = 68;
   using Digits = std::array<std::int64_t, kDigits>;
 
-  void add(double value) noexcept;  // a finite one
+  void add(double value) noexcept;  // must be finite
   void add(const ExactSum& other) noexcept;
   double value() const noexcept;  // the nearest double, ties to even; infinite above the largest
 
-  // The one form of this sum: each digit in [0, 2^32), but the last, which has the sign.
+  // The normal form of this sum: each digit is in [0, 2^32), except the last, which has the sign.
   Digits digits() const noexcept;
   static ExactSum of(const Digits& digits) noexcept;
 
@@ -54,8 +54,8 @@ class Tally {
 
 class Report {
  public:
-  // Adds to a number of that name; order of names is that of their first use.  Throws Error for a value that is not
-  // finite (of a tally: its sum), and for a name that is a number of another kind.
+  // Adds to the number of that name; names are ordered by their first use.  Throws Error for a value that is not finite
+  // (for a tally: its sum), and for a name that is a number of another kind.
   void count(std::string_view name, std::int64_t value);  // summed, exactly, modulo 2^64
   void sum(std::string_view name, double value);          // summed, exactly; rounded once
   void tally(std::string_view name, const Tally& tally);  // merged: count, sum, least, most
@@ -71,16 +71,16 @@ class Report {
   };
   const std::vector<Number>& numbers() const noexcept { return numbers_; }
   const Number* find(std::string_view name) const noexcept;
-  // Of a number that must be there, else Error.
+  // The number of that name, which must exist; otherwise throws Error.
   const Number& at(std::string_view name) const;
   std::int64_t count_of(std::string_view name) const { return at(name).count; }
   double sum_of(std::string_view name) const { return at(name).sum.value(); }
 
   void merge(const Report& other);
-  // Of the exact values, in any order of names.
+  // Of the exact values, independent of the order of names.
   std::uint64_t digest() const noexcept;
 
-  // To be sent to another rank, and back.  read throws Error for bytes that no write made.
+  // For sending to another rank.  read throws Error for bytes that write did not make.
   std::vector<std::byte> write() const;
   static Report read(const std::vector<std::byte>& bytes);
 

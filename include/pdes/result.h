@@ -1,4 +1,4 @@
-// What a run tells: while it runs, and at its end.
+// What a run reports: while it runs, and at its end.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,16 @@ struct Activity {
   std::uint64_t windows = 0;    // or, with Sync::neighbours, advances of the clock
   double working_s = 0;         // executing and sorting events
   double blocked_s = 0;         // waiting for other threads and ranks
-  std::uint64_t late = 0;       // events that came into the open bucket of the pending set
+  std::uint64_t late = 0;       // events that arrived for the open bucket of the pending set
   std::uint64_t retunings = 0;  // of its bucket width
 };
 
-// A look at a running simulation, on the first rank; events and memory are of that rank's threads.
+// A snapshot of a running simulation, on the first rank; events and memory are of that rank's threads.
 struct Progress {
   double wall_s;
-  Time now, end;  // now: no event before it is still to come
+  Time now, end;  // now: no event before it is left
   std::uint64_t events;
-  Time window;  // length of the last one; 0: no windows
+  Time window;  // length of the last one; 0: there are no windows
   std::uint64_t windows;
   std::vector<double> blocked_s;  // per thread, so far
   std::vector<std::uint64_t> thread_events;
@@ -55,10 +55,10 @@ struct Result {
   std::vector<Activity> threads;  // of this rank
   std::vector<std::uint64_t> events_by_type;
   std::vector<std::string> type_names;
-  std::size_t peak_bytes = 0;      // of pending events and queues, on all ranks; looked at now and then
+  std::size_t peak_bytes = 0;      // of pending events and queues, on all ranks; sampled
   std::uint64_t peak_pending = 0;  // events
   double bucket_width = 0;         // of the pending set of the first thread, at the end; 0: heap
-  std::string blocks;              // "dense" or "lines": what hmalloc was asked for at the end
+  std::string blocks;              // "dense" or "lines": the kind of blocks at the end
   Delays delays;
 };
 

@@ -1,4 +1,4 @@
-// A simulation: its LPs, its options, its run.  Several may live in one process; each is used by one thread at a time,
+// A simulation: its LPs, its options, its run.  A process may have several; each is used by one thread at a time,
 // except for stop().
 #pragma once
 
@@ -27,9 +27,9 @@ class Simulation {
   const Options& options() const noexcept;
   LpId lp_count() const noexcept;  // LPs added so far
 
-  // count LPs of class Object; make(id) returns each, on the thread that will run it.  Returns the id of the first.
-  // Object has: using Context = pdes::Context<...>; void start(Context&), which sends its first events (to anybody,
-  // with any delay of at least 0); void on(Context&, const Event&) for each event type it may get; and if it likes
+  // Adds count LPs of class Object; make(id) returns each, on the thread that will run it.  Returns the id of the
+  // first.  Object has: using Context = pdes::Context<...>; void start(Context&), which sends its first events (to any
+  // LP, with any delay of at least 0); void on(Context&, const Event&) for each event type it may get; and optionally
   // void report(pdes::Report&) const, called at the end.
   template <class Object, class Make>
   LpId add(LpId count, Make make) {
@@ -53,23 +53,22 @@ class Simulation {
     return add_class(std::move(added), Context::types(), &Context::kName);
   }
 
-  // Who may send to whom, for Sync::neighbours: each(id, to) calls to(other) for every LP that `id` may send events to;
-  // it is called on the thread that will run `id`.
-  // A send to a thread that none of the sender thread's LPs declared ends the run.  Without it everybody may send to
-  // everybody.
+  // Who may send to whom, for Sync::neighbours: each(id, to) calls to(other) for every LP that `id` may send events to,
+  // on the thread that will run `id`.  A send to a thread that no LP of the sender's thread declared ends the run.
+  // Without a call of set_neighbours every LP may send to every other.
   using Neighbours = std::function<void(LpId id, const std::function<void(LpId)>& to)>;
   void set_neighbours(Neighbours each);
 
   // Called on the thread that runs the simulation, every progress_interval seconds of real time or somewhat later.
   void on_progress(std::function<void(const Progress&)> call);
 
-  // From any thread or signal handler, at any time: the run ends soon, with a partial result.
+  // For any thread or signal handler, at any time: the run ends soon, with a partial result.
   void stop() noexcept;
 
-  // Once.  With ranks, every rank calls it with the same options and LPs.  Throws Error; what LPs throw ends the run
-  // on all threads and is thrown on.
+  // May be called once.  With ranks, every rank calls it with the same options and LPs.  Throws Error; an LP's
+  // exception ends the run on all threads and is rethrown.
   Result run(Ranks* ranks = nullptr);
-  // After run() has thrown: what had been done until then.
+  // After run() has thrown: what had been done by then.
   const Result& partial() const noexcept;
 
  private:

@@ -1,15 +1,15 @@
 // The pending event set: a hierarchical timing wheel (Varghese and Lauck 1987) whose buckets are sorted when they open.
 //
 // Time is cut into ticks of one width, a power of two, numbered from 1.  The near ring has a bucket for each tick of the
-// current stretch of 2048; six levels of 256 slots above it hold what is further away and are dealt out when their time
-// comes.  A bucket is opened by sorting it into an array that is read from front to back.  What arrives for an opened
-// bucket or an earlier one (late events) goes to a heap.  With Queue::heap everything counts as late.
+// current stretch of 2048 ticks.  Six levels of 256 slots above it hold what is further away; a slot is distributed when its
+// time comes.  A bucket is opened by sorting it into an array that is read from front to back.  Keys that arrive for an
+// opened bucket or an earlier one (late events) go to a heap.  With Queue::heap every event counts as late.
 //
 // Invariants
-//  W1  A key in the open array or the heap has a tick below next_, a key in a bucket one from next_ on.
-//  W2  A tick on the near ring agrees with next_ in all bits above the ring's; a tick in a slot of a level agrees with
-//      it above the level's digit, and has a larger digit there.
-//  W3  A bit of used_ is set exactly if its bucket is not empty.
+//  W1  A key in the open array or the heap has a tick below next_; a key in a bucket has one from next_ on.
+//  W2  A tick on the near ring agrees with next_ in all bits above the ring's.  A tick in a slot of a level agrees with it
+//      above the level's digit, and has a larger digit there.
+//  W3  A bit of used_ is set if and only if its bucket is not empty.
 // Used by one thread.
 #pragma once
 
@@ -28,7 +28,7 @@ namespace pdes {
 
 class TimingWheel {
  public:
-  // widest: what an open bucket may span at most, the lookahead: what other LPs send is then rarely late.
+  // widest: the largest span of an open bucket, namely the lookahead: then events from other LPs are rarely late.
   TimingWheel(Queue kind, Time widest);
   ~TimingWheel();
   TimingWheel(const TimingWheel&) = delete;
@@ -45,7 +45,7 @@ class TimingWheel {
     }
   }
 
-  // The smallest key, if its time is below bound; pop() takes it.
+  // The smallest key, or null if its time is not below bound; pop() removes it.
   const Key* peek(Time bound) {
     if (open_ != open_end_) [[likely]] {
       const Key* first = open_;
@@ -55,18 +55,18 @@ class TimingWheel {
     }
     return min_slow(bound);
   }
-  // Takes what peek() gave.  An array that has been read to its end may end where the heap's memory begins.
+  // Removes what peek() returned.  An array that has been read to its end may end where the heap's memory begins.
   void pop(const Key* least) noexcept {
     --size_;
     if (least == open_ && open_ != open_end_) [[likely]]
       ++open_;
     else late_.pop();
   }
-  // Keys that will probably be taken soon, the next one first; up to end.
+  // Keys that will probably be popped soon, the next one first.
   const Key* upcoming() const noexcept { return open_; }
   const Key* upcoming_end() const noexcept { return open_end_; }
 
-  // No key is smaller; infinity if there is none.  Exact unless a bucket with many keys comes next.
+  // A lower bound of all keys; infinity if there are none.  Exact unless a bucket with many keys comes next.
   Time lower_bound() const;
 
   std::size_t size() const noexcept { return size_; }
@@ -75,14 +75,14 @@ class TimingWheel {
   std::uint64_t retunings() const noexcept { return retunings_; }
   double width() const noexcept { return next_ == kAlwaysLate ? 0 : width_; }
 
-  // The first events are in: chooses the width.  Until then everything counts as late.
+  // Called when the first events are in: chooses the width.  Until then everything counts as late.
   void start();
-  // Takes all keys out, in no order.
+  // Removes and returns all keys, unordered.
   std::vector<Key> drain();
   bool is_valid() const;
 
  private:
-  // Keys of one bucket, newest chunk first, aligned to their size.
+  // Keys of one bucket, newest chunk first; each chunk is aligned to its size.
   struct Chunk {
     Chunk* older;
     std::uint64_t unused;
@@ -92,9 +92,9 @@ class TimingWheel {
   static constexpr unsigned kNearBits = 11, kFarBits = 8, kLevels = 6;
   static constexpr std::uint64_t kNear = 1 << kNearBits, kFar = 1 << kFarBits;
   static constexpr std::uint64_t kAlwaysLate = ~std::uint64_t{0};
-  static constexpr double kLastTick = 0x1p58;  // what lies beyond is sorted when it opens
-  // Behind the last key of the newest chunk; null if the bucket is empty.  At a chunk's end it looks like the start of
-  // the next, so that one test finds both.
+  static constexpr double kLastTick = 0x1p58;  // keys beyond it share a bucket and are sorted when it opens
+  // Points behind the last key of the newest chunk; null if the bucket is empty.  At a chunk's end it looks like the
+  // start of the next chunk, so one test detects both.
   using Bucket = Key*;
 
   std::uint64_t tick_of(Time time) const noexcept {
@@ -103,13 +103,13 @@ class TimingWheel {
   }
   Time start_of(std::uint64_t tick) const noexcept { return static_cast<double>(tick - 1) * width_; }
 
-  // tick >= next_
+  // Requires tick >= next_.
   void insert(std::uint64_t tick, const Key& key) {
     if ((tick ^ next_) < kNear) [[likely]]
       append(tick % kNear, key);
     else append(far(tick), key);
   }
-  // The slot of a tick beyond the near ring: of the level of the highest digit in which it differs from next_.
+  // The slot of a tick beyond the near ring, on the level of the highest digit in which the tick differs from next_.
   std::size_t far(std::uint64_t tick) const noexcept {
     unsigned level = (static_cast<unsigned>(std::bit_width(tick ^ next_)) - 1 - kNearBits) / kFarBits;
     return slot(level, tick);
@@ -123,7 +123,7 @@ class TimingWheel {
     Bucket& bucket = buckets_[number];
     if (reinterpret_cast<std::uintptr_t>(bucket) % sizeof(Chunk) == 0) [[unlikely]]
       add_chunk(number);
-    // Field by field: copied whole, by a wide load of what narrow stores have just put on the stack, it would stall.
+    // Field by field: a wide load of a key that narrow stores have just put on the stack would stall.
     bucket->time = key.time;
     bucket->tie = key.tie;
     bucket->event = key.event;
@@ -139,7 +139,7 @@ class TimingWheel {
   void empty(std::size_t number, F&& take);
 
   const Key* min_slow(Time bound);
-  std::size_t first_used(std::size_t from, std::size_t to) const noexcept;  // to: none
+  std::size_t first_used(std::size_t from, std::size_t to) const noexcept;  // `to`: there is none
   bool find_next(std::uint64_t& tick, std::size_t& number) const noexcept;
   void advance(std::uint64_t tick);  // next_ = tick
   void open(std::uint64_t tick);
@@ -147,7 +147,7 @@ class TimingWheel {
   void set_width(Time width, const std::vector<Key>& keys);
   Time suitable_width(std::vector<Key>& keys) const;
 
-  // What push needs comes first.
+  // Members that push needs come first.
   double per_width_ = 1;              // 1 / width_
   std::uint64_t next_ = kAlwaysLate;  // first tick that has not been opened
   std::size_t size_ = 0;
@@ -166,7 +166,7 @@ class TimingWheel {
   Chunk* free_ = nullptr;
   std::size_t free_count_ = 0, chunk_count_ = 0;
 
-  // Since the last look at the width.
+  // Since the width was last reconsidered.
   std::uint64_t opened_buckets_ = 0, opened_keys_ = 0, late_then_ = 0, patience_ = 64, retunings_ = 0;
 };
 

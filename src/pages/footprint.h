@@ -1,5 +1,4 @@
-// What the allocator holds of the system's memory, as hints: each part publishes its bytes, growth policies add
-// them.
+// The system's memory that the allocator holds, as hints: each part publishes its bytes, growth policies add them up.
 #pragma once
 #include <atomic>
 
