@@ -236,7 +236,7 @@ size_t SlicePool::surplus_bytes() noexcept {
   return surplus_slices() * kSlice > kept ? surplus_slices() * kSlice - kept : 0;
 }
 
-// How many surplus slices may wait before any are given back.  Threads that free in address order soon free what lies
+// How many surplus slices may wait before any are given back.  A thread that frees many blocks soon frees what lies
 // between free slices, and then a whole chunk goes back with one call; hence an empty chunk goes first.
 size_t SlicePool::patience(bool whole) const noexcept {
   size_t slices = std::clamp(used() / 8, kMinPatience, kMaxPatience);
