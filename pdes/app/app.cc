@@ -19,7 +19,7 @@
 
 namespace pdes {
 
-// Weak: a program is linked with hmalloc::pdes-mpi, or does without.
+// Weak: a program may be linked with hmalloc::pdes-mpi or without.
 [[gnu::weak]] std::unique_ptr<Ranks> start_ranks(int* argc, char*** argv);
 
 namespace {
@@ -91,7 +91,7 @@ App& App::choose(const std::string& name, std::vector<std::string> names, std::s
   return *this;
 }
 
-// False if help was all that was asked for.
+// False if only help was requested.
 bool App::Inside::parse(int argc, char** argv) {
   app::declare_common(line, options, oversubscribe, output);
   if (line.parse(argc, argv)) return true;
@@ -106,7 +106,7 @@ std::string reason(const std::exception& failure) {
   return dynamic_cast<const std::bad_alloc*>(&failure) != nullptr ? "out of memory" : failure.what();
 }
 
-// Runs it; what ended it early is in the Run then.
+// Runs the simulation; an error that ended it early is in the Run afterwards.
 void perform(Simulation& simulation, Ranks* ranks, app::Run& run) {
   app::Interrupt interrupt(simulation);
   auto began = std::chrono::steady_clock::now();
@@ -118,7 +118,7 @@ void perform(Simulation& simulation, Ranks* ranks, app::Run& run) {
     run.elsewhere = dynamic_cast<const OtherRankFailed*>(&failure) != nullptr;
     run.result = simulation.partial();
   }
-  cpu = app::cpu_seconds() - cpu;  // inside the wall's clock, lest a short run have more than its threads
+  cpu = app::cpu_seconds() - cpu;  // inside the wall clock's interval, so that it cannot exceed that
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   run.cpu_share = cpu / (took.count() * run.options.threads);
   run.process = app::this_process();
@@ -126,7 +126,7 @@ void perform(Simulation& simulation, Ranks* ranks, app::Run& run) {
 
 }  // namespace
 
-// The first rank alone opens files, and may fail to.
+// Only the first rank opens files, and may fail to.
 bool App::Inside::all_start(bool ready) {
   if (ranks == nullptr) return ready;
   std::vector<std::byte> first{std::byte{ready}};
@@ -137,7 +137,7 @@ bool App::Inside::all_start(bool ready) {
 int App::Inside::simulate(const std::function<void(Simulation&)>& build,
                           const std::function<void(const Result&, Summary&)>& summarise) {
   unsigned asked = options.threads;
-  // Threads without a CPU only wait for each other's turn.  What ranks share CPUs with is for mpirun to say.
+  // Threads without a CPU only wait for their turn.  How ranks share CPUs is mpirun's business.
   if (ranks == nullptr && !oversubscribe) options.threads = std::min(asked, allowed_cpus());
   app::Run run{.model = name,
                .parameters = line.values(kOwn),

@@ -26,7 +26,7 @@ std::string wanted(Number least, Number most) {
   return "a number from " + shown(least) + " to " + shown(most);
 }
 
-// What is no number, and not-a-number, is in no range either.
+// Text that is no number, and not-a-number, is outside every range.
 template <class Number>
 Number number_in(const std::string& text, Number least, Number most) {
   Number value{};
@@ -40,7 +40,7 @@ Number number_in(const std::string& text, Number least, Number most) {
 std::size_t size_of(const std::string& text) {
   std::string bytes = text;
   try {
-    const bool digit = text.find_first_of("0123456789") == 0;  // CLI11 takes a unit alone for one of it
+    const bool digit = text.find_first_of("0123456789") == 0;  // CLI11 takes a unit without a number for one of it
     if (digit && CLI::AsSizeValue(false)(bytes).empty())
       return number_in<std::size_t>(bytes, 0, std::numeric_limits<std::size_t>::max());
   } catch (const CLI::ValidationError&) {  // an unknown unit

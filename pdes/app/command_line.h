@@ -1,4 +1,4 @@
-// The command line of a program, on CLI11: options in groups, their defaults in the help, a mistake as one Error.
+// The command line of a program, on CLI11: grouped options, defaults shown in the help, one Error for any mistake.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,7 +16,7 @@ namespace pdes::app {
 
 using Json = nlohmann::ordered_json;
 
-// What a user may call each value of an enumeration.
+// The names that a user may give to each value of an enumeration.
 template <class Value>
 using Named = std::vector<std::pair<std::string, Value>>;
 
@@ -27,13 +27,13 @@ const std::string& name_of(const Named<Value>& named, Value value) {
   return named.front().first;
 }
 
-std::string one_line(const Json& json);  // whatever bytes the user's words have
+std::string one_line(const Json& json);  // of any bytes that the user passed
 
 class CommandLine {
  public:
   CommandLine(const std::string& program, const std::string& description);
 
-  void group(std::string title) { group_ = std::move(title); }  // of the options that follow
+  void group(std::string title) { group_ = std::move(title); }  // of the following options
 
   // Number: double, or an unsigned integer.
   template <class Number>
@@ -55,7 +55,7 @@ class CommandLine {
     choice(name, std::move(names), now, help, [&value, &named](std::size_t chosen) { value = named[chosen].second; });
   }
 
-  // False if help was asked for, and is what there is to do.  Throws Error.
+  // False if help was requested and should be printed.  Throws Error.
   bool parse(int argc, char** argv);
   std::string help() const;
 

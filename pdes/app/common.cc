@@ -19,7 +19,7 @@ namespace {
 const Named<Live> kLives{{"auto", Live::automatic}, {"on", Live::on}, {"off", Live::off}, {"json", Live::json}};
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-// Which of these numbers make sense is for the engine to say.
+// The engine decides which of these numbers make sense.
 void declare_simulation(CommandLine& line, Options& options) {
   line.group("Simulation");
   line.number("end", options.end, "TIME", "virtual time to simulate to", -kLargest, kLargest);

@@ -24,7 +24,7 @@ extern const Named<Generator> kGenerators;
 extern const Named<Ties> kTies;
 extern const Named<Partitioning> kPartitionings;
 
-// Their defaults are what options and output hold.  oversubscribe: more threads than CPUs are to be started, if asked for.
+// Options and output hold the defaults.  oversubscribe: more threads than CPUs may be started.
 void declare_common(CommandLine& line, Options& options, bool& oversubscribe, Output& output);
 
 }  // namespace pdes::app

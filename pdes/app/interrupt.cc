@@ -8,7 +8,7 @@ namespace pdes::app {
 
 namespace {
 
-// What a signal handler may touch: lock-free atomics.
+// Signal handlers may touch only these lock-free atomics.
 std::atomic<Simulation*> g_running{nullptr};
 std::atomic<int> g_signal{0};
 static_assert(std::atomic<Simulation*>::is_always_lock_free && std::atomic<int>::is_always_lock_free);

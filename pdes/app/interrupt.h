@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM: the first stops the simulation, which then reports what it has; the second ends the program.
+// Ctrl-C and SIGTERM: the first one stops the simulation, which then reports what it has; the second ends the program.
 #pragma once
 
 #include <csignal>
@@ -7,7 +7,7 @@
 
 namespace pdes::app {
 
-// One at a time.
+// Only one may exist at a time.
 class Interrupt {
  public:
   explicit Interrupt(Simulation& simulation);
@@ -15,10 +15,10 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  static int signal() noexcept;  // that came; 0: none
+  static int signal() noexcept;  // that was received; 0: none
 
  private:
-  struct sigaction for_int_, for_term_;  // as they were before
+  struct sigaction for_int_, for_term_;  // the previous actions
 };
 
 }  // namespace pdes::app

@@ -1,4 +1,4 @@
-// Turns what the engine tells while it runs, totals, into what happened since the last time.
+// Turns the totals that the engine reports into what happened since the last report.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,11 +11,11 @@ namespace pdes::app {
 
 struct Sample {
   Progress progress;
-  double events_per_s;          // since the last sample, as are the shares
+  double events_per_s;          // since the last sample, like the shares
   std::vector<double> blocked;  // share of each thread's time
   double blocked_share;         // over all threads
   double percent;               // of virtual time
-  double seconds_to_go;         // at the speed of the run so far; infinite before anything moved
+  double seconds_to_go;         // at the average speed so far; infinite before time has advanced
 };
 
 class Meter {

@@ -138,7 +138,7 @@ void print_summary(const Run& run, std::FILE* to) {
   page.line(run.model + ": " + grouped(result.total.events) + " events in " + seconds + rate);
   std::string early = !run.error.empty() ? ", the run failed" : result.stopped ? ", stopped early" : "";
   page.row("virtual time", app::text("%.6g of %.6g", result.reached, run.options.end) + early);
-  // Of a run that failed it depends on who was how far.
+  // The digest of a failed run depends on how far each thread was.
   if (run.error.empty()) page.row("digest", app::text("0x%016llx", static_cast<unsigned long long>(result.digest)));
   page.row("how", how(run));
   print_events(page, run);

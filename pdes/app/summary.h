@@ -1,4 +1,4 @@
-// What a run came to: for people, and as one line of JSON.
+// The outcome of a run: for people, and as one line of JSON.
 #pragma once
 
 #include <cstdio>
@@ -19,9 +19,9 @@ struct Run {
   Result result{};
   Summary derived{};
   Process process{};
-  double cpu_share = 0;    // how much of a CPU each thread of this rank had
-  std::string error{};     // that ended it; empty: none
-  bool elsewhere = false;  // on another rank, which says so
+  double cpu_share = 0;    // CPU use of each thread of this rank
+  std::string error{};     // what ended it; empty: none
+  bool elsewhere = false;  // the error is on another rank, which prints it
 };
 
 Json summary(const Run& run);

@@ -24,7 +24,7 @@ std::string grouped(std::uint64_t number) {
 
 namespace {
 
-// Three digits, and the unit in which the number is at least 1.
+// Three digits, in the unit in which the number is at least 1.
 template <std::size_t N>
 std::string scaled(double number, double step, const std::array<const char*, N>& units) {
   std::size_t unit = 0;

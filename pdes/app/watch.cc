@@ -52,7 +52,7 @@ void LiveLine::draw(const Sample& sample) {
     std::fprintf(stderr, "%s\n", line.c_str());
     return;
   }
-  // A line that wraps could not be drawn over.
+  // A line that wraps could not be overwritten.
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) line = line.substr(0, size.ws_col - 1u);
   std::fprintf(stderr, "\r%s\x1b[K", line.c_str());

@@ -1,4 +1,4 @@
-// Shows a run while it runs: on a terminal, as lines of JSON, and in a file.
+// Shows a run in progress: on a terminal, as lines of JSON, and in a file.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,12 +12,12 @@
 
 namespace pdes::app {
 
-// A file of points: a table with a heading (CSV), or a line of JSON each.  An array becomes columns name_0, name_1 ...
+// A file of points: a table with a heading (CSV), or one line of JSON each.  An array becomes columns name_0, name_1 ...
 class Series {
  public:
   explicit Series(const std::string& path);  // throws Error
   void add(const nlohmann::ordered_json& point);
-  void close();  // throws Error if anything could not be written
+  void close();  // throws Error if something could not be written
 
  private:
   struct Closer {
@@ -28,7 +28,7 @@ class Series {
   std::unique_ptr<std::FILE, Closer> file_;
 };
 
-// One line on standard error, drawn over and over; where that is no terminal, a further line now and then.
+// One line on standard error, overwritten each time; if that is no terminal, a new line now and then.
 class LiveLine {
  public:
   explicit LiveLine(std::string name);
@@ -49,7 +49,7 @@ class Watch {
   void erase() {
     if (line_) line_->erase();
   }
-  // The last point of the series, when the run is over: its totals; window and memory are those last seen.
+  // Writes the last point when the run is over: its totals, with the window and memory last seen.
   void finish(const Result& result, Time end);  // throws Error
 
  private:

@@ -1,10 +1,10 @@
-// Items from one thread to another, in order, as many as memory holds.
-// Thread safety: one producer calls push and publish, one consumer drain.
+// A queue of items from one thread to another, in order and bounded only by memory.  Thread safety: one producer calls
+// push and publish, one consumer drain.
 //
 // 1. The consumer gets what was published, and nothing else.
-// 2. Chunks are linked from the oldest to the one being filled; those that the consumer has left are the producer's
-//    again.
+// 2. Chunks are linked from the oldest to the one being filled; the producer reuses those that the consumer has left.
 // 3. A steady flow allocates nothing; after a burst the producer keeps kSpare chunks.
+//
 #pragma once
 
 #include <array>
@@ -31,17 +31,17 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // Producer.  Not seen before publish().
+  // For the producer.  The item is invisible before publish().
   void push(const T& item) {
     if (written_ % kChunk == 0 && written_ != 0) extend();
     newest_->items[written_ % kChunk] = item;
     ++written_;
   }
-  // Release: whoever sees the count sees the items and the links between their chunks.
+  // Release: a thread that sees the count sees the items and the links between their chunks.
   void publish() noexcept { published_.store(written_, std::memory_order_release); }
   std::size_t bytes() const noexcept { return chunks_ * sizeof(Chunk); }
 
-  // Consumer.  Calls take(item) for all that was published; returns how many.  What throws counts as taken.
+  // For the consumer.  Calls take(item) for all that was published; returns how many.  An item whose take throws is gone.
   template <class Take>
   std::size_t drain(Take&& take) {
     const std::uint64_t begin = read_, end = published_.load(std::memory_order_acquire);
@@ -59,7 +59,7 @@ class Channel {
   };
 
   void extend() {
-    // Acquire: the consumer has read what was in the chunks it left.
+    // Acquire: the consumer has read what was in the chunks that it left.
     const std::uint64_t left = left_.load(std::memory_order_acquire);
     for (; left - reused_ > kSpare; ++reused_, --chunks_) delete std::exchange(oldest_, oldest_->next);
     Chunk* chunk;

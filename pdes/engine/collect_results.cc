@@ -9,7 +9,7 @@
 namespace pdes {
 namespace {
 
-// What ranks add up, as bytes.
+// What is summed over ranks, as bytes.
 struct Sums {
   std::uint64_t lps_digest = 0;
   Activity activity;
@@ -34,7 +34,7 @@ Activity activity_of(const Partition& partition) {
           partition.blocked_s,      partition.pending.late(), partition.pending.retunings()};
 }
 
-// Commutative over LPs: who runs an LP does not matter.
+// Commutative over LPs: it does not matter which thread runs an LP.
 void visit_lps(Team& team, std::uint64_t& digest, Report& statistics) {
   for (LpId id = 0; id < team.world.lp_count; ++id) {
     const Lp* lp = team.world.lps[id];

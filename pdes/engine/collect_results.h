@@ -1,4 +1,4 @@
-// Gathers what a run has to tell when its threads have ended.
+// Collects the results of a run when its threads have ended.
 #pragma once
 
 #include "pdes/result.h"
@@ -7,7 +7,7 @@ namespace pdes {
 
 struct Team;
 
-// With ranks: called by all; complete on rank 0, elsewhere of that rank alone.
+// With ranks: called by all; the result is complete on rank 0, and covers only the rank itself elsewhere.
 Result collect_results(Team& team);
 
 }  // namespace pdes

@@ -29,7 +29,7 @@ void CpuPin::return_home() noexcept {
   current->move();
 }
 
-// Home at once; then, unless pinned, wherever the system thinks.
+// Moves to the home CPU; then, unless pinned, lets the system move the thread.
 void CpuPin::move() const noexcept {
   sched_setaffinity(0, sizeof home_, &home_);
   if (!pinned_) sched_setaffinity(0, sizeof allowed_, &allowed_);

@@ -5,9 +5,9 @@
 
 namespace pdes {
 
-// Each thread starts on a CPU of its own among the allowed ones, its home: left to the system, the threads of a short run
-// may share one for most of it.  Pinned it stays there while the run lasts, else it may go where it likes.
-// Thread safety: of the thread that made it.
+// Each thread starts on an allowed CPU of its own, its home: otherwise the threads of a short run may share one for
+// most of it.  A pinned thread stays there while the run lasts; any other may be moved by the system.  Thread safety:
+// for the thread that made it.
 class CpuPin {
  public:
   CpuPin(unsigned thread, bool pinned) noexcept;
@@ -15,8 +15,8 @@ class CpuPin {
   CpuPin(const CpuPin&) = delete;
   CpuPin& operator=(const CpuPin&) = delete;
 
-  // For a thread that has just been woken: the system likes to wake it on the CPU of whoever woke it, where both would
-  // take turns.  Does nothing for a thread without a place.
+  // For a thread that has just been woken: the system tends to wake it on the CPU of the thread that woke it, where the
+  // two would take turns.  Does nothing for a thread without a home.
   static void return_home() noexcept;
 
  private:

@@ -1,5 +1,5 @@
-// Measures delays of events between LPs.  Each thread has one; merged at the end, in any order.
-// Trivially copyable, so that ranks can send theirs as bytes.
+// Measures delays of events between LPs.  Each thread has one; they are merged at the end, in any order.  Trivially
+// copyable, so that ranks can send theirs as bytes.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@ namespace pdes {
 
 class DelayRecorder {
  public:
-  // Buckets go by the exponent and the first five bits of the mantissa, from 2^-32 up to 2^32; the first and the last
-  // also take what is beyond.
+  // Buckets are indexed by the exponent and the first five bits of the mantissa, from 2^-32 to 2^32; the first and the
+  // last bucket also take what lies beyond.
   static constexpr int kBucketsPerOctave = 32, kOctaves = 64, kMinExponent = -32;
   static constexpr int kBuckets = kOctaves * kBucketsPerOctave;
 
-  void add(double delay) noexcept {  // at least 0, finite
+  void add(double delay) noexcept {  // finite, at least 0
     ++histogram_[bucket_of(delay)];
     sum_.add(delay);
     smallest_ = std::min(smallest_, delay);

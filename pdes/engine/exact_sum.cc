@@ -9,21 +9,21 @@ namespace {
 
 constexpr int kDigitBits = 32;
 constexpr std::int64_t kDigitMask = (std::int64_t{1} << kDigitBits) - 1;
-constexpr int kMinExponent = -1074;  // of the unit of digit 0, the smallest double
+constexpr int kMinExponent = -1074;  // digit 0 counts multiples of 2^-1074, the smallest double
 
-// An add changes a digit by less than 2^32: a digit stays below 2^61, the sum of two sums below 2^62.
+// An add changes a digit by less than 2^32, so a digit stays below 2^61, and the sum of two sums below 2^62.
 constexpr std::uint32_t kAddsPerCarry = 1u << 28;
 
-// The nearest double to a sum of digits that are all in [0, 2^32).
+// The double nearest to a sum whose digits are all in [0, 2^32).
 double nearest(const ExactSum::Digits& digits) noexcept {
   int top = ExactSum::kDigits - 1;
   while (top > 0 && digits[static_cast<std::size_t>(top)] == 0) --top;
   const auto digit = [&](int i) { return i < 0 ? 0 : static_cast<unsigned __int128>(digits[static_cast<std::size_t>(i)]); };
   const unsigned __int128 high = digit(top) << 64 | digit(top - 1) << 32 | digit(top - 2);
-  const int excess = 32 - std::countl_zero(static_cast<std::uint32_t>(digit(top)));  // of high, over 64 bits
+  const int excess = 32 - std::countl_zero(static_cast<std::uint32_t>(digit(top)));  // bits of high beyond 64
   bool below = (high & ((static_cast<unsigned __int128>(1) << excess) - 1)) != 0;
   for (int i = 0; i < top - 2; ++i) below |= digit(i) != 0;
-  // The conversion rounds 64 bits to 53; the last of them stands for all below.  What is denormal has no more than 53.
+  // The conversion rounds 64 bits to 53; the last of the 64 stands for all lower ones.  Denormals have at most 53 bits.
   const auto rounded = static_cast<double>(static_cast<std::uint64_t>(high >> excess) | below);
   return std::ldexp(rounded, kMinExponent + kDigitBits * (top - 2) + excess);
 }

@@ -1,8 +1,8 @@
-// What goes to other ranks and comes from them: events as bytes, one message per rank and window.
+// Events to and from other ranks: as bytes, one message per rank and window.
 //
-// A message is a sequence of {time, tie, header, payload}, each payload as long as its type says.  Both ranks are the
-// same program on machines of one kind.
-// Thread safety: the first thread's; arrivals(i) is thread i's between two meetings.
+// A message is a sequence of {time, tie, header, payload}, each payload as long as its type says.  Both ranks run the
+// same program on machines of one kind.  Thread safety: for the first thread; arrivals(i) is thread i's between two
+// barriers.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,9 @@ class Exchange {
  public:
   Exchange(Team& team, Ranks& ranks);
 
-  // Sends the outboxes of that parity, and this rank's word with them.
+  // Sends the outboxes of that parity, with this rank's reduction.
   void begin(unsigned parity, ReducingBarrier::Reduction here);
-  // The word of all ranks; arrivals are what they sent.  Adds the seconds of waiting to blocked_s.
+  // Returns the reduction of all ranks; arrivals are what they sent.  Adds the seconds of waiting to blocked_s.
   ReducingBarrier::Reduction end(double& blocked_s);
   std::vector<Key>& arrivals(unsigned thread) noexcept { return arrivals_[thread]; }
 

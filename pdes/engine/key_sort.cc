@@ -6,8 +6,8 @@
 namespace pdes {
 namespace {
 
-constexpr std::size_t kFew = 12;        // keys that are not worth a counting pass
-constexpr std::uint32_t kCrowded = 32;  // keys in one slot that insertion sort should not see
+constexpr std::size_t kFew = 12;        // too few keys for a counting pass
+constexpr std::uint32_t kCrowded = 32;  // too many keys in one slot for insertion sort
 
 void insertion_sort(std::span<Key> keys) noexcept {
   for (std::size_t i = 1; i < keys.size(); ++i) {
@@ -24,7 +24,7 @@ void insertion_sort(std::span<Key> keys) noexcept {
 
 }  // namespace
 
-// Copies keys to sorted, ordered by place(key), which is below their number.  Whether no slot is crowded.
+// Copies keys to sorted, ordered by place(key), which is below their number.  True if no slot is crowded.
 template <class CpuPin>
 bool KeySort::spread(std::span<const Key> keys, Key* sorted, CpuPin place) {
   counts_.assign(keys.size() + 1, 0);
@@ -39,7 +39,7 @@ bool KeySort::spread(std::span<const Key> keys, Key* sorted, CpuPin place) {
   return even;
 }
 
-// From the number of keys in each slot to where the slot begins.
+// Turns the number of keys in each slot into the slot's start.
 bool KeySort::sum_up() noexcept {
   std::uint32_t most = 0, before = 0;
   for (std::uint32_t& count : counts_) {
@@ -59,14 +59,14 @@ void KeySort::operator()(std::span<const Key> keys, Key* sorted, Time from, Time
   auto last = static_cast<double>(keys.size() - 1);
   bool even = spread(keys, sorted, [=](const Key& key) {
     double slot = (key.time - from) * per_slot;
-    slot = slot > 0 ? slot : 0;  // no number, too
+    slot = slot > 0 ? slot : 0;  // also if it is not a number
     return static_cast<std::uint32_t>(static_cast<std::int32_t>(slot < last ? slot : last));
   });
   if (!even) sort_crowded(sorted);
   insertion_sort({sorted, keys.size()});
 }
 
-// After spread by time: sorts what lies in crowded slots.  Whole groups of ties are usual, anything else is rare.
+// After spread by time: sorts the keys in crowded slots.  Whole groups of ties are common, anything else is rare.
 void KeySort::sort_crowded(Key* sorted) {
   std::vector<std::span<Key>> crowded;
   std::uint32_t begin = 0;

@@ -1,14 +1,14 @@
-// Asynchronous conservative synchronisation (Chandy and Misra 1979, Bryant 1977) in shared memory: instead of null
-// messages each thread has a clock that others read.  A thread executes what lies less than the lookahead above the
-// clocks of those that may send to it.
+// Asynchronous conservative synchronisation (Chandy and Misra 1979, Bryant 1977) in shared memory: instead of sending
+// null messages, each thread has a clock that others read.  A thread executes what lies less than the lookahead above
+// the clocks of those that may send to it.
 //
 // One round of a thread:
 //   read     the clocks, then the channels: what is sent after the clock was read lies beyond the bound
-//   execute  a few events, so that others soon learn of it
+//   execute  a few events, so that others soon learn of them
 //   publish  what was sent, then the own clock
 //
-// Time in which nothing happens would be crept through by the lookahead.  Who has crept for long calls all threads to a
-// meeting, which finds the earliest event anywhere and so raises all clocks.  The run ends at such a meeting too.
+// Threads would advance only by the lookahead through time without events.  A thread that has done so for long calls all
+// to a barrier, which finds the earliest event anywhere and so raises all clocks.  The run also ends at such a barrier.
 #include "engine/neighbours.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace pdes {
 namespace {
 
-constexpr std::size_t kSlice = 32;         // events between two looks at the clocks
+constexpr std::size_t kSlice = 32;         // events between two reads of the clocks
 constexpr std::uint64_t kLookEvery = 128;  // rounds between two check points
 constexpr double kMaxPatience = 1024;      // lookaheads
 
@@ -52,7 +52,7 @@ class Follower {
     Parker* parker;
   };
 
-  // What LPs sent when they started, to anybody and for any time, has been met for already.
+  // A barrier has already accounted for what LPs sent when they started, to any LP and for any time.
   ReducingBarrier::Reduction begin() {
     attempt([&] {
       own_.send_into(1);
@@ -130,8 +130,8 @@ class Follower {
     for (const Sink& sink : sinks_) sink.parker->raised(thread_, time);
   }
 
-  // Until the slowest clock has reached ours: then there is work for a while.  The thread whose clock is behind all
-  // others never waits.
+  // Waits until the slowest clock has reached ours: then there is work for a while.  The thread with the slowest clock
+  // of all never waits.
   void wait(const Source* slowest) {
     const bool ended = clock_.own() >= team_.world.end;
     if (ended && shared_.min_clock() >= team_.world.end) return shared_.call(met_);
@@ -144,10 +144,10 @@ class Follower {
     if (news()) parker_.cancel();
     else parker_.park();
     if (team_.barrier.spin_policy().has_home) CpuPin::return_home();
-    if (thread_ == 0) rounds_ = 0;  // woken to look, perhaps
+    if (thread_ == 0) rounds_ = 0;  // it may have been woken to report progress
   }
 
-  // Progress is told by the first thread, even if it has nothing else to do.
+  // The first thread reports progress, even if it has nothing else to do.
   void look() {
     team_.check_point(thread_, shared_.min_clock(), 0);
     if (thread_ != 0) shared_.parkers[0].unpark();
@@ -157,7 +157,7 @@ class Follower {
     for (const Source& source : sources_) source.channel->drain([&](const Key& key) { own_.pending.push(key); });
   }
 
-  // Backwards, so that an exception leaves every event in one place; their order means nothing.
+  // Backwards, so that an exception leaves every event in one place only; the order is irrelevant.
   void publish() {
     for (const Sink& sink : sinks_) {
       if (sink.outbox->empty()) continue;
@@ -166,7 +166,7 @@ class Follower {
     }
   }
 
-  // When all have published and met, all that is on its way can be received; then the least is of all events there are.
+  // When all have published and passed a barrier, all that is in transit can be received; then least covers all events.
   ReducingBarrier::Reduction meet() {
     attempt([&] { publish(); });
     team_.barrier.arrive_and_reduce(thread_, {0, 0}, &own_.blocked_s);
@@ -182,7 +182,7 @@ class Follower {
     return all;
   }
 
-  // Meetings are dear where others are busy, and save much where nobody is.
+  // Barriers are expensive if others are busy, and save much if nobody is.
   void jump(Time least) {
     const bool worth = least - clock_.own() > team_.world.lookahead;
     patience_ = worth ? std::max(patience_ / 2, 1.0) : std::min(patience_ * 2, kMaxPatience);
@@ -204,9 +204,9 @@ class Follower {
   Parker& parker_;
   std::vector<Source> sources_;
   std::vector<Sink> sinks_;
-  Time floor_ = 0;        // of all clocks, since the last meeting
-  Time busy_ = 0;         // clock at the last event
-  double patience_ = 16;  // lookaheads to creep through before a meeting
+  Time floor_ = 0;        // minimum of all clocks at the last barrier
+  Time busy_ = 0;         // our clock at the last event
+  double patience_ = 16;  // lookaheads to advance by before a barrier
   std::uint64_t rounds_ = 0;
   std::uint32_t met_ = 0, flags_ = 0;
 };

@@ -1,4 +1,4 @@
-// What the threads share that follow each other's clocks (Sync::neighbours).
+// What threads share that follow each other's clocks (Sync::neighbours).
 #pragma once
 
 #include <atomic>
@@ -11,30 +11,30 @@
 
 namespace pdes {
 
-// The promise of a thread: it executes no event before this time any more, so whatever it may still send to another is
-// the lookahead later at least.  Never falls.
+// A thread's promise that it will not execute any event before this time, so whatever it may still send to another
+// thread is at least the lookahead later.  Never falls.
 //
-// Sequentially consistent, with Parker: whoever raises a clock sees the sleeper, or the sleeper sees the clock.
+// Sequentially consistent, as in Parker: the thread that raises a clock sees the sleeper, or the sleeper sees the clock.
 class alignas(128) Clock {
  public:
-  // By the owner, when what it sent before is published: who reads the clock, and the channels then, misses nothing.
+  // For the owner, after publishing what it sent: a thread that reads the clock and then the channels misses nothing.
   void raise(Time time) noexcept { time_.store(time); }
   Time own() const noexcept { return time_.load(std::memory_order_relaxed); }
-  // By anybody.
+  // For any thread.
   Time read() const noexcept { return time_.load(); }
 
  private:
   std::atomic<Time> time_{0};
 };
 
-// Where a thread sleeps until another one's clock has reached some time.
+// Here a thread sleeps until another one's clock has reached some time.
 class alignas(128) Parker {
  public:
   static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
-  // By the owner.  To be followed by a last look at the clock, then park() or get_up().
+  // For the owner.  Must be followed by a last look at the clock, then park() or get_up().
   void prepare_to_park(std::uint32_t until_thread, Time until) noexcept {
-    until_.store(until, std::memory_order_relaxed);  // seen by who sees state_
+    until_.store(until, std::memory_order_relaxed);  // seen by threads that see state_
     state_.store(until_thread);
   }
   void park() noexcept {
@@ -42,7 +42,7 @@ class alignas(128) Parker {
   }
   void cancel() noexcept { state_.store(kAwake); }
 
-  // By others: a thread that has raised its clock, and whoever has news for all.
+  // For other threads: one that has raised its clock, or one with news for all.
   void raised(std::uint32_t thread, Time clock) noexcept {
     if (state_.load() == thread && clock >= until_.load(std::memory_order_relaxed)) [[unlikely]]
       unpark();
@@ -61,18 +61,18 @@ class NullMessageGroup {
  public:
   explicit NullMessageGroup(unsigned threads) : clocks(threads), parkers(threads), to(threads) {}
 
-  // All threads are to meet: for the (number + 1)-th time, the caller having met `number` times.
+  // Calls all threads to barrier number + 1, the caller having passed `number` barriers.
   void call(std::uint32_t number) noexcept {
     called_.store(number + 1);
     for (Parker& parker : parkers) parker.unpark();
   }
   bool is_called(std::uint32_t number) const noexcept { return called_.load() != number; }
-  // No event before it is still to come, on any thread.
+  // A lower bound, over all threads, of the times of future events.
   Time min_clock() const noexcept;
 
   std::vector<Clock> clocks;
   std::vector<Parker> parkers;
-  // to[a][b] leads from thread a to thread b, if a may send to b.  Made by a, then read by all.
+  // to[a][b] leads from thread a to thread b if a may send to b.  Made by a, then read by all.
   std::vector<std::vector<std::unique_ptr<Channel<Key>>>> to;
 
  private:

@@ -15,13 +15,13 @@
 namespace pdes {
 namespace {
 
-constexpr std::ptrdiff_t kPrefetchEvent = 8;  // keys ahead: the event's line
+constexpr std::ptrdiff_t kPrefetchEvent = 8;  // keys ahead: prefetches the event's line
 constexpr std::ptrdiff_t kPrefetchLp = 3;     // by then the event is here, and names its LP
 constexpr std::size_t kLpAlign = 16;
 
 std::size_t lp_size(const LpClass& of) noexcept { return (sizeof(Lp) + of.size + kLpAlign - 1) & ~(kLpAlign - 1); }
 
-// One event's part in the digest of its LP.  Not commutative: the digest knows the order.
+// Adds one event to the digest of its LP.  Not commutative: the digest depends on the order.
 std::uint64_t digest_of(std::uint64_t before, const Key& key, std::uint16_t type) noexcept {
   std::uint64_t word = std::bit_cast<std::uint64_t>(key.time) ^ std::rotl(key.tie, 17) ^ type;
   return (std::rotl(before, 29) ^ word) * 0x9e3779b97f4a7c15;
@@ -102,7 +102,7 @@ void Partition::build() {
     world.class_of(lp->id).start(*this, *lp);
     adapt_memory();
   }
-  // Where nobody else runs ahead, delays can be measured of a model that breaks its lookahead.
+  // If no other thread runs ahead, delays can be measured of a model that violates its lookahead.
   bool alone = world.owner.empty();
   set_min_delay(delays != nullptr && alone ? 0 : world.lookahead);
 }
@@ -144,7 +144,7 @@ bool Partition::run_until(Time bound, std::size_t most) {
   return false;
 }
 
-// Backwards, so that an exception leaves every event in one place; their order means nothing.
+// Backwards, so that an exception leaves every event in one place only; the order is irrelevant.
 void Partition::receive(std::vector<Key>& keys) {
   for (; !keys.empty(); keys.pop_back()) pending.push(keys.back());
 }
@@ -153,7 +153,7 @@ std::int64_t Partition::bytes() const noexcept { return static_cast<std::int64_t
 
 std::uint64_t Partition::hashed(std::uint64_t tie) noexcept {
   constexpr std::uint64_t kPriority = std::uint64_t{kLastPriority} << (kSourceBits + kSequenceBits);
-  // Odd multiplication and exclusive or with higher bits can be undone on 58 bits: different ties stay different.
+  // Odd multiplication, and exclusive or with higher bits, are invertible on 58 bits: different ties stay different.
   std::uint64_t rest = tie & ~kPriority;
   for (std::uint64_t factor : {0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu}) {
     rest = rest * factor & ~kPriority;

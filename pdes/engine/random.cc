@@ -8,8 +8,8 @@
 namespace pdes {
 namespace {
 
-// ln(a / b) for a / b in [1/2, 2], as 2 artanh((a - b) / (a + b)): integers alone, in units of 2^-100, so that every
-// compiler makes the same of it.
+// ln(a / b) for a / b in [1/2, 2], as 2 artanh((a - b) / (a + b)), with integers only, in units of 2^-100, so that
+// every compiler gets the same result.
 constexpr double log_of_ratio(int a, int b) {
   const int up = (a - b) * (a - b), down = (a + b) * (a + b);
   __int128 power = (__int128{1} << 100) * (a - b) / (a + b), sum = 0;
@@ -17,7 +17,7 @@ constexpr double log_of_ratio(int a, int b) {
   return static_cast<double>(sum) * 0x1p-99;
 }
 
-// Doubles from 11/16 to 11/8 that are 8 bits long: x is 2^k times one of them, times 1 + r, where |r| <= 2^-8.
+// Doubles from 11/16 to 11/8 that are 8 bits long: x is 2^k times one of these, times 1 + r, where |r| <= 2^-8.
 constexpr std::uint64_t kFirst = std::bit_cast<std::uint64_t>(0.6875), kSpacing = std::uint64_t{1} << 45;
 struct Anchor {
   double inverse, log;

@@ -21,7 +21,7 @@ ReducingBarrier::Reduction both(ReducingBarrier::Reduction a, ReducingBarrier::R
 
 unsigned allowed_cpus() noexcept {
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;  // a machine too large for the set: be careful
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;  // too many CPUs for the set: be careful
   return static_cast<unsigned>(CPU_COUNT(&set));
 }
 
@@ -31,7 +31,7 @@ void Epoch::wait(std::uint32_t old, SpinPolicy policy) noexcept {
   if (policy.has_home) CpuPin::return_home();
 }
 
-// The bit is set and the number advanced in one word: advance sees the bit, or the kernel sees another number.
+// The bit and the number are one word: advance sees the bit, or the kernel sees another number.
 void Epoch::sleep(std::uint32_t old) noexcept {
   std::uint32_t expected = old;
   // Relaxed: is_past acquires.
@@ -48,7 +48,7 @@ ReducingBarrier::Reduction ReducingBarrier::arrive_and_reduce(unsigned thread, R
   return crowded_ ? reduce_last(slots_[thread], mine, blocked_s) : reduce_all(slots_[thread], mine, blocked_s);
 }
 
-// Everybody tells everybody: one transfer of a cache line from each other thread, and none of them twice.
+// Every thread reads every other's slot: one cache line transfer from each, and none of them twice.
 ReducingBarrier::Reduction ReducingBarrier::reduce_all(Slot& own, Reduction mine, double* blocked_s) noexcept {
   const std::uint32_t before = own.epoch.own();
   const std::uint32_t parity = before / Epoch::kStep % 2;
@@ -65,11 +65,11 @@ ReducingBarrier::Reduction ReducingBarrier::reduce_all(Slot& own, Reduction mine
   return all;
 }
 
-// The last to arrive does it for all; the others need not run for the meeting to end.
+// The last to arrive reduces for all; the others need not run for the barrier to complete.
 ReducingBarrier::Reduction ReducingBarrier::reduce_last(Slot& own, Reduction mine, double* blocked_s) noexcept {
-  const std::uint32_t before = meeting_.own();  // it cannot advance without us
+  const std::uint32_t before = meeting_.own();  // it cannot advance without this thread
   own.words[0] = mine;
-  // Release our word, acquire those of all who came before.
+  // Releases our word, acquires those of all that came before.
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < slots_.size()) {
     const Stopwatch watch(blocked_s);
     meeting_.wait(before, spin_policy());
@@ -78,7 +78,7 @@ ReducingBarrier::Reduction ReducingBarrier::reduce_last(Slot& own, Reduction min
   Reduction all = mine;
   for (const Slot& slot : slots_) all = both(all, slot.words[0]);
   result_ = all;
-  arrived_.store(0, std::memory_order_relaxed);  // seen by all with the advance
+  arrived_.store(0, std::memory_order_relaxed);  // all see it with the advance
   meeting_.advance();
   return all;
 }

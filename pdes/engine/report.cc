@@ -41,7 +41,7 @@ std::uint64_t digest_of(const Report::Number& number) noexcept {
   return digest;
 }
 
-// What write puts down of a number, but for its name.
+// What write stores of a number, except for its name.
 struct Written {
   std::uint32_t name_size;
   std::uint32_t kind;
@@ -89,7 +89,7 @@ void Report::tally(std::string_view name, const Tally& tally) {
   Number& to = number(name, Number::Kind::tally);
   add_count(to, static_cast<std::int64_t>(tally.count()));
   to.sum.add(tally.sum());
-  // + 0.0 makes -0.0 a 0.0: of two equal extremes it must not matter which came first.
+  // + 0.0 turns -0.0 into 0.0: it must not matter which of two equal extremes came first.
   add_extremes(to, tally.least() + 0.0, tally.most() + 0.0);
 }
 

@@ -113,7 +113,7 @@ void run_thread(Team& team, unsigned thread) {
   CpuPin place(team.world.first_partition + thread, team.options.pin);
   CachesInHand in_hand(own.memory);
   std::uint32_t flags = team.attempt(thread, [&] { own.build(); });
-  // With ranks, the others have to learn of it: at the end of the first window.
+  // With ranks, the other ranks learn of it at the end of the first window.
   if (team.barrier.arrive_and_reduce(thread, {0, flags}).flags != 0 && team.ranks == nullptr) {
     if (thread == 0) team.failed = true;
     return;

@@ -6,7 +6,7 @@
 namespace pdes {
 namespace {
 
-// Threads that share CPUs with other ranks should not poll them away.
+// Threads that share CPUs with other ranks should not keep them busy by polling.
 unsigned cpus_of(const Ranks& ranks) { return std::max(1u, static_cast<unsigned>(ranks.cpus())); }
 
 }  // namespace
@@ -25,7 +25,7 @@ Team::Team(const Options& how, World all, Ranks* others, std::atomic<bool>& aske
   if (options.sync == Sync::neighbours) null_messages = std::make_unique<NullMessageGroup>(how.threads);
 }
 
-// Blocks of the private free lists travel between threads: all events go before the first list does.
+// Blocks of the private free lists travel between threads, so all events are freed before the first list.
 Team::~Team() {
   for (auto& partition : partitions) partition->discard_events();
 }

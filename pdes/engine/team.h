@@ -21,19 +21,19 @@ namespace pdes {
 
 inline constexpr unsigned kMaxThreads = 4096;  // on all ranks together
 
-// Why a run ends before its end; or-ed at every meeting.
+// Why a run ends before its end; combined by or at every barrier.
 enum EndFlag : std::uint32_t { kStopped = 1, kFailed = 2 };
 
-// What a thread lets others see of itself while it runs.
+// What a running thread shows to the others.
 struct alignas(128) Gauge {
-  // By the owner; relaxed, as nothing else depends on them.
+  // For the owner; relaxed, because nothing else depends on these.
   void show(const Partition& partition) noexcept {
     events_.store(partition.executed(), std::memory_order_relaxed);
     pending_.store(partition.pending.size(), std::memory_order_relaxed);
     bytes_.store(partition.bytes(), std::memory_order_relaxed);
     blocked_s_.store(partition.blocked_s, std::memory_order_relaxed);
   }
-  // By anybody.
+  // For any thread.
   std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
   std::uint64_t pending() const noexcept { return pending_.load(std::memory_order_relaxed); }
   std::int64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
@@ -54,13 +54,13 @@ struct Team {
   unsigned threads() const noexcept { return static_cast<unsigned>(partitions.size()); }
   bool alone() const noexcept { return threads() == 1 && ranks == nullptr; }
 
-  // ---- By thread `thread`, between two pieces of work of its.
-  // Shows its numbers; throws Error over the memory limit; on the first thread: peaks, progress.
+  // ---- For thread `thread`, between two pieces of its work.
+  // Publishes its numbers; throws Error if over the memory limit; on the first thread: peaks and progress.
   void check_point(unsigned thread, Time now, Time window);
-  // Whether somebody called stop().
+  // Whether stop() was called.
   bool asked_to_stop() const noexcept { return stop.load(std::memory_order_relaxed); }
-  // Does a piece of work; what it throws is kept for the end, the first of each thread.  Returns the flags with which
-  // the others are to learn of it at the next meeting.
+  // Does a piece of work and keeps the first exception of each thread until the end.  Returns the flags that tell the
+  // other threads of it at the next barrier.
   template <class Work>
   std::uint32_t attempt(unsigned thread, Work&& work) noexcept {
     try {
@@ -72,7 +72,7 @@ struct Team {
       return kFailed;
     }
   }
-  // By the first thread: how the run ended, as the last meeting found it.
+  // For the first thread: how the run ended, according to the last barrier.
   void conclude(ReducingBarrier::Reduction all);
 
   Options options;
@@ -81,13 +81,13 @@ struct Team {
   std::vector<std::unique_ptr<Partition>> partitions;  // of this rank
   std::vector<Gauge> gauges;
   ReducingBarrier barrier;
-  std::unique_ptr<NullMessageGroup> null_messages;  // with Sync::neighbours
+  std::unique_ptr<NullMessageGroup> null_messages;  // if Sync::neighbours
   std::atomic<bool>& stop;
   std::function<void(const Progress&)> on_progress;
   Simulation::Neighbours neighbours;
 
-  // ---- Of the first thread, and read by the others after a meeting.
-  std::chrono::steady_clock::time_point began;  // when the LPs were there
+  // ---- Written by the first thread, read by the others after a barrier.
+  std::chrono::steady_clock::time_point began;  // when the LPs had been built
   std::uint64_t peak_pending = 0;
   std::size_t peak_bytes = 0;
   Time reached = 0;

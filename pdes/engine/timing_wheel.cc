@@ -11,9 +11,9 @@ namespace pdes {
 namespace {
 
 constexpr double kWanted = 512;            // keys in a bucket
-constexpr double kMin = 128, kMax = 2048;  // beyond these another width is worth moving all keys
-constexpr std::size_t kHuge = 16384;       // keys in a bucket, of many ties: their copy is not kept
-constexpr std::size_t kSpare = 16;         // chunks kept, beside a quarter of those in use
+constexpr double kMin = 128, kMax = 2048;  // outside this range moving all keys to another width pays
+constexpr std::size_t kHuge = 16384;       // keys in a bucket with many ties; its copy is not kept
+constexpr std::size_t kSpare = 16;         // chunks kept, besides a quarter of those in use
 
 Time power_of_two_below(double x) noexcept { return std::exp2(std::floor(std::log2(x))); }
 
@@ -65,7 +65,7 @@ void TimingWheel::release(Chunk* chunk) noexcept {
   ++free_count_;
 }
 
-// Hands all keys of a bucket to take, which may fill other buckets.
+// Passes all keys of a bucket to take, which may fill other buckets.
 template <class F>
 void TimingWheel::empty(std::size_t number, F&& take) {
   const Key* end = buckets_[number];
@@ -92,7 +92,7 @@ std::size_t TimingWheel::first_used(std::size_t from, std::size_t to) const noex
   return to;
 }
 
-// The first tick that the keys of the next bucket can have; false: there are none.
+// Finds the first tick that the keys of the next bucket can have; false if there are none.
 bool TimingWheel::find_next(std::uint64_t& tick, std::size_t& number) const noexcept {
   number = first_used(next_ % kNear, kNear);
   if (number != kNear) {
@@ -110,7 +110,7 @@ bool TimingWheel::find_next(std::uint64_t& tick, std::size_t& number) const noex
   return false;
 }
 
-// Opening begins a new stretch: what waited for it on the levels comes down.
+// Opening begins a new stretch: the keys that waited for it on the levels move down.
 void TimingWheel::advance(std::uint64_t tick) {
   std::uint64_t changed = tick ^ next_;
   next_ = tick;
@@ -134,7 +134,7 @@ const Key* TimingWheel::min_slow(Time bound) {
 }
 
 void TimingWheel::open(std::uint64_t tick) {
-  opening_.clear();  // together: chunks lie all over the memory, and sorting reads the keys twice
+  opening_.clear();  // contiguous: chunks are scattered in memory, and sorting reads the keys twice
   empty(tick % kNear, [this](const Key& key) { opening_.push_back(key); });
   std::size_t count = opening_.size();
   if (sorted_.size() < count || sorted_.size() > 4 * count + 4096) sorted_ = std::vector<Key>(count + count / 4);
@@ -182,7 +182,7 @@ void TimingWheel::start() {
   set_width(width, keys);
 }
 
-// So that the buckets which open first hold kWanted keys.
+// Chosen so that the buckets which open first hold kWanted keys.
 Time TimingWheel::suitable_width(std::vector<Key>& keys) const {
   Time widest = widest_ < kNever ? widest_ : 1;
   if (keys.size() < 2) return widest;
@@ -215,7 +215,7 @@ void TimingWheel::watch(std::size_t opened) {
   if (too_late && wanted >= width_) wanted = width_ / 4;
   opened_buckets_ = opened_keys_ = 0;
   late_then_ = late_count_;
-  // Sparse buckets need no rush, and a width near the wanted one is good enough.
+  // Sparse buckets are no hurry, and a width near the wanted one is good enough.
   if (wanted > width_ / 4 && wanted < width_ * 4) return;
   patience_ *= 2;  // moving all keys must stay rare, whatever the model does
   ++retunings_;

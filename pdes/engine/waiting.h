@@ -1,4 +1,4 @@
-// How threads wait for each other: they poll for as long as the others probably need, let others run, then sleep.
+// How threads wait for each other: they poll while the others probably are about to finish, yield, then sleep.
 #pragma once
 
 #include <sched.h>
@@ -9,24 +9,24 @@ namespace pdes {
 
 struct SpinPolicy {
   unsigned polls, yields;
-  bool has_home;  // a CPU of its own to go back to after sleeping
+  bool has_home;  // whether it should return to its home CPU after sleeping
 };
-// With a CPU for each thread the others come soon: 1000 pauses are 10 to 60 us.  Then the machine has something else
-// to do, perhaps for milliseconds.
+// With a CPU for each thread the others come soon: 1000 pauses are 10 to 60 us.  After that the machine is busy with
+// something else, perhaps for milliseconds.
 inline constexpr SpinPolicy kRoomy{1000, 0, true};
-// Without, whoever we wait for may need this CPU: let it run.  Twenty yields are some 10 us, less than a sleeper takes
-// to wake on a virtual machine.
+// Otherwise the thread that we wait for may need this CPU, so yield.  Twenty yields are some 10 us, less than a sleeper
+// takes to wake on a virtual machine.
 inline constexpr SpinPolicy kCrowded{5, 20, false};
 
 inline void pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
-  asm volatile("isb");  // about as long as the pause of x86; yield does nothing on most cores
+  asm volatile("isb");  // about as long as x86's pause; on most cores yield does nothing
 #endif
 }
 
-// Whether done() came true while the policy lasts; if not it is time to sleep.
+// Returns whether done() became true within the policy's limits; if not, it is time to sleep.
 template <class Done>
 bool spin_until(SpinPolicy policy, Done&& done) {
   for (unsigned i = 0; i < policy.polls; ++i) {
@@ -40,7 +40,7 @@ bool spin_until(SpinPolicy policy, Done&& done) {
   return done();
 }
 
-// Adds the seconds it lives to a sum, if there is one.
+// Adds the seconds of its lifetime to a sum, if there is one.
 class Stopwatch {
  public:
   explicit Stopwatch(double* seconds) noexcept : seconds_(seconds) {

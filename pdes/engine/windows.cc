@@ -1,13 +1,13 @@
-// Conservative windows (YAWNS, Nicol 1993): all threads meet, learn the time of the earliest event anywhere, the lower
-// bound on time stamps, and execute what lies less than the lookahead above it: nobody can still send anything there.
-// Time in which nothing happens is never stepped through.
+// Conservative windows (YAWNS, Nicol 1993): at a barrier all threads learn the time of the earliest event anywhere, the
+// lower bound on time stamps, and then execute what lies less than the lookahead above it: no thread can still send
+// anything there.  Time without events is skipped.
 //
 // One window of a thread:
-//   meet       everybody's earliest time, what was sent included, in one reduction
+//   barrier    everybody's earliest time, including what was sent, in one reduction
 //   receive    from the outboxes of the last window, which nobody fills now
 //   execute    into outboxes of the other parity
-// With ranks the first thread sends what goes to them, and the reduction with it, before it receives, and waits for
-// theirs after that; then the threads meet once more, to learn the result and to find the arrivals.
+// With ranks, the first thread sends the events for other ranks, with the reduction, before it receives, and then waits for
+// theirs; a second barrier tells the threads the result and hands them the arrivals.
 #include <algorithm>
 
 #include "engine/team.h"
@@ -60,7 +60,7 @@ class Windows {
     return all;
   }
 
-  // The only window of a thread that is alone is the whole run.
+  // A single thread has one window, the whole run.
   Time now(Time lower) const { return team_.alone() ? std::max(lower, own_.now) : lower; }
 
   void execute(Time bound, Time lower) {

@@ -1,5 +1,5 @@
 // Airport: planes fly between neighbouring airports of a torus; each airport has one runway, on which they land in the
-// order of their arrival.  docs/pdes-models.md says where this differs from the published model.
+// order of their arrival.  docs/pdes-models.md says how this differs from the published model.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace airport {
 
 struct Parameters {
   Torus torus{32, 32};
-  std::uint32_t planes = 50;  // of each airport, at the start
-  // Means of exponential times, but for the flight, which is the lookahead and an exponential time.
+  std::uint32_t planes = 50;  // at each airport, at the start
+  // Means of exponential times, except for the flight, which is the lookahead plus an exponential time.
   double ground = 30, landing = 10, flight = 1;
 };
 

@@ -1,6 +1,6 @@
 // PCS (Carothers, Fujimoto, Lin 1994): a personal communication service, portable telephones that move over a torus of
 // cells.  A call occupies one channel of the cell that its portable is in; a portable that moves during a call needs a
-// channel of the next cell.  docs/pdes-models.md says where this differs from the published model.
+// channel of the next cell.  docs/pdes-models.md says how this differs from the published model.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +14,15 @@ struct Parameters {
   Torus torus{128, 128};
   std::uint32_t portables = 16;                     // of each cell, at the start
   std::uint32_t channels = 10;                      // of each cell
-  std::uint32_t reserve = 0;                        // further ones of each cell, for calls that come in from another
+  std::uint32_t reserve = 0;                        // additional ones of each cell, for calls handed over from another
   double next_call = 360, call = 180, move = 4500;  // mean times between attempts, of a call, in a cell
 };
 
 enum class Channel : std::uint64_t { normal, reserve };
 
-// What a portable carries along.  It is one event at any time: the earliest of its times says which.
+// What a portable carries along.  It is one event at any time, due at the earliest of its times.
 struct Portable {
-  pdes::Time completion, next, move;  // of the call, the next attempt, the stay in the cell: when they are due
+  pdes::Time completion, next, move;  // when these are due: of the call, the next attempt, the stay in the cell
   Channel channel;                    // during a call
 };
 struct NextCall {
@@ -36,10 +36,10 @@ struct MoveCallOut {
 };  // leaves the cell during a call
 struct MoveCallIn {
   Portable portable;
-};  // comes in during a call
+};  // enters during a call
 struct Walk {
   Portable portable;
-};  // comes in without one, and moves on before its next
+};  // enters without a call, and leaves before its next
 
 class Cell {
  public:
@@ -100,7 +100,7 @@ class Cell {
   }
 
  private:
-  // What falls due while a portable is between two cells happens when it has come in: no delay is negative.
+  // What falls due while a portable is between two cells happens on its arrival: no delay is negative.
   static pdes::Time until(Context& context, pdes::Time due, pdes::Time least = 0) {
     return std::max(due - context.now(), least);
   }
@@ -147,8 +147,8 @@ class Cell {
     std::int64_t busy_lines = 0;      // of these, while in a call
     std::int64_t channel_blocks = 0;  // of these, without a free channel
     std::int64_t completions = 0;
-    std::int64_t portables_out = 0;   // during a call
-    std::int64_t portables_in = 0;    // likewise
+    std::int64_t portables_out = 0;   // that left during a call
+    std::int64_t portables_in = 0;    // that entered during a call
     std::int64_t handoff_blocks = 0;  // of these, without a free channel: the call is lost
   };
 
@@ -157,7 +157,7 @@ class Cell {
   Counters count_;
 };
 
-// Of the calls that could have been made or gone on, the share that found no channel.
+// The share of calls to be made or continued that found no channel.
 inline double blocking_probability(const pdes::Report& r) {
   const auto asked = static_cast<double>(r.count_of("attempts") - r.count_of("busy_lines"));
   return asked == 0 ? 0 : static_cast<double>(r.count_of("channel_blocks") + r.count_of("handoff_blocks")) / asked;

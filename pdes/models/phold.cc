@@ -1,5 +1,5 @@
-// PHOLD (Fujimoto 1990): every event sends one other, to any LP with probability `remote`, else to its own.  The number
-// of pending events stays what it was at the start.
+// PHOLD (Fujimoto 1990): every event sends one other, to any LP with probability `remote`, otherwise to its own LP.
+// The number of pending events stays constant.
 #include "models/phold_variants.h"
 
 struct Hop {
@@ -22,7 +22,7 @@ class Node {
   }
 
  private:
-  // Events for the LP itself have the lookahead too: the mean delay is `mean`, whatever the lookahead.
+  // Events for the LP itself include the lookahead too, so the mean delay is `mean` whatever the lookahead.
   pdes::Time delay(Context& context) const {
     return context.lookahead() + context.random().exponential(p_.mean - context.lookahead());
   }

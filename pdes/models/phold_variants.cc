@@ -58,7 +58,7 @@ class PayloadMix {
   bool single_ = false;
 };
 
-// Of an LP: written by its events, one cache line each, in turn.
+// The state of an LP: its events write one cache line each, in turn.
 class State {
  public:
   explicit State(std::uint64_t bytes) : words_((bytes + 7) / 8) {}

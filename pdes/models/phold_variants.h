@@ -1,6 +1,6 @@
 // The options of PHOLD, and its variants: payloads of several sizes, other delays, LPs with state, LPs that are
-// preferred as destinations.  If one of these is asked for, another class of LP runs in place of the plain one; for the
-// same parameters both do the same.
+// preferred as destinations.  If one of these is requested, another class of LP runs instead of the plain one; with
+// equal parameters both do the same.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace phold {
 
-// Of the delay beyond the lookahead.
+// Of the part of a delay beyond the lookahead.
 enum class Distribution : std::uint8_t {
   exponential,
   uniform,  // from 0 to twice the mean
   bimodal,  // nine of ten are short: exponential, a tenth of the mean; one is long
   ties,     // always the mean: events have the times of many others
-  pareto,   // exponent 2: no variance, some in the far future
+  pareto,   // exponent 2: infinite variance, some events in the far future
 };
 
 struct Parameters {

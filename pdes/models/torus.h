@@ -1,4 +1,4 @@
-// A grid of LPs whose edges meet: each has a neighbour in the west, the east, the north and the south.
+// A grid of LPs whose edges meet: each LP has a neighbour in the west, the east, the north and the south.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include "pdes/pdes.h"
 
 struct Torus {
-  static constexpr std::uint32_t kMax = 8192;  // of each; together they fit an LpId
+  static constexpr std::uint32_t kMax = 8192;  // of width and height; together they fit an LpId
   std::uint32_t width, height;
 
   pdes::LpId size() const noexcept { return width * height; }

@@ -1,8 +1,8 @@
-// Messages of any size between this rank and the others, one in each direction under one tag at a time.
+// Messages of any size between this rank and the others, one at a time in each direction under one tag.
 //
-// A message goes in parts: part i holds at most kFirst << i bytes, and a full part is followed by another, if only by
-// an empty one.  So the receiver has a buffer ready before a message comes, without knowing its size, and most messages
-// are one part.
+// A message is sent in parts: part i holds at most kFirst << i bytes, and a full part is followed by another, which may
+// be empty.  So the receiver has a buffer ready before a message comes, without knowing its size, and most messages are
+// one part.
 #pragma once
 
 #include <mpi.h>
@@ -18,14 +18,14 @@ namespace pdes {
 class Mail {
  public:
   Mail(MPI_Comm comm, int tag, Watch& watch);
-  ~Mail();  // drops what is expected and never came
+  ~Mail();  // drops what is expected but has not come
   Mail(const Mail&) = delete;
   Mail& operator=(const Mail&) = delete;
 
   void expect(int rank);                                  // before or after it is sent
-  void send(int rank, std::span<const std::byte> bytes);  // kept by the caller until wait returned
-  void wait();                                            // until all has come and gone
-  // What came, until expect.
+  void send(int rank, std::span<const std::byte> bytes);  // the caller keeps the bytes until wait has returned
+  void wait();                                            // until everything has been received and sent
+  // What was received, valid until expect.
   std::span<const std::byte> received(int rank) const noexcept;
 
  private:
@@ -45,7 +45,7 @@ class Mail {
   const int tag_;
   Watch& watch_;
   std::vector<Box> boxes_;             // by rank
-  std::vector<MPI_Request> requests_;  // by rank what is expected from it, then what is sent
+  std::vector<MPI_Request> requests_;  // by rank: first what is expected, then what is sent
   std::vector<int> sent_to_;
   std::vector<int> done_;
   std::vector<MPI_Status> statuses_;

@@ -1,4 +1,4 @@
-// Instead of ranks.cc where there is no MPI.
+// Replaces ranks.cc where there is no MPI.
 #include "mpi/launched.h"
 #include "pdes/mpi.h"
 #include "pdes/options.h"

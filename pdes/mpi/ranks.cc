@@ -1,6 +1,6 @@
-// Ranks over MPI.  The reduction of a window rides on its messages: every rank hears from every other one anyway, so
+// Ranks over MPI.  The reduction of a window travels with its messages: every rank hears from every other anyway, so
 // the votes cost 16 bytes in each message and no round of their own.  (Measured between two ranks of one machine: a
-// window takes 0.5 us, with MPI_Iallreduce beside the messages 1.5 us.)
+// window takes 0.5 us, with a separate MPI_Iallreduce 1.5 us.)
 #include <mpi.h>
 #include <sched.h>
 
@@ -33,7 +33,7 @@ class Library {
       MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &level);
       ours_ = true;
     }
-    // One thread runs the windows; a second one enters MPI, never with it, to give signs of life.
+    // One thread runs the windows; a second one enters MPI, but never at the same time, to give signs of life.
     if (level < MPI_THREAD_SERIALIZED) throw Error("MPI runs without MPI_THREAD_SERIALIZED, which the ranks need");
   }
   Library(Library&& other) noexcept : ours_(std::exchange(other.ours_, false)) {}
@@ -45,7 +45,7 @@ class Library {
   bool ours_ = false;
 };
 
-// Messages of the simulation apart from anybody else's.
+// Keeps the simulation's messages apart from all others.
 class Communicator {
  public:
   Communicator() { MPI_Comm_dup(MPI_COMM_WORLD, &comm_); }
@@ -131,7 +131,7 @@ class MpiRanks final : public Ranks {
   };
   static_assert(sizeof(Trailer) == 16);
 
-  // A rank may be a window ahead of another: messages of odd and even windows must not be taken for each other.
+  // A rank may be one window ahead of another: messages of odd and even windows must not be confused.
   Mail& mail() noexcept { return windows_[window_ % 2]; }
   const Mail& mail() const noexcept { return windows_[window_ % 2]; }
   template <class Do>
@@ -148,7 +148,7 @@ class MpiRanks final : public Ranks {
   const int rank_, count_;
   const double cpus_;
   Watch watch_;
-  std::uint32_t window_ = ~0u;  // the one that is open or was last; wraps
+  std::uint32_t window_ = ~0u;  // the open window, or the last one; wraps
   Vote vote_{};
   Mail windows_[2], letters_;
 };
@@ -157,7 +157,7 @@ void MpiRanks::begin_exchange(std::vector<std::vector<std::byte>>& outgoing, Vot
   std::lock_guard in_mpi(watch_.mutex());
   ++window_;
   vote_ = mine;
-  expect_others(windows_[(window_ + 1) % 2]);  // early: what comes before it is expected is copied once more
+  expect_others(windows_[(window_ + 1) % 2]);  // early: a message that comes before it is expected is copied once more
   const Trailer trailer{mine.least, mine.flags, window_};
   const auto* bytes = reinterpret_cast<const std::byte*>(&trailer);
   for_others([&](int r) {

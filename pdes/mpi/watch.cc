@@ -62,13 +62,13 @@ bool Watch::Wait::yield() {
     std::fill(watch_.silent_.begin(), watch_.silent_.end(), Seconds{});
   }
   if (now - checked_ < kCheck) return false;
-  // While a machine or a job stands still as a whole nobody can give a sign: a late check counts as two.
+  // While a whole machine or job is stopped no rank can give a sign, so a late check counts as two at most.
   step_ = std::min<Seconds>(now - checked_, 2 * kCheck);
   checked_ = now;
   return true;
 }
 
-// While the simulation's thread is inside MPI it holds the mutex, and gives the signs itself when it checks.
+// While the simulation's thread is inside MPI it holds the mutex, and gives the signs itself at its checks.
 void Watch::give_signs(const std::stop_token& stop) {
   if (limit_ == Seconds{}) return;
   std::mutex sleep;
@@ -113,7 +113,7 @@ void Watch::check(const std::vector<int>& missing, Seconds step) {
   for (int r : missing) {
     const auto at = static_cast<std::size_t>(r);
     if ((silent_[at] += step) > limit_) silent.push_back(r);
-    // What it sent before it left may still be under way: another check decides.
+    // What it sent before it left may still be in transit: another check decides.
     if (left_[at] > 0 && left_[at]++ > 1) left.push_back(r);
   }
   if (!left.empty()) abort((list(left) + " ended before the simulation did").c_str());

@@ -1,5 +1,5 @@
-// Keeps an eye on the other ranks: each gives a sign of life now and then, also while it is busy, and says when it
-// leaves.  A rank that waits for one that is silent for too long, or has left, ends the job with a line that says so.
+// Monitors the other ranks: each gives a sign of life now and then, also while it is busy, and announces when it
+// leaves.  If a rank waits for one that is silent for too long, or has left, it ends the job with a line that says so.
 //
 // MPI is entered by one thread at a time, the one that holds mutex(): the thread of the simulation, or the one that
 // gives signs of life for it.
@@ -19,23 +19,23 @@ class Watch {
   using Clock = std::chrono::steady_clock;
   using Seconds = std::chrono::duration<double>;
 
-  // limit: of silence; 0: none.  crowded: this rank must hand over its CPU at once when it waits.
+  // limit: of silence; 0: none.  crowded: this rank must give up its CPU at once when it waits.
   Watch(MPI_Comm world, Seconds limit, bool crowded);
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // Says so to all others and waits until they leave too: afterwards no message is under way.
+  // Announces that this rank leaves, and waits until all others do too: afterwards no message is in transit.
   void leave();
 
   std::mutex& mutex() noexcept { return mutex_; }
   [[noreturn]] void abort(const char* why) const;
 
-  // Politeness of one wait: spins, then yields, then looks after the ranks it waits for.
+  // How one wait behaves: it spins, then yields, then checks the ranks that it waits for.
   class Wait {
    public:
     explicit Wait(Watch& watch) noexcept : watch_(watch) {}
-    // After a poll in vain; missing() names the ranks waited for.
+    // After a poll in vain; missing() names the ranks that have not answered.
     template <class Missing>
     void pause(Missing missing) {
       if (++polls_ > watch_.spins_ && yield()) watch_.check(missing(), step_);
@@ -45,12 +45,12 @@ class Watch {
     bool yield();  // true: time for a check
     Watch& watch_;
     unsigned polls_ = 0;
-    Clock::time_point checked_{};  // last, or when it began to yield
-    Seconds step_{};               // of waiting since the check before
+    Clock::time_point checked_{};  // the last check, or when it began to yield
+    Seconds step_{};               // of waiting since the previous check
   };
 
  private:
-  // MPI's own progress is part of a poll, so that these are some ten microseconds.
+  // MPI's own progress is part of a poll, so these take some ten microseconds.
   static constexpr unsigned kSpins = 100;
   static constexpr std::chrono::milliseconds kCheck{100};
 
@@ -61,10 +61,10 @@ class Watch {
 
   const Seconds limit_;
   const unsigned spins_;
-  MPI_Comm comm_;  // of its own
+  MPI_Comm comm_;  // its own communicator
   int rank_, count_;
-  std::vector<Seconds> silent_;  // by rank, since its last sign or since this wait began
-  std::vector<unsigned> left_;   // by rank, checks since it said that it leaves
+  std::vector<Seconds> silent_;  // by rank: since its last sign, or since this wait began
+  std::vector<unsigned> left_;   // by rank: checks since it announced that it leaves
   Clock::time_point given_{};
   std::mutex mutex_;
   std::jthread signs_;

@@ -1,12 +1,12 @@
-// A relay on a ring: a station that gets a letter reads it, which takes a while, and passes it on to a neighbour.
-// It has one of each thing that a model may have; replace them by yours.
+// A relay on a ring: a station that gets a letter reads it, which takes a while, and passes it on to a neighbour.  The
+// model has one of each thing that a model may have; replace them by yours.
 #include <pdes/app.h>
 
 #include <cstdint>
 
 // Events: plain structs, each of its own size.
 struct Letter {
-  std::uint64_t stations;  // that read it
+  std::uint64_t stations;  // that have read it
 };
 struct Read {
   Letter letter;
@@ -18,7 +18,7 @@ struct Parameters {
   double reading = 1, way = 2;
 };
 
-// A logical process.  It has its own state, and the parameters, which nobody changes; of others it hears by events.
+// A logical process.  It has its own state and the constant parameters; it learns of others only by events.
 class Station {
  public:
   using Context = pdes::Context<Letter, Read>;  // all event types of the model
