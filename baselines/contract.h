@@ -1,19 +1,19 @@
-// What a baseline is: a few functions, of which this header makes what the malloc family calls (override/allocator.h).
+// What a baseline must define: a few functions, from which this header makes those of override/allocator.h.
 //
-// The build says which: HM_BASELINE is its namespace, HM_BASELINE_HEADER its header.  There, in namespace hm::HM_BASELINE:
+// The build defines HM_BASELINE, its namespace, and HM_BASELINE_HEADER, its header.  There, in namespace hm::HM_BASELINE:
 //
-//   allocate(size)                      a block of 16-byte alignment, size >= 1; null: no memory
+//   allocate(size)                      a block of 16-byte alignment, size >= 1; null if there is no memory
 //   allocate_aligned(alignment, size)   alignment: a power of two above 16
-//   deallocate(block, function)         ends the program with a message if it can tell that block is none of its own
+//   deallocate(block, function)         ends the program with a message if it can tell that block is not its own
 //   usable_size(block, function)        the same
 //   comes_zeroed(block)                 whether a block just allocated reads as zero
-//   resize(block, size)                 the block, in place or moved without copying; null: neither is possible
+//   resize(block, size)                 the block, in place or by moving pages; null if neither is possible
 //   usage()                             of everything
-//   write_counters(text)                what it counts, as members of a JSON object: ,"name":value
-//   start()                             reads its options; the first call counts
+//   write_counters(text)                its counters, as members of a JSON object: ,"name":value
+//   start()                             reads its options; only the first call has an effect
 //   before_fork(), after_fork_in_parent(), after_fork_in_child()
 //
-// All of them are for any thread at any time, also before start() was called, and keep errno.
+// All of them may be called by any thread at any time, also before start(), and preserve errno.
 #pragma once
 #include <cerrno>
 #include <cstring>
@@ -68,7 +68,7 @@ inline void* reallocate(void* block, size_t size, const char* function) noexcept
     baseline::deallocate(block, function);
     return nullptr;
   }
-  if (size <= capacity && size + kGranule > capacity / 2) return block;  // hardly anything would be won
+  if (size <= capacity && size + kGranule > capacity / 2) return block;  // hardly anything would be gained
   if (size > kMaxRequest) return out_of_memory();
   if (void* resized = baseline::resize(block, size)) return resized;
   void* fresh = allocate(size);
@@ -78,7 +78,7 @@ inline void* reallocate(void* block, size_t size, const char* function) noexcept
   return fresh;
 }
 
-inline void check_size(const void*, size_t, size_t, const char*) noexcept {}  // no checked library of these
+inline void check_size(const void*, size_t, size_t, const char*) noexcept {}  // baselines have no checked library
 inline bool collect() noexcept { return false; }                              // nor do they keep memory to give back
 
 inline Usage usage() noexcept { return baseline::usage(); }

@@ -21,7 +21,7 @@ constinit bool started = false;
   die_on_misuse(function, block, "not a block of " HM_LIBRARY_NAME);
 }
 
-// In the variant the one lock is around these as well.
+// In the variant, the one lock is held around these as well.
 template <class Call>
 auto on_large(Call call) noexcept {
   if constexpr (kGlobalLock) {
@@ -53,7 +53,7 @@ inline void* allocate_cached(ClassIndex c) noexcept {
   return HM_LIKELY(block != nullptr) ? block : refill(c);
 }
 
-// The block's slab; ends the program where the address is not that of a block.
+// The block's slab; ends the program if the address cannot be a block's.
 inline Slab& checked_slab_of(const void* block, const char* function) noexcept {
   Slab& slab = Slab::of(block);
   if (HM_UNLIKELY(!slab.starts_block(block))) no_block(function, block);
@@ -120,7 +120,7 @@ Arena::Counters all_arenas() noexcept {
 Usage usage() noexcept {
   size_t cached = cache_totals().bytes;
   Arena::Counters sum = all_arenas();
-  size_t from_slabs = sum.bytes_out > cached ? sum.bytes_out - cached : 0;  // others may be at work
+  size_t from_slabs = sum.bytes_out > cached ? sum.bytes_out - cached : 0;  // other threads may change it
   size_t mapped = sum.slabs * kSlab + large.mapped(), allocated = from_slabs + large.allocated();
   return {.mapped = mapped,
           .resident = mapped,
@@ -156,7 +156,7 @@ void start() noexcept {
 
 namespace {
 
-// In this order.  The threads' lock comes first: under it the number of arenas stays.
+// The order matters.  The threads' lock comes first: while it is held, the number of arenas stays.
 template <class Visit>
 void for_each_lock(Visit visit) noexcept {
   visit(threads_lock());
@@ -173,7 +173,7 @@ void before_fork() noexcept {
 
 void after_fork_in_parent() noexcept { held_for_fork.release(); }
 
-// The thread has a new id in the child; locks that it holds must name that.
+// The thread has a new id in the child; the locks that it holds must name that.
 void after_fork_in_child() noexcept {
   uint32_t before = rename_thread();
   for_each_lock([before](Lock& lock) { lock.adopt_after_fork(before); });

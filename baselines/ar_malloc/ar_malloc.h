@@ -1,15 +1,15 @@
 // ar_malloc, from "Analysis of a Parallel Memory Allocator" (2012): arenas, slabs of a fixed size, thread-local caches.
 //
-//   up to 1024 B   the thread's cache, behind it the arena that the thread is bound to        thread_cache.h
+//   up to 1024 B   the thread's cache, and behind it the arena that the thread is bound to      thread_cache.h
 //   up to 8 KB     the arena: the article assumes that there are no such requests             arena.h, slab.h
 //   above          LargeBlocks, kept when freed
 //
 // "never frees memory to the system".  With HM_AR_MALLOC_GLOBAL_LOCK it is the variant that the article compares with:
-// one arena, no caches, and its lock around everything.
+// one arena, no caches, and one lock around everything.
 //
 // Options: AR_MALLOC_ARENAS, 0 for as many as processors; AR_MALLOC_CACHE, blocks in a cache's list, 0 for no caches.
 //
-// What each function promises stands in baselines/contract.h.
+// baselines/contract.h says what each function promises.
 #pragma once
 #include "base/report.h"
 #include "base/usage.h"

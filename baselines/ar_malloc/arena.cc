@@ -17,7 +17,7 @@ void Arena::Counters::add(const Counters& other) noexcept {
   bytes_out += other.bytes_out;
 }
 
-// An empty one of this arena, of whatever class it was, or a new one.
+// An empty slab of this arena, whatever its last class, or a new one.
 Slab* Arena::add_slab(ClassIndex c) noexcept {
   Slab* slab = empty_.first;
   if (slab != nullptr) {
@@ -53,8 +53,8 @@ Blocks Arena::take(ClassIndex c, uint32_t count) noexcept {
   return taken;
 }
 
-// A slab without a block in use may serve any class again; but a class keeps its last one, or a program that takes and
-// frees a single block would have a slab cut each time.
+// A slab without a block in use may serve any class again.  But a class keeps its last one; otherwise a program that
+// allocates and frees a single block would have a slab cut each time.
 void Arena::give_back_one(Slab& slab, FreeBlock* block) noexcept {
   SlabList& list = bin(slab.size_class);
   slab.give_back(block);
@@ -92,7 +92,7 @@ Arena::Counters Arena::counters() noexcept {
   return counters_;
 }
 
-// Every slab that has a free block is in the list of its class, or among the empty ones, and no other is.
+// A slab that has a free block, and no other, is in the list of its class or among the empty ones.
 bool Arena::is_valid() noexcept {
   LockGuard guard(lock_);
   size_t slabs = 0, unlisted = 0, listed = 0;

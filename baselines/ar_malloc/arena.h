@@ -1,7 +1,7 @@
-// An arena: one of the "logical arenas" that the heap is partitioned into, a lock and the slabs that are its own.
+// An arena: one of the "logical arenas" that the heap is partitioned into, with a lock and its own slabs.
 //
-// One lock an arena.  The article names a lock for each slab class as the other way, and as a question for later; its
-// two curves, "no contention" up to as many threads as arenas and "contention" beyond, are those of one lock an arena.
+// One lock for each arena.  The article mentions a lock for each slab class as an alternative and leaves it open; its two
+// curves, "no contention" up to as many threads as arenas and "contention" beyond, are those of one lock for each arena.
 #pragma once
 #include "base/lock.h"
 #include "baselines/ar_malloc/slab.h"
@@ -10,7 +10,7 @@
 namespace hm::ar_malloc {
 
 #if defined(HM_AR_MALLOC_GLOBAL_LOCK)
-inline constexpr bool kGlobalLock = true;  // what the article compares with: one lock around everything
+inline constexpr bool kGlobalLock = true;  // the variant that the article compares with: one lock around everything
 #else
 inline constexpr bool kGlobalLock = false;
 #endif
@@ -27,19 +27,19 @@ struct Blocks {  // linked, with a null at the end
 class Arena {
  public:
   struct Counters {
-    uint64_t locks = 0;                       // times the lock was taken for blocks
+    uint64_t locks = 0;                       // how often the lock was taken for blocks
     uint64_t out = 0, back = 0, foreign = 0;  // blocks; foreign: back from threads of other arenas
     uint64_t slabs = 0, cuts = 0;             // slabs from the system; how often one was cut for a class
-    size_t bytes_out = 0;                     // of blocks that are with the program or in a cache
+    size_t bytes_out = 0;                     // in blocks that the program or a cache holds
 
     void add(const Counters& other) noexcept;
   };
 
   constexpr Arena() = default;
 
-  // Lowest addresses first; fewer than asked for, or none, if the system has no memory.
+  // Lowest addresses first; fewer than requested, or none, if the system has no memory.
   Blocks take(ClassIndex c, uint32_t count) noexcept;
-  // Takes back the blocks of its own slabs; what remains is returned.  giver: the arena of the thread that gives.
+  // Takes back the blocks of its own slabs; returns the others.  giver: the arena of the thread that frees them.
   FreeBlock* give_back(FreeBlock* list, const Arena* giver, const char* function) noexcept;
 
   Counters counters() noexcept;
@@ -53,16 +53,16 @@ class Arena {
 
   Lock lock_;
   std::array<SlabList, kSlabClasses> bins_{};  // by class, the slabs with a free block
-  SlabList empty_;                             // slabs without a block in use, for any class
+  SlabList empty_;                             // slabs without a block in use, usable for any class
   Slab* all_ = nullptr;
   Counters counters_;
 };
 
 inline constexpr size_t kMaxArenas = 256;
 extern std::array<Arena, kMaxArenas> arenas;
-extern Regions slab_memory;  // slabs come from it, of whatever arena, and none goes back
+extern Regions slab_memory;  // slabs of all arenas come from it; none goes back
 
-// Each block to the arena of its slab, with one turn of the lock for all of an arena.
+// Returns each block to the arena of its slab, taking the lock once for all of an arena.
 inline void give_back(FreeBlock* list, const Arena* giver, const char* function) noexcept {
   while (list != nullptr) list = Slab::of(list).arena->give_back(list, giver, function);
 }

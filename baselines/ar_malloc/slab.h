@@ -1,7 +1,7 @@
 // A slab: 64 KB cut into blocks of one size ("it uses slabs of a fixed size").
 //
-// A block never merges with its neighbours; the slab as a whole, once none of its blocks is in use, may serve another
-// class.  A bit for each block says whether it is free, as in jemalloc, so a slab knows a double free from a free.
+// A block never merges with its neighbours; the whole slab, once none of its blocks is in use, may serve another class.
+// A bit for each block says whether it is free, as in jemalloc, so a slab can detect a double free.
 #pragma once
 #include <array>
 
@@ -16,8 +16,8 @@ inline constexpr size_t kInSlabs = 8 * kKiB;  // the largest size that slabs ser
 inline constexpr size_t kSlabClasses = index_of(class_of(kInSlabs)) + 1;
 
 struct Slab {
-  // Read by every thread that frees one of its blocks; changes only while there is none.
-  Arena* arena;  // null: never cut
+  // Read by every thread that frees one of its blocks; changes only while none of its blocks is in use.
+  Arena* arena;  // null: never used
   uint32_t block_size;
   uint32_t first;  // where the blocks begin
   uint32_t blocks;
@@ -33,7 +33,7 @@ struct Slab {
 
   static Slab& of(const void* block) noexcept { return *reinterpret_cast<Slab*>(align_down(address_of(block), kSlab)); }
 
-  // Every block lies at a multiple of the largest power of two that divides its size: aligned requests need no more.
+  // Every block lies at a multiple of the largest power of two that divides its size, which suffices for aligned requests.
   static constexpr size_t first_block(size_t size) { return align_up(sizeof(Slab), size & -size); }
 
   void cut(Arena& owner, ClassIndex c) noexcept {
@@ -47,7 +47,7 @@ struct Slab {
     for (uint32_t i = 0; i < blocks; ++i) is_free[i / 64] |= uint64_t{1} << i % 64;
   }
 
-  // The lowest free block; there is one.
+  // The lowest free block; there must be one.
   void* take() noexcept {
     while (is_free[hint] == 0) ++hint;
     uint32_t index = hint * 64 + static_cast<uint32_t>(std::countr_zero(is_free[hint]));
@@ -63,7 +63,7 @@ struct Slab {
     ++free;
   }
 
-  // Within the header the offset wraps round to more than there are blocks.
+  // For an address within the header the offset wraps around to more than the number of blocks.
   bool starts_block(const void* address) const noexcept {
     uint32_t offset = offset_of(address);
     return arena != nullptr && offset / block_size < blocks && offset % block_size == 0;

@@ -34,8 +34,8 @@ void leave(ThreadCache& mine) noexcept {
   if (mine.next != nullptr) mine.next->previous = mine.previous;
 }
 
-// The arenas take turns.  Then the cache, unless nobody can be asked to empty it when the thread ends.  To ask may
-// allocate: the thread has its arena by then, and no cache yet.
+// Threads get arenas round robin, and then a cache, unless no hook for the end of the thread can be had.  Setting the
+// hook may allocate: the thread has its arena by then, but no cache yet.
 HM_COLD void bind() noexcept {
   uint32_t most;
   {
@@ -48,7 +48,7 @@ HM_COLD void bind() noexcept {
   cache.most = most;
 }
 
-// Among the destructors of thread-specific data.  Those that run later find a thread without a cache.
+// Runs among the destructors of thread-specific data.  Destructors that run later find a thread without a cache.
 void end_thread(void*) noexcept {
   cache.most = 0;
   for (CacheList& list : cache.lists) give_back(list.cut_after(0), cache.arena, "free");
@@ -121,8 +121,8 @@ bool this_cache_is_valid() noexcept {
 
 Lock& threads_lock() noexcept { return threads.lock; }
 
-// Their caches lie in memory that the C library takes for itself, and their lists may be half changed: the blocks in
-// them are lost to the child.
+// Their caches lie in memory that the C library reuses, and their lists may be half changed: the child loses the blocks
+// in them.
 void forget_other_threads() noexcept {
   cache.next = cache.previous = nullptr;
   threads.caches = cache.most == 0 ? nullptr : &cache;

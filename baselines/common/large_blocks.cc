@@ -19,7 +19,7 @@ size_t pages_of(size_t bytes) noexcept { return divide_up(bytes, os::page_size()
 
 }  // namespace
 
-// In the first pages of its 2 MB.
+// The header in the first pages of a chunk of 2 MB.
 struct LargeBlocks::Chunk {
   Chunk* next;
   size_t longest;                       // no free run is longer
@@ -33,7 +33,7 @@ struct LargeBlocks::Chunk {
   size_t page_of(const void* address) const noexcept { return address_of(address) % kChunk / os::page_size(); }
   char* address(size_t page) noexcept { return reinterpret_cast<char*>(this) + page * os::page_size(); }
 
-  // The page where so many free ones begin, or 0: the first page is never free.
+  // The first page of `count` free ones, or 0: page 0 is never free.
   size_t find(size_t count, size_t step) noexcept {
     size_t end = pages(), page = align_up(pages_of(sizeof(Chunk)), step);
     while (page + count <= end) {
@@ -51,7 +51,7 @@ struct LargeBlocks::Chunk {
   bool starts_run(const void* block) const noexcept {
     return address_of(block) % os::page_size() == 0 && run[page_of(block)] != 0;
   }
-  // Every used page lies in exactly one live run, but for the header's.
+  // Every used page, except the header's, lies in exactly one live run.
   bool is_valid() const noexcept {
     size_t page = 0, end = pages(), own = pages_of(sizeof(Chunk));
     for (; page < own; ++page)
@@ -76,7 +76,7 @@ void* LargeBlocks::allocate(size_t size, size_t alignment) noexcept {
 LargeBlocks::Chunk* LargeBlocks::new_chunk() noexcept {
   void* memory = os::map(kChunk, kChunk);
   if (memory == nullptr) return nullptr;
-  auto* chunk = static_cast<Chunk*>(memory);  // zero already
+  auto* chunk = static_cast<Chunk*>(memory);  // already zero
   chunk->longest = Chunk::pages();
   chunk->next = chunks_;
   chunks_ = chunk;
@@ -85,7 +85,7 @@ LargeBlocks::Chunk* LargeBlocks::new_chunk() noexcept {
   return chunk;
 }
 
-// First fit.  A chunk that had no room for a run is not searched again for one as long, until something in it is freed.
+// First fit.  A chunk that had no room for a run is not searched again for one as long until something in it is freed.
 void* LargeBlocks::allocate_run(size_t pages, size_t alignment) noexcept {
   size_t step = alignment <= os::page_size() ? 1 : alignment / os::page_size();
   LockGuard guard(lock_);
@@ -108,7 +108,7 @@ void* LargeBlocks::allocate_run(size_t pages, size_t alignment) noexcept {
   return chunk->address(page);
 }
 
-// Two steps, so that of two threads that free the same block one finds that it is none.
+// In two steps, so that if two threads free the same block, one finds that it is no block.
 bool LargeBlocks::free_run(void* block) noexcept {
   Chunk& chunk = Chunk::of(block);
   size_t page = chunk.page_of(block), bytes;
@@ -118,7 +118,7 @@ bool LargeBlocks::free_run(void* block) noexcept {
     if (bytes == 0) return false;
     chunk.run[page] = 0;
   }
-  if (!keep_ && !os::purge(block, bytes)) memset(block, 0, bytes);  // before anybody else may have the pages
+  if (!keep_ && !os::purge(block, bytes)) memset(block, 0, bytes);  // before any other thread can get the pages
   LockGuard guard(lock_);
   chunk.mark(page, bytes / os::page_size(), false);
   allocated_ -= bytes;
@@ -148,7 +148,7 @@ bool LargeBlocks::comes_zeroed(const void* block) const noexcept {
 
 bool LargeBlocks::is_valid() noexcept {
   LockGuard guard(lock_);
-  size_t idle = 0, live = 0;  // bytes that are no mapping's of a live block; bytes of live runs
+  size_t idle = 0, live = 0;  // bytes in no live mapping; bytes of live runs
   for (Chunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) {
     if (!chunk->is_valid()) return false;
     idle += kChunk;

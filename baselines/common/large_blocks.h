@@ -1,9 +1,9 @@
-// What the baselines do with requests that their superblocks, slabs and arenas do not hold: pages straight from the
-// system, and straight back.
+// How the baselines serve requests that do not fit their superblocks, slabs and arenas: by pages that come straight
+// from the system and go straight back.
 //
-// Up to 1 MB a block is a run of pages in a chunk of 2 MB, its pages given back when it is freed (what mapping each
-// block by itself would come to, without running out of the mappings that the kernel allows a process); above, it has a
-// mapping of its own.  A mapping that the system refuses to take back is kept for a later request.
+// Up to 1 MB a block is a run of pages in a chunk of 2 MB, and its pages are given back when it is freed.  (That is
+// equivalent to mapping each block, without running out of the mappings that the kernel allows a process.)  Above, it
+// has a mapping of its own.  A mapping that the system refuses to take back is kept for a later request.
 #pragma once
 #include "base/address_map.h"
 #include "base/lock.h"
@@ -13,7 +13,7 @@ namespace hm {
 class LargeBlocks {
  public:
   // keep: freed runs and mappings stay, for an allocator that never returns memory; except mappings aligned to more
-  // than a line, which are nobody's everyday requests.
+  // than a line, which are rarely requested.
   constexpr explicit LargeBlocks(bool keep = false) : keep_(keep) {}
   LargeBlocks(const LargeBlocks&) = delete;
   LargeBlocks& operator=(const LargeBlocks&) = delete;
@@ -24,12 +24,12 @@ class LargeBlocks {
     return kind == ChunkKind::kRuns || kind == ChunkKind::kHuge || kind == ChunkKind::kHugeAligned;
   }
 
-  // size: at least 1; alignment: a power of two.  Null: no memory.
+  // size: at least 1; alignment: a power of two.  Null if there is no memory.
   void* allocate(size_t size, size_t alignment = kGranule) noexcept;
   // Both end the program if no live block starts there; function: the entry point, for the message.
   void free(void* block, const char* function) noexcept;
   size_t usable_size(const void* block, const char* function) noexcept;
-  // In place, or moved without copying.  Null: neither is possible.
+  // In place, or by moving pages.  Null if neither is possible.
   void* resize(void* block, size_t size) noexcept;
   // Whether a block just allocated reads as zero.
   bool comes_zeroed(const void* block) const noexcept;
@@ -37,7 +37,7 @@ class LargeBlocks {
   size_t mapped() noexcept;                // bytes from the system, free runs included
   size_t allocated() noexcept;             // bytes of live blocks, in whole pages
   Lock& lock() noexcept { return lock_; }  // for fork
-  bool is_valid() noexcept;                // while no other thread is in here, and if none was when this process was forked
+  bool is_valid() noexcept;                // if no other thread uses it, and none did when this process was forked
 
  private:
   static constexpr size_t kLargestRun = kMiB;

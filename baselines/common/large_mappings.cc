@@ -16,10 +16,10 @@ constexpr uint64_t kLive = 0x6c69766520626c6b;
 
 // At the start of a mapping; the block follows.
 struct LargeBlocks::Mapping {
-  uint64_t live;  // kLive, for as long as the mapping is there
+  uint64_t live;  // kLive while the mapping exists
   size_t mapped;
   char* block;
-  bool fresh;     // nobody has had it before
+  bool fresh;     // never used before
   Mapping* next;  // while it is kept
 
   // Null if no block starts there.
@@ -37,7 +37,7 @@ struct LargeBlocks::Mapping {
   }
 };
 
-// The link to the smallest that fits and is not twice as large, or null.  Under the lock.
+// The link to the smallest kept mapping that fits and is less than twice as large, or null.  Under the lock.
 LargeBlocks::Mapping** LargeBlocks::find_kept(size_t bytes) noexcept {
   Mapping** best = nullptr;
   for (Mapping** link = &kept_; *link != nullptr; link = &(*link)->next) {
@@ -58,7 +58,7 @@ LargeBlocks::Mapping* LargeBlocks::take_kept(size_t bytes) noexcept {
 }
 
 LargeBlocks::Mapping* LargeBlocks::map(size_t bytes, size_t lead, size_t alignment) noexcept {
-  // A block of larger alignment lies 2 MB behind the header.
+  // A block of larger alignment lies 2 MB behind its header.
   auto* base = static_cast<char*>(os::map(bytes, std::max(alignment, kChunk), alignment > kChunk ? kChunk : 0));
   if (base == nullptr) return nullptr;
   LockGuard guard(lock_);
@@ -80,7 +80,7 @@ void* LargeBlocks::allocate_mapping(size_t size, size_t alignment) noexcept {
 bool LargeBlocks::free_mapping(void* block) noexcept {
   Mapping* mapping;
   {
-    LockGuard guard(lock_);  // of two threads that free the same block one finds that it is none
+    LockGuard guard(lock_);  // if two threads free the same block, one finds that it is none
     mapping = Mapping::of(block);
     if (mapping == nullptr) return false;
     mapping->set_kinds(false);
@@ -88,7 +88,7 @@ bool LargeBlocks::free_mapping(void* block) noexcept {
   size_t bytes = mapping->mapped;
   bool keep = keep_ && mapping->lead() == kLead;
   bool gone = !keep && os::unmap(mapping, bytes);
-  if (!keep && !gone) {  // the kernel's limit of mappings: at least the pages, but for the header's
+  if (!keep && !gone) {  // the kernel's limit of mappings: give back the pages at least, except the header's
     size_t head = align_up(sizeof(Mapping), os::page_size());
     os::purge(reinterpret_cast<char*>(mapping) + head, bytes - head);
   }
@@ -120,17 +120,17 @@ void* LargeBlocks::resize(void* block, size_t size) noexcept {
   size_t lead = mapping->lead(), old_bytes = mapping->mapped, new_bytes = align_up(lead + size, os::page_size());
   if (keep_ && new_bytes < old_bytes) return nullptr;
   {
-    LockGuard guard(lock_);  // one that is there already costs a copy, growing would cost memory for good
+    LockGuard guard(lock_);  // a kept mapping costs a copy, but growing would cost memory for good
     if (new_bytes > old_bytes && find_kept(new_bytes) != nullptr) return nullptr;
   }
   if (new_bytes != old_bytes && !os::resize(mapping, old_bytes, new_bytes)) {
-    // A move that shrinks may fail half done, with the tail unmapped: only growing ones.
+    // A move that shrinks may fail half done, with the tail unmapped, so only moves that grow are made.
     void* target = new_bytes < old_bytes ? nullptr : os::map(new_bytes, kChunk);
     if (target == nullptr) return nullptr;
     mapping->set_kinds(false);
     if (!os::move(mapping, old_bytes, target, new_bytes)) {
       mapping->set_kinds(true);
-      return nullptr;  // target may be unmapped already, and somebody else's by now: its address space is let go
+      return nullptr;  // target may already be unmapped and somebody else's: we give up its address space
     }
     mapping = static_cast<Mapping*>(target);
     mapping->block = static_cast<char*>(target) + lead;

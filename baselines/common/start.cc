@@ -1,4 +1,4 @@
-// A baseline's start and end in a process.
+// What a baseline does when a process loads it and when it ends.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/file.h>
@@ -13,7 +13,7 @@
 namespace hm {
 namespace {
 
-// <PREFIX>STATS_FILE: where the counters go at exit, a line a process.
+// <PREFIX>STATS_FILE: at exit the counters are appended to it, one line per process.
 char stats_file[kMaxPath];
 
 void print_counters(int fd) noexcept {
@@ -42,7 +42,7 @@ __attribute__((destructor(101))) void finish() noexcept {
     FdWriter(STDERR_FILENO) << kLibraryName << ": cannot write " HM_BASELINE_PREFIX "STATS_FILE=" << stats_file << "\n";
     return;
   }
-  flock(fd, LOCK_EX);  // processes that end together must not mix their lines; best effort
+  flock(fd, LOCK_EX);  // best effort: lines of processes that end together must not mix
   print_counters(fd);
   close(fd);
 }

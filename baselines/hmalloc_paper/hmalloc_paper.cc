@@ -2,8 +2,8 @@
 
 namespace hm::hmalloc_paper {
 
-// Within a block that is large enough for any place of its start.  Every multiple of 32 can be told from the start of a
-// plain block, which lies 16 behind a multiple of 64.
+// Within a block that is large enough for any aligned start.  A multiple of 32 differs from the start of every plain
+// block, which lies 16 behind a multiple of 64.
 void* allocate_aligned(size_t alignment, size_t size) noexcept {
   size_t bytes = block_size(size + alignment - sizeof(Flag));
   if (bytes >= kSharedLimit) return large_blocks.allocate(size, alignment);
@@ -33,7 +33,7 @@ void deallocate_other_local(void* block, Superblock* superblock, const char* fun
     die_on_misuse(function, block, "not a local block of hmalloc_paper");
   auto& local = reinterpret_cast<LocalSuperblock&>(*superblock);
   LockGuard guard(fallback.lock);
-  // The heap of a thread that has ended may be another's by now, so a block of it is lost.
+  // The heap of a thread that has ended may by now be another thread's, so a block of it is lost.
   if (local.owner == &fallback.heap.local) local.owner->free(block, local, function);
 }
 
@@ -54,7 +54,7 @@ void* resize(void* block, size_t size) noexcept {
   return LargeBlocks::holds(block) ? large_blocks.resize(block, size) : nullptr;
 }
 
-// The paper counts no live blocks: a superblock is the program's whole.
+// The paper counts no live blocks, so a whole superblock counts as the program's.
 Usage usage() noexcept {
   size_t superblocks = first_superblocks.taken() * kFirstSuperblock + next_superblocks.taken() * kNextSuperblock;
   size_t allocated = superblocks + large_blocks.allocated();

@@ -1,4 +1,4 @@
-// HMalloc as its paper has it: "An efficient multi-threaded memory allocator for PDES applications", section 3.
+// HMalloc as its paper describes it: "An efficient multi-threaded memory allocator for PDES applications", section 3.
 //
 //   superblock.h   local and shared superblocks of 64 KB and 4 MB, and the lists of them (Fig. 3 and 4)
 //   flag.h         the flag of a shared block
@@ -7,8 +7,8 @@
 //   threads.h      a heap for each thread, inherited by the next
 //   api.cc         hmp_local_alloc and its like (include/baselines/hmalloc_paper.h)
 //
-// malloc and its family are the shared side.  What was mended, and why, stands where it happens, and together in
-// docs/baselines.md.  What each function below promises stands in baselines/contract.h.
+// malloc and its family are the shared side.  Repairs are explained where they are made, and together in
+// docs/baselines.md.  baselines/contract.h says what each function below promises.
 #pragma once
 #include "base/report.h"
 #include "base/usage.h"
@@ -23,12 +23,12 @@ size_t usable_size(const void* block, const char* function) noexcept;
 bool comes_zeroed(const void* block) noexcept;
 void* resize(void* block, size_t size) noexcept;
 
-void* allocate_local(size_t size) noexcept;  // for this thread alone
+void* allocate_local(size_t size) noexcept;  // for this thread only
 void deallocate_local(void* block, const char* function) noexcept;
 
 Usage usage() noexcept;
 void write_counters(FdWriter& text) noexcept;
-// While no thread is at work: every heap, list, header and flag; no block is twice in a cache.
+// While no thread uses it: checks every heap, list, header and flag, and that no block is in a cache twice.
 bool is_valid() noexcept;
 
 void start() noexcept;
@@ -38,10 +38,10 @@ void after_fork_in_child() noexcept;
 
 // The fast paths.
 
-// For a thread without a heap: from the fallback, under its lock.
+// For threads without a heap: from the fallback, under its lock.
 void* allocate_from_fallback(uint32_t size_class) noexcept;
 void* allocate_local_from_fallback(size_t size) noexcept;
-// Everything that is no block in a superblock of its side.
+// For everything that is no block in a superblock of its side.
 void deallocate_other(void* block, Superblock* superblock, const char* function) noexcept;
 void deallocate_other_local(void* block, Superblock* superblock, const char* function) noexcept;
 
@@ -56,7 +56,7 @@ inline void* allocate(size_t size) noexcept {
   return HM_LIKELY(bytes < kSharedLimit) ? allocate_block(size_to_class(bytes)) : large_blocks.allocate(size);
 }
 
-// Fig. 9.  The block cache list is the freeing thread's: the owner's would be torn apart by two threads.
+// Fig. 9.  The block cache list is the freeing thread's: two threads would race on the owner's.
 inline void deallocate(void* block, const char* function) noexcept {
   Superblock* superblock = Superblock::of(block);
   if (HM_UNLIKELY(superblock == nullptr || superblock->kind != SuperblockKind::kShared))

@@ -11,8 +11,8 @@ bool LocalHeap::open_first() noexcept {
   return true;
 }
 
-// Lines 9 to 13.  The paper leaves the superblock that it finds in the LSL, and inserts it again when it is exhausted
-// again: the list becomes a ring, and the next traversal never ends.  Here it leaves the list.
+// Lines 9 to 13.  The paper leaves the superblock that it finds in the LSL and inserts it again when it is exhausted
+// again: the list becomes a ring, and the next traversal never ends.  Here the superblock leaves the list.
 bool LocalHeap::replace_current(size_t size) noexcept {
   lsl.append(*current);
   LocalSuperblock* found = traverse_lsl(size);

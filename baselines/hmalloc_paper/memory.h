@@ -1,12 +1,12 @@
-// Where memory comes from.  Superblocks never go back to the system; blocks that come from it directly do when freed.
+// Where memory comes from.  Superblocks never go back to the system; blocks that come directly from it do when freed.
 #pragma once
 #include "baselines/common/large_blocks.h"
 #include "baselines/common/regions.h"
 
 namespace hm::hmalloc_paper {
 
-// "Usually a superblock of 64 KB is enough" (section 3.1); who exhausts it gets larger ones, for fewer calls of the
-// system.
+// "Usually a superblock of 64 KB is enough" (section 3.1); a thread that exhausts it gets larger ones, for fewer system
+// calls.
 inline constexpr size_t kFirstSuperblock = 64 * kKiB;
 inline constexpr size_t kNextSuperblock = 4 * kMiB;
 

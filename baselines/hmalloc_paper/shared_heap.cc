@@ -30,7 +30,7 @@ Flag* SharedHeap::replace_current(Counts& counts) noexcept {
   return current->take_vacant();
 }
 
-// A superblock counts as empty if its Index-th block is free: whatever else is free in it is not looked at.
+// A superblock counts as usable if its Index-th block is free; other free blocks in it are not considered.
 SharedSuperblock* SharedHeap::traverse_ssl(Counts& counts) noexcept {
   uint64_t steps = 0;
   SharedSuperblock* superblock = ssl.first;

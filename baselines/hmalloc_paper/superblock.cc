@@ -42,7 +42,7 @@ SharedSuperblock* SharedSuperblock::make(size_t size, uint32_t size_class) noexc
   return superblock;
 }
 
-// The header and every flag: what was never allocated is free, and a flag is one of two words.
+// The header and every flag: blocks that were never allocated are free, and a flag has one of two values.
 bool SharedSuperblock::is_valid() noexcept {
   if (head.kind != SuperblockKind::kShared || Superblock::of(this) != &head || index >= total_objects) return false;
   if (vacant_objects > total_objects || (vacant_objects > 0 && index != 0)) return false;

@@ -1,8 +1,8 @@
-// The two kinds of superblocks (section 3.1), their headers, and the lists that they wait in.
+// The two kinds of superblocks (section 3.1), their headers, and the lists that they are in.
 //
 // Invariants
 //  P1  A header's first line is written before the first of its blocks leaves, and never again: any thread may read it.
-//  P2  The rest is the business of the heap that holds the superblock, which means of one thread.
+//  P2  Only the heap that holds the superblock, hence only one thread, uses the rest.
 #pragma once
 #include "baselines/hmalloc_paper/flag.h"
 #include "baselines/hmalloc_paper/memory.h"
@@ -13,13 +13,13 @@ struct LocalHeap;
 
 enum class SuperblockKind : uint8_t { kNone = 0, kLocal, kShared };
 
-// What both kinds begin with.
+// The common head of both kinds.
 struct Superblock {
   SuperblockKind kind;
   size_t size;  // kFirstSuperblock or kNextSuperblock
 
-  // ExtractSuperblock of Fig. 8: of an address that lies in one; otherwise null, or of kind kNone.  The paper masks the
-  // address, but with which of two masks?  The address map knows, and so a wild address is none of ours.
+  // ExtractSuperblock of Fig. 8: the superblock of an address in one; otherwise null, or of kind kNone.  The paper
+  // masks the address, but there are two masks; the address map knows which, and rejects wild addresses.
   static Superblock* of(const void* address) noexcept {
     switch (AddressMap::kind(address_of(address))) {
       case ChunkKind::kRegions: return Regions::of<Superblock>(address, kFirstSuperblock);
@@ -39,7 +39,7 @@ struct LocalSuperblock {
   size_t allocated_num, freed_num;
   LocalSuperblock *next, *previous;  // in the LSL
 
-  // Null: no memory.
+  // Null if there is no memory.
   static LocalSuperblock* make(size_t size, LocalHeap& owner) noexcept;
 
   char* end() noexcept { return reinterpret_cast<char*>(this) + head.size; }
@@ -74,9 +74,9 @@ struct SharedSuperblock {
   uint32_t span;  // bytes of all of them
   char* start_addr;
 
-  alignas(kLine) char* current_addr;  // where the next block that was never allocated starts
-  size_t vacant_objects;              // blocks that were never allocated; a free does not add to them
-  size_t index;                       // the one block that is looked at once there are none
+  alignas(kLine) char* current_addr;  // the next block that was never allocated
+  size_t vacant_objects;              // number of blocks that were never allocated; a free does not add to it
+  size_t index;                       // the one block that is considered once there are none
   SharedSuperblock *next, *previous;  // in the SSL of its class
 
   static SharedSuperblock* make(size_t size, uint32_t size_class) noexcept;
@@ -89,20 +89,20 @@ struct SharedSuperblock {
     return reinterpret_cast<Flag*>(block);
   }
   Flag* index_th() noexcept { return reinterpret_cast<Flag*>(start_addr + index * object_size); }
-  // Line 20 and 21, and the wrap that only the text has: without it the next block would lie past the superblock.
+  // Lines 20 and 21, and the wrap-around that only the text has: without it the next block would lie past the superblock.
   Flag* take_index_th() noexcept {
     Flag* block = index_th();
     if (++index == total_objects) index = 0;
     return block;
   }
-  // The flag of a block by the program's address; null: no block starts there, as far as an address can tell.
+  // The flag of a block, by the program's address; null if the address shows that no block starts there.
   Flag* flag_of(const void* block) noexcept;
   bool is_valid() noexcept;
 };
 static_assert(offsetof(LocalSuperblock, current_addr) == kLine && sizeof(LocalSuperblock) == 2 * kLine);
 static_assert(offsetof(SharedSuperblock, current_addr) == kLine && sizeof(SharedSuperblock) == 2 * kLine);
 
-// LSL and SSL: doubly linked, the longest in it first.
+// LSL and SSL: doubly linked, the oldest entry first.
 template <class T>
 struct SuperblockList {
   T *first, *last;
@@ -119,7 +119,7 @@ struct SuperblockList {
   }
 };
 
-// A payload of line + 16 belongs to a plain block; an aligned one lies at a multiple of 32 (see allocate_aligned).
+// A payload at line + 16 belongs to a plain block; an aligned one lies at a multiple of 32 (see allocate_aligned).
 inline Flag* SharedSuperblock::flag_of(const void* block) noexcept {
   uintptr_t offset = address_of(block) - address_of(start_addr);
   if (HM_UNLIKELY(offset >= span)) return nullptr;

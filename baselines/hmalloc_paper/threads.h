@@ -1,5 +1,5 @@
-// The heaps, and which thread has which (section 3): each thread has one to itself, there is no global one, and a new
-// thread inherits the heap of a dead one whole.
+// The heaps, and which thread has which (section 3): each thread has one of its own, there is no global one, and a new
+// thread inherits the whole heap of a dead one.
 #pragma once
 #include "base/lock.h"
 #include "baselines/hmalloc_paper/local_heap.h"
@@ -7,12 +7,12 @@
 
 namespace hm::hmalloc_paper {
 
-// In zeroed memory of its own, for good.
+// In zeroed memory of its own, which is never freed.
 struct Heap {
   LocalHeap local;
   SharedHeap::Counts counts;
-  Heap* next;         // of all
-  Heap* next_orphan;  // of those whose thread is dead
+  Heap* next;         // of all heaps
+  Heap* next_orphan;  // of those whose thread has ended
   std::array<SharedHeap, kClasses> shared;
 
   bool is_valid() noexcept;
@@ -20,7 +20,7 @@ struct Heap {
 
 inline constinit thread_local Heap* my_heap = nullptr;
 
-// Null: the calling thread has none any more, or there is no memory for one.
+// Null if the calling thread's heap is gone, or there is no memory for one.
 Heap* attach() noexcept;
 
 // getLocalHeap of Fig. 5 and 6.
@@ -29,7 +29,7 @@ inline Heap* local_heap() noexcept {
   return HM_LIKELY(heap != nullptr) ? heap : attach();
 }
 
-// For what threads allocate without a heap of their own: destructors that run late, mostly.
+// Serves allocations by threads without a heap of their own, mostly late destructors.
 struct Fallback {
   Lock lock;
   Heap heap;
@@ -40,12 +40,12 @@ struct Registry {
   Lock lock;
   Heap* all;
   Heap* orphans;
-  size_t heaps;        // made so far
-  uint64_t inherited;  // how often a thread got a dead one's
+  size_t heaps;        // number made so far
+  uint64_t inherited;  // how often a thread got a dead thread's
 };
 extern Registry registry;
 
-// visit(heap) for every heap, the fallback included; their threads may be at work in them.
+// Calls visit(heap) for every heap, the fallback included; their threads may be using them.
 template <class Visit>
 void for_each_heap(Visit visit) noexcept {
   LockGuard guard(registry.lock);

@@ -46,7 +46,7 @@ Superblock* Heap::emptiest(size_t size_class) noexcept {
   return nullptr;
 }
 
-// Of a group the largest blocks go first: they are asked for least often.
+// Within a group the largest blocks go first: they are requested least often.
 Superblock* Heap::emptiest() noexcept {
   for (size_t g = kEmpty; g > kUpToF; --g)
     for (size_t c = classes.count(); c-- > 0;)

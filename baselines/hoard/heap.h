@@ -1,22 +1,22 @@
-// A heap: a processor's own (1 to 2P), or the global one (0), which every thread may take from and give to (section 3).
+// A heap: one of the processors' (1 to 2P), or the global one (0), which every thread may take from and give to (section 3).
 //
 // It has the superblocks that it owns, by size class and fullness, and the two usage statistics of the paper, in bytes:
 //
 //   u   in use
-//   a   held in superblocks.  Of each, that is what its blocks come to.  The paper says S; but nobody can use the
+//   a   held in superblocks, counting of each only what its blocks add up to.  The paper counts S; but nobody can use the
 //       header and the remainder, and a heap of full superblocks might count as too empty.
 //
 // Invariants, whenever nobody holds the heap's lock:
 //
-//   1.  A superblock is in one list, that of its class and fullness, of the heap that is its owner.
+//   1.  A superblock is in one list of the heap that owns it: that of its class and fullness.
 //   2.  u and a are the sums over the superblocks.
-//   3.  After a free, if it is a processor's heap: u >= a - K*S, or u >= (1 - f)*a.  Until the next free, malloc may
-//       bring one superblock of each size class that is not full.
+//   3.  A processor's heap, after a free: u >= a - K*S, or u >= (1 - f)*a.  Until the next free, malloc may add one
+//       superblock of each size class that is not full.
 //   4.  The global heap holds no superblock that is at most f empty.
 //
-// Section 3.1 prints an "and" between the halves of 3, but what it says before that is a rule that moves superblocks
-// when both are false, as Fig. 2 does in line 9.  Such a rule keeps one of them true.  (The first block of a heap would
-// break the "and".)
+// Section 3.1 prints an "and" between the halves of 3.  But the rule that it describes before, like line 9 of Fig. 2,
+// moves superblocks when both are false, and so keeps only one of them true.  (The first block of a heap would violate
+// the "and".)
 #pragma once
 #include <array>
 #include <atomic>
@@ -30,28 +30,28 @@ class Heap {
   constexpr Heap() = default;
   alignas(kLine) Lock lock;
 
-  // malloc, for the holder of the lock.
+  // For malloc, by the holder of the lock.
   Superblock* fullest_with_space(size_t size_class) noexcept;  // null: none has space
   void* take_block(Superblock& s) noexcept;
 
-  // free, for the holder of the lock.
+  // For free, by the holder of the lock.
   void put_block(Superblock& s, void* block) noexcept;
-  bool crosses_emptiness_threshold() const noexcept { return is_too_empty(0); }  // the contrary of invariant 3
+  bool crosses_emptiness_threshold() const noexcept { return is_too_empty(0); }  // the negation of invariant 3
 
-  // Transfers, for the holder of the lock.  Null: there is none.
+  // Transfers, by the holder of the lock.  Null if there is none.
   Superblock* emptiest(size_t size_class) noexcept;  // one that is more than f empty, from the emptiest group
   Superblock* emptiest() noexcept;                   // the same, of any class
   Superblock* completely_empty() noexcept;           // of any class
   void insert(Superblock& s) noexcept;
   void remove(Superblock& s) noexcept;
 
-  // For any thread, who sees what it was a moment ago: it is a number and orders nothing.
+  // For any thread, which sees what it was a moment ago: the number orders nothing.
   size_t u() const noexcept { return u_.load(std::memory_order_relaxed); }
   size_t a() const noexcept { return a_; }
   bool is_too_empty_for_malloc() const noexcept { return is_too_empty(classes.count() * options.superblock); }
   bool is_valid(bool global) const noexcept;
 
-  // function(superblock), for each.
+  // Calls function(superblock) for each.
   template <class Function>
   void for_each(Function function) noexcept {
     for (auto& group : groups_)
@@ -75,7 +75,7 @@ class Heap {
   std::array<std::array<SuperblockList, kMaxClasses>, kGroups> groups_{};
 };
 
-// The lock of a superblock's owner.  Before it is held, the superblock may move to another heap.
+// Holds the lock of a superblock's owner.  Before it is held, the superblock may move to another heap.
 class [[nodiscard]] OwnerGuard {
  public:
   explicit OwnerGuard(const Superblock& s) noexcept;

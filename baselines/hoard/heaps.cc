@@ -14,12 +14,12 @@ constinit thread_local Heap* Heaps::mine_ = nullptr;
 
 namespace {
 
-constexpr uint64_t kTransfersToALook = 16;  // at the u of all heaps, which costs a line of each
+constexpr uint64_t kTransfersToALook = 16;  // transfers between reads of the u of all heaps, which cost a cache line of each
 
 }  // namespace
 
-// Resolvers of the program may allocate before the C library has the environment.  S and b cannot change once there is
-// a superblock, so there is none until the options are known: such requests are large objects.
+// IFUNC resolvers of the program may allocate before the C library has the environment.  S and b cannot change once
+// there is a superblock, so there is none until the options are known: such requests are large objects.
 bool Heaps::start(bool even_without_environment) noexcept {
   LockGuard guard(start_lock);
   if (count_ > 0) return true;
@@ -31,16 +31,16 @@ bool Heaps::start(bool even_without_environment) noexcept {
   return true;
 }
 
-// "A simple hash function to map thread id's to per-processor heaps."  The kernel numbers threads one by one, so those
-// that were started together have a heap each, if there are enough of them.
+// "A simple hash function to map thread id's to per-processor heaps."  The kernel numbers threads consecutively, so
+// threads that were started together have different heaps, if there are enough.
 Heap* Heaps::choose() noexcept {
   if (!start(false)) return nullptr;
   return mine_ = &heaps_[1 + static_cast<size_t>(syscall(SYS_gettid)) % count_];
 }
 
-// From the global heap the emptiest comes first: the fewer objects come along, the fewer can be falsely shared, and the
-// longer it lasts.  It must come before any that is recycled, or the class would have more superblocks than its own
-// heaps ever needed at a time, and nothing would bound memory (README.md, blowup).
+// The emptiest superblock of the global heap comes first: it brings the fewest objects along that can be falsely
+// shared, and lasts longest.  It must come before any recycled one; otherwise the class would have more superblocks
+// than its own heaps ever needed at a time, and memory would be unbounded (docs/baselines.md, Hoard).
 Superblock* Heaps::find_or_recycle(Heap& heap, size_t size_class) noexcept {
   Heap* from = &global();
   Superblock* s = from->emptiest(size_class);
@@ -74,9 +74,9 @@ Superblock* Heaps::acquire(Heap& heap, size_t size_class) noexcept {
   return s;
 }
 
-// Fig. 2 transfers one superblock.  With one size class that is enough, almost.  With several, malloc may have brought
-// one of each since the last free, so here it is as many as it takes.  There always is one that is more than f empty:
-// if all were at least 1 - f full, the heap would be.
+// Fig. 2 transfers one superblock, which almost suffices with one size class.  With several, malloc may have added one
+// of each since the last free, so here as many are transferred as necessary.  There always is one that is more than f
+// empty: if all were at least 1 - f full, so would be the heap.
 void Heaps::transfer_to_global(Heap& heap) noexcept {
   LockGuard guard(global().lock);
   do {

@@ -37,7 +37,7 @@ void* allocate_small(Heap& heap, size_t size_class) noexcept {
   return block;  // 17
 }
 
-// Ends the program where the address cannot be that of a block.
+// Ends the program if the address cannot be a block's.
 Superblock& superblock_of(const void* block, const char* function) noexcept {
   if (AddressMap::kind(address_of(block)) != ChunkKind::kRegions) die_on_misuse(function, block, "not a block of hoard");
   Superblock& s = Superblock::of(block);
@@ -47,15 +47,15 @@ Superblock& superblock_of(const void* block, const char* function) noexcept {
 
 }  // namespace
 
-// Line 2 comes before line 1: the options, S among them, are read when the first thread asks for its heap.
+// Line 2 comes before line 1: the options, including S, are read when the first thread asks for its heap.
 void* allocate(size_t size) noexcept {
   Heap* heap = heaps.of_this_thread();                                                     // 2
   if (heap == nullptr || size > classes.largest()) return allocate_large(size, kGranule);  // 1
   return allocate_small(*heap, classes.of(size));
 }
 
-// Superblocks and their first blocks start at a cache line, so a class of which the alignment is a divisor will do.
-// Beyond a line, and where there is no such class, pages.
+// Superblocks and their first blocks start at a cache line, so any class whose size is a multiple of the alignment will
+// do.  Beyond a line, or without such a class: pages.
 void* allocate_aligned(size_t alignment, size_t size) noexcept {
   Heap* heap = heaps.of_this_thread();
   size_t size_class = heap == nullptr || alignment > kLine ? classes.count() : classes.aligned(size, alignment);

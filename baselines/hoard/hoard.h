@@ -5,11 +5,11 @@
 //   size_classes.h   sizes of blocks, a factor of b apart
 //   superblock.h     S bytes of blocks of one size, and their free list
 //   heap.h           superblocks in fullness groups, u and a, the emptiness threshold and its invariant
-//   heaps.h          the processors' heaps and the global heap, and superblocks on their way
+//   heaps.h          the processors' heaps and the global heap, and the transfer of superblocks
 //   hoard.cc         malloc and free: Fig. 2
-//   upkeep.cc        what a C library needs besides: fork, counters, examination
+//   upkeep.cc        what a C library also needs: fork, counters, is_valid
 //
-// What each function promises stands in baselines/contract.h.
+// baselines/contract.h says what each function promises.
 #pragma once
 #include "base/report.h"
 #include "base/usage.h"

@@ -31,11 +31,11 @@ void hold_to_range(size_t& value, bool good, size_t otherwise, const char* rule)
   value = otherwise;
 }
 
-// Of those that the program may run on.
+// Those that the program may run on.
 size_t processors() noexcept {
   int saved = errno;
   cpu_set_t set;
-  bool known = sched_getaffinity(0, sizeof set, &set) == 0;  // the set may have no room for all that the kernel knows
+  bool known = sched_getaffinity(0, sizeof set, &set) == 0;  // the set may be too small for the kernel's processors
   errno = saved;
   return known ? static_cast<size_t>(CPU_COUNT(&set)) : kMaxHeaps / 2;
 }

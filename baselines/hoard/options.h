@@ -18,7 +18,7 @@ struct Options {
 };
 extern constinit Options options;  // constant once read_options() has run
 
-// An option out of its range costs a line on descriptor 2 and has its default.
+// An option out of range gets a line on descriptor 2 and its default.
 void read_options() noexcept;
 
 }  // namespace hm::hoard

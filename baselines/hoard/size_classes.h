@@ -1,8 +1,8 @@
 // Sizes of blocks: "size classes that are a power of b apart" (section 3).
 //
 // Each class is the largest multiple of 16 that is at most b times the one before, and at least 16 more.  So a block is
-// at most b times as large as the request, or 15 bytes larger.  The largest class is half of a superblock, as far as it
-// has room for blocks: one more byte, and a superblock would hold one block.
+// at most b times as large as the request, or 15 bytes larger.  The largest class is half of the room in a superblock:
+// with one more byte, a superblock would hold only one block.
 #pragma once
 #include <array>
 
@@ -14,7 +14,7 @@ inline constexpr size_t kMaxClasses = 128;  // enough for the largest S and the 
 
 struct SizeClass {
   uint32_t size;
-  uint32_t blocks;  // in a superblock: what S is when memory is counted in blocks
+  uint32_t blocks;  // in a superblock: S counted in blocks
 };
 
 class SizeClasses {
@@ -27,7 +27,7 @@ class SizeClasses {
   const SizeClass& operator[](size_t c) const noexcept { return classes_[c]; }
   // The smallest class for a request of 1 to largest() bytes.
   size_t of(size_t size) const noexcept { return of_granules_[(size - 1) / kGranule]; }
-  // The smallest of which every block is aligned, if the first of a superblock is; count() if there is none.
+  // The smallest class whose blocks are all aligned if the first of a superblock is; count() if there is none.
   size_t aligned(size_t size, size_t alignment) const noexcept;
 
  private:
@@ -36,6 +36,6 @@ class SizeClasses {
   std::array<uint8_t, kMaxSuperblock / 2 / kGranule> of_granules_{};
 };
 
-extern constinit SizeClasses classes;  // constant once they are computed
+extern constinit SizeClasses classes;  // constant once computed
 
 }  // namespace hm::hoard

@@ -44,7 +44,7 @@ bool Superblock::may_start(const void* block) const noexcept {
   return offset % block_size_ == 0 && offset / block_size_ < blocks_;
 }
 
-// Every free block is in the list once or was never handed out.
+// Every free block is either in the list once or was never handed out.
 bool Superblock::is_valid() const noexcept {
   size_t listed = 0;
   for (const FreeBlock* block = free_; block != nullptr; block = block->next)

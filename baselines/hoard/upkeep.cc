@@ -8,7 +8,7 @@ namespace {
 
 constinit ForkLocks<kMaxHeaps + 4> held_for_fork;
 
-// function(lock), for all but the superblocks', in the order in which they are taken.
+// Calls function(lock) for all locks except the superblocks', in the order in which they are taken.
 template <class Function>
 void for_each_lock(Function function) noexcept {
   function(heaps.start_lock);
@@ -62,13 +62,13 @@ bool is_valid() noexcept {
 
 void start() noexcept { heaps.start(true); }
 
-// Superblocks' locks stay out of it: who holds one changes nothing before it holds a heap's lock, too.
+// Superblocks' locks are left out: their holder changes nothing before it also holds a heap's lock.
 void before_fork() noexcept {
   for_each_lock([](Lock& lock) { held_for_fork.take(lock); });
 }
 void after_fork_in_parent() noexcept { held_for_fork.release(); }
 
-// In the child, the threads that waited for a heap's lock with a superblock's in their hands are gone.
+// Threads that waited for a heap's lock while holding a superblock's are not in the child.
 void after_fork_in_child() noexcept {
   uint32_t before = rename_thread();
   for_each_lock([=](Lock& lock) { lock.adopt_after_fork(before); });

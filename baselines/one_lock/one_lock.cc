@@ -17,7 +17,7 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
-// At the start of each region.  The blocks follow at the next multiple of their size, so that each is aligned to it.
+// Lies at the start of each region.  The blocks follow from the next multiple of their size, so each is aligned to it.
 struct Region {
   size_t block_size;
 };
@@ -28,7 +28,7 @@ struct Heap {
   Regions regions{kRegion};
   LargeBlocks large;
   size_t cut_bytes = 0;    // of all small blocks
-  size_t small_bytes = 0;  // of those that the program has
+  size_t small_bytes = 0;  // of those that the program holds
   uint64_t calls = 0;
 };
 constinit Heap heap;
@@ -40,7 +40,7 @@ static_assert(class_of(16) == 0 && class_of(17) == 1 && class_of(32) == 1 && cla
 
 size_t small_size(const void* block) noexcept { return Regions::of<Region>(block, kRegion)->block_size; }
 
-// Ends the program where the address cannot be that of a block.
+// Ends the program if the address cannot be a block's.
 size_t checked_small_size(const void* block, const char* function) noexcept {
   bool ours = AddressMap::kind(address_of(block)) == ChunkKind::kRegions && address_of(block) % kRegion != 0;
   size_t size = ours ? small_size(block) : 0;
@@ -54,7 +54,7 @@ bool cut_region(size_t c) noexcept {
   if (region == nullptr) return false;
   region->block_size = size_of(c);
   char* end = reinterpret_cast<char*>(region) + kRegion;
-  // From the end, so that the list leads upwards; the first block's place holds the region's header.
+  // From the end, so that the list runs upwards; the first block's place holds the region's header.
   for (char* block = end - size_of(c); block > reinterpret_cast<char*>(region); block -= size_of(c)) {
     auto* free = reinterpret_cast<FreeBlock*>(block);
     free->next = heap.free[c];
@@ -156,7 +156,7 @@ void before_fork() noexcept {
 }
 void after_fork_in_parent() noexcept { held_for_fork.release(); }
 
-// The thread has a new id in the child; locks that it holds must name that.
+// The thread has a new id in the child; the locks that it holds must name that.
 void after_fork_in_child() noexcept {
   uint32_t before = rename_thread();
   for (Lock* lock : {&heap.lock, &heap.regions.lock(), &heap.large.lock()}) lock->adopt_after_fork(before);

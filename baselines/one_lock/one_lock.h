@@ -1,10 +1,10 @@
-// One heap behind one lock: the baseline that everyone fears.
+// One heap behind one lock: the baseline that every concurrent allocator should beat.
 //
-// The heap is the plainest there is: a list of free blocks for each power of two (the 4.2BSD malloc), cut from regions
+// The heap is as plain as possible: a list of free blocks for each power of two (the 4.2BSD malloc), cut from regions
 // of 64 KB that hold blocks of one size each.  A block never merges with its neighbours and never changes its size.
-// Requests above 32 KB are LargeBlocks.  Everything happens under the lock, as in a C library of the nineties.
+// Requests above 32 KB are LargeBlocks.  Everything happens under the lock, as in C libraries of the nineties.
 //
-// What each function promises stands in baselines/contract.h.
+// baselines/contract.h says what each function promises.
 #pragma once
 #include "base/lock.h"
 #include "base/report.h"
@@ -21,7 +21,7 @@ void* resize(void* block, size_t size) noexcept;
 
 Usage usage() noexcept;
 void write_counters(FdWriter& text) noexcept;
-bool is_valid() noexcept;  // every block is free once, in the list of its size, or the program's
+bool is_valid() noexcept;  // every block is the program's, or free once, in the list of its size
 
 Lock& the_lock() noexcept;  // for tests
 

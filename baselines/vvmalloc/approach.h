@@ -1,4 +1,4 @@
-// Which of the report's four approaches this library is, and its numbers.
+// Which of the report's four approaches this library is, and its parameters.
 //
 //   1   one heap behind one lock                                        global_lock.cc
 //   2   a list of free blocks for each thread, arenas of 64 KB,
@@ -13,9 +13,9 @@ namespace hm::vvmalloc {
 inline constexpr int kApproach = HM_VVMALLOC_APPROACH;
 static_assert(kApproach >= 1 && kApproach <= 4);
 
-inline constexpr size_t kArena = (kApproach == 4 ? 256 : 64) * kKiB;  // the least; of approaches 2 to 4
+inline constexpr size_t kArena = (kApproach == 4 ? 256 : 64) * kKiB;  // the minimum; for approaches 2 to 4
 
-// Segregation with four steps to each doubling: step 0 holds what has 4 units, then 5, 6, 7, 8 or 9, 10 or 11, 12, ...
+// Size steps, four to each doubling: step 0 holds 4 units, the next ones 5, 6, 7, 8 or 9, 10 or 11, 12, ...
 constexpr size_t step_of(size_t units) {  // units >= 4: the last step that starts at or below
   size_t doublings = static_cast<size_t>(std::bit_width(units)) - 3;
   return 4 * doublings + (units >> doublings) - 4;

@@ -7,13 +7,13 @@
 //        │ prologue │ block   │ block   │       │ epilogue │     an arena: its edges look like used blocks
 //        └──────────┴─────────┴─────────┴─ ─ ─ ─┴──────────┘
 //
-// T1  A block's size leads to its right neighbour, the footer on its left to the left one.
+// T1  A block's size leads to its right neighbour, the footer on its left to its left neighbour.
 // T2  An arena has one owner: a list, whose number is in the tags of all its blocks.  Only the thread that has this
-//     list writes tags there, and only it looks at a neighbour's.  So tags need no atomics.
-// T3  A block that another thread has freed keeps its tags: they say used, and the owner leaves it alone.  But whoever
-//     has a block that is alone in its arena has the arena.
-// T4  From Approach 2 on an edge, once written, stays for ever.  So the owner on its one side may look at it whoever
-//     has the arena on its other side.
+//     list writes tags there, and only it reads a neighbour's.  So tags need no atomics.
+// T3  A block that another thread has freed keeps its tags: they say used, and the owner leaves it alone.  But a thread
+//     that has a block that is alone in its arena has the arena.
+// T4  From Approach 2 on an edge, once written, never changes.  So the owner on one side of it may read it whoever has
+//     the arena on its other side.
 #pragma once
 #include <cstring>
 
@@ -26,8 +26,8 @@ enum class State : uint64_t {
   kUsed = 1,
   kPrologue = 2,
   kEpilogue = 3,
-  kWhole = 4,  // used, alone in its arena: of a request that no common arena can hold
-  kLead = 5,   // what such a block leaves out in front of it, to be aligned
+  kWhole = 4,  // used, alone in its arena: for a request that fits no common arena
+  kLead = 5,   // the gap in front of such a block that aligns it
 };
 
 enum class ListId : uint16_t {};
@@ -59,7 +59,7 @@ inline constexpr size_t kMax = size_t{1} << 46;            // of a request
 // The block that a request needs.
 constexpr size_t block_size(size_t request) { return request + kTags < kMin ? kMin : align_up(request + kTags, kGranule); }
 
-// What lies at a block's start.  The links are of a free block only, and in the hands of whose list it is in.
+// The start of a block.  The links exist only in a free block, and belong to the list that it is in.
 class Block {
  public:
   Tag header;
@@ -103,7 +103,7 @@ struct Arena {
   Block* inside() const noexcept { return Block::at(start + kEdge); }
   void write_prologue() const noexcept { Block::at(start)->set(State::kPrologue, kEdge, kNobody); }
   void write_epilogue() const noexcept { Block::at(start + bytes - kEdge)->set(State::kEpilogue, kEdge, kNobody); }
-  // One free block from edge to edge.
+  // Makes one free block from edge to edge.
   Block* fill(ListId owner) const noexcept {
     inside()->set(State::kFree, bytes - kOverhead, owner);
     return inside();

@@ -2,7 +2,7 @@
 
 namespace hm::vvmalloc {
 
-// Relaxed, here and below: used_ is a hint where to end a search.  Who sees an old one extends the heap instead.
+// Relaxed here and below: used_ is a hint where to end a search.  A thread that sees an old value extends the heap.
 bool CentralQueue::enqueue(Arena arena) noexcept {
   size_t queue = step_of(arena.bytes / kUnit);
   size_t used = used_.load(std::memory_order_relaxed);

@@ -1,6 +1,6 @@
-// The central queue (Fig. 5): arenas that were allotted to the process and are no thread's now.  Segregated, with four
-// queues to each doubling from one arena on.  In Approach 2 behind one mutex, from Approach 3 on lock-free.  Any
-// thread's.
+// The central queue (Fig. 5): arenas that were allotted to the process and belong to no thread now.  Segregated, with
+// four queues to each doubling from one arena on.  In Approach 2 behind one mutex, from Approach 3 on lock-free.  For
+// any thread.
 #pragma once
 #include <array>
 
@@ -11,7 +11,7 @@ namespace hm::vvmalloc {
 inline constexpr size_t kUnit = kArena / 4;
 inline constexpr size_t kQueues = step_of(4 * kMax / kUnit) + 1;
 
-// The first queue all of whose arenas have these bytes.
+// The first queue whose arenas all have at least these bytes.
 constexpr size_t queue_for(size_t bytes) {
   size_t units = bytes < kArena ? 4 : divide_up(bytes, kUnit);
   return step_of(units) + (start_of(step_of(units)) < units);
@@ -23,18 +23,18 @@ class CentralQueue {
   CentralQueue(const CentralQueue&) = delete;
   CentralQueue& operator=(const CentralQueue&) = delete;
 
-  // The arena is one free block, and nobody's.  False: no memory for a node.
+  // The arena must be one free block without an owner.  False if there is no memory for a node.
   bool enqueue(Arena arena) noexcept;
-  // An arena of at least so many bytes, from the first queue that surely has such.  No arena: there is none.
+  // An arena of at least so many bytes, from the first queue whose arenas are all large enough; empty if there is none.
   Arena dequeue(size_t bytes) noexcept;
 
-  // So many bytes or some more: a size that dequeue() finds again.
+  // At least so many bytes: a size that dequeue() finds again.
   static constexpr size_t rounded(size_t bytes) { return start_of(queue_for(bytes)) * kUnit; }
 
   uint64_t waited_ns() noexcept;
   uint64_t retries() const noexcept;
-  Lock* lock() noexcept { return gate_.base(); }  // for fork; null: there is none
-  // When quiet.  vanished: threads that a fork has left behind.
+  Lock* lock() noexcept { return gate_.base(); }  // for fork; null if there is none
+  // While no thread uses it.  vanished: number of threads that a fork has left behind.
   bool is_valid(size_t vanished) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// What all four approaches do alike.
+// What all four approaches have in common.
 #include "base/address_map.h"
 #include "base/option_parser.h"
 #include "baselines/vvmalloc/checked.h"
@@ -24,7 +24,7 @@ const Block* checked(const void* payload, const char* function) noexcept {
 
 size_t usable_size(const void* payload, const char* function) noexcept { return checked(payload, function)->capacity(); }
 
-// New memory does, used memory does not, and a block does not say which it is.
+// New memory does, used memory does not, and a block does not show which it is.
 bool comes_zeroed(const void*) noexcept { return false; }
 
 // Allocate, copy, free: the lab's realloc.
@@ -37,7 +37,7 @@ void write_counters(FdWriter& text) noexcept {
        << ",\"enqueues\":" << now.enqueues << ",\"dequeues\":" << now.dequeues << ",\"retries\":" << now.retries;
 }
 
-// There is nothing to choose; this warns of variables that choose nothing.
+// There are no options; this warns of variables that look like one.
 void start() noexcept { read_options({.prefix = "VVMALLOC_", .rows = nullptr, .count = 0, .stats_file = nullptr}); }
 
 }  // namespace hm::vvmalloc

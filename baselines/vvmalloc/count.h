@@ -9,7 +9,7 @@ namespace hm::vvmalloc {
 class Count {
  public:
   constexpr Count() = default;
-  // Relaxed, both: statistics order nothing.
+  // Both relaxed: statistics order nothing.
   void add(uint64_t n) noexcept { n_.store(n_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
   void take(uint64_t n) noexcept { add(0 - n); }
   uint64_t get() const noexcept { return n_.load(std::memory_order_relaxed); }

@@ -3,7 +3,7 @@
 namespace hm::vvmalloc {
 namespace {
 
-// Of this thread's operation on a lock-free queue.
+// For this thread's operation on a lock-free queue.
 constinit thread_local uint32_t looks = 0;
 constinit thread_local uint64_t waits_since = 0;
 

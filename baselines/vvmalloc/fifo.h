@@ -1,4 +1,4 @@
-// First in, first out: the two kinds of queue that the central queue is made of, and what guards each.
+// First in, first out: the two kinds of queue that the central queue is made of, and the guard of each.
 #pragma once
 #include "baselines/vvmalloc/approach.h"
 #include "baselines/vvmalloc/block.h"
@@ -23,7 +23,7 @@ class MutexGate {
   Mutex mutex_;
 };
 
-// Behind the gate, so it needs no care.  The links lie in the arenas' own free blocks.
+// Used under the gate, so it needs no synchronisation.  The links lie in the arenas' own free blocks.
 class GuardedFifo {
  public:
   constexpr GuardedFifo() = default;
@@ -43,7 +43,7 @@ class GuardedFifo {
   Node* tail_ = nullptr;
 };
 
-// From Approach 3 on nothing guards them.
+// From Approach 3 on there is no guard.
 class NoGate {
  public:
   constexpr NoGate() = default;
@@ -53,8 +53,8 @@ class NoGate {
   Lock* base() noexcept { return nullptr; }
 };
 
-// An operation that has to look at the queue again, because another thread was faster, waits too: from its second look
-// to its end.
+// An operation that must retry, because another thread was faster, counts as waiting from its second attempt to its
+// end.
 class LockFreeFifo {
  public:
   constexpr LockFreeFifo() = default;

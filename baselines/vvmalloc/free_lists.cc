@@ -23,7 +23,7 @@ void FreeLists::remove(Block* block) noexcept {
 }
 
 Block* FreeLists::look(size_t list, size_t size) noexcept {
-  int looks = list == kLists - 1 ? INT32_MAX : kLooks;  // no list is larger than the last: look through all of it
+  int looks = list == kLists - 1 ? INT32_MAX : kLooks;  // no list is larger than the last: search all of it
   for (Block* block = heads_[list]; block != nullptr && looks > 0; block = block->next, --looks)
     if (block->size() >= size) return block;
   return nullptr;

@@ -1,5 +1,5 @@
-// Segregated lists of free blocks: one for each step of sizes, the last for all that are larger.  First fit, last in
-// first out, as the malloc lab teaches it.  For one thread, or under a lock.
+// Segregated lists of free blocks: one for each step of sizes, the last for all larger ones.  First fit, last in first
+// out, as the malloc lab teaches it.  For one thread, or under a lock.
 #pragma once
 #include <array>
 
@@ -24,12 +24,12 @@ class FreeLists {
   void remove(Block* block) noexcept;
   // A block of at least this size, which stays in its list; null: none found.
   Block* find(size_t size) noexcept;
-  // The same, but no further than one list above that of its size: for a block that is not to be split.
+  // The same, but no further than one list above that of its size: for a block that must not be split.
   Block* find_close(size_t size) noexcept;
-  // Whether the block was the last one inserted into its list: all that a second free in a row costs to see.
+  // Whether the block was the last one inserted into its list: a cheap check that detects a second free in a row.
   bool is_first(const Block* block) const noexcept { return heads_[list_of(block->size())] == block; }
 
-  // Every block is in the list of its size, and links and mask agree.  check(block): what else must be true of one.
+  // Every block is in the list of its size, and links and mask agree.  check(block): what else must hold.
   template <class Check>
   bool is_valid(Check check) const noexcept {
     for (size_t list = 0; list < kLists; ++list) {
@@ -42,13 +42,13 @@ class FreeLists {
   }
 
  private:
-  // Blocks looked at in the list of the request's own size, where some are too small.  The larger lists fit anyway.
+  // Blocks examined in the list of the request's own size, where some are too small.  Those of larger lists all fit.
   static constexpr int kLooks = 8;
 
   Block* look(size_t list, size_t size) noexcept;
 
   std::array<Block*, kLists> heads_{};
-  uint64_t nonempty_ = 0;  // a bit a list
+  uint64_t nonempty_ = 0;  // one bit for each list
 };
 
 }  // namespace hm::vvmalloc

@@ -1,4 +1,4 @@
-// Approach 1: the malloc lab's heap, and everything behind one lock.
+// Approach 1: the malloc lab's heap, with everything behind one lock.
 #include "baselines/common/fork_locks.h"
 #include "baselines/vvmalloc/checked.h"
 #include "baselines/vvmalloc/heap.h"
@@ -8,7 +8,7 @@
 namespace hm::vvmalloc {
 namespace {
 
-constexpr size_t kExtension = 4 * kKiB;  // the least, as in the lab
+constexpr size_t kExtension = 4 * kKiB;  // the minimum, as in the lab
 
 constinit Mutex the_lock;
 constinit SegregatedList the_list{kFirstList};
@@ -18,7 +18,7 @@ constinit size_t allocated = 0;
 constinit ForkLocks<1> held_for_fork;
 constinit bool fork_has_heap = false;
 
-// The epilogue moves up, and what was between is one free block with the last one.  A new segment starts a new arena.
+// Moves the epilogue up; what was between becomes one free block with the last one.  A new segment starts a new arena.
 bool extend(size_t size) noexcept {
   size_t least = size + Arena::kOverhead;
   size_t bytes = least < kExtension ? kExtension : least;
@@ -33,7 +33,7 @@ bool extend(size_t size) noexcept {
   return true;
 }
 
-// The block that find() finds, if need be after an extension for one of min_free bytes.
+// The block that find() returns, if necessary after an extension for one of min_free bytes.
 template <class Find>
 void* allocate_by(Find find, size_t min_free) noexcept {
   Holding held(the_lock);

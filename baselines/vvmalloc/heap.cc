@@ -6,11 +6,11 @@
 namespace hm::vvmalloc {
 namespace {
 
-constexpr size_t kSegment = 32 * kMiB;  // of address space; pages cost memory when they are touched
+constexpr size_t kSegment = 32 * kMiB;  // of address space; pages cost memory only when touched
 
 }  // namespace
 
-// Under the lock, system call and all: others spin meanwhile.
+// Under the lock, including the system call: other threads spin meanwhile.
 bool Heap::new_segment(size_t least) noexcept {
   least = align_up(least + sizeof(Segment), kChunk);
   size_t bytes = least > kSegment ? least : kSegment;
@@ -39,7 +39,7 @@ char* Heap::extend(size_t bytes) noexcept {
     newest_->top += bytes;
     account_.bytes += bytes;
     ++account_.extensions;
-    // A request with a segment of its own leaves the one before in use.
+    // A request with a segment of its own leaves the previous one in use.
     Segment* before = newest_->older;
     if (before != nullptr && before->room() > newest_->room()) {
       newest_->older = before->older;

@@ -1,7 +1,7 @@
 // The heap extension.  The report's is sbrk behind a spin lock; ours moves a pointer through large segments of address
-// space, behind the same lock.  Nothing ever goes back to the system.
+// space, behind the same lock.  Nothing is ever given back to the system.
 //
-// From Approach 2 on this is the third and last place that a thread asks, after its own list and the central queue.
+// From Approach 2 on this is a thread's third and last resort, after its own list and the central queue.
 #pragma once
 #include "baselines/vvmalloc/block.h"
 #include "baselines/vvmalloc/locks.h"
@@ -14,21 +14,21 @@ class Heap {
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // bytes: a multiple of 16.  Memory that nobody had before, 8 bytes off a multiple of 16; often where the last ended.
-  // Null: no memory.
+  // bytes: a multiple of 16.  Returns memory that was never used, 8 bytes off a multiple of 16; often where the last
+  // ended.  Null if there is no memory.
   char* extend(size_t bytes) noexcept;
 
   struct Account {
     size_t bytes;  // handed out so far
     uint64_t extensions;
-    uint64_t wait_ns;  // that threads waited for the lock
-    uint64_t lock_ns;  // that it was held
+    uint64_t wait_ns;  // how long threads waited for the lock
+    uint64_t lock_ns;  // how long it was held
   };
   Account account() noexcept;
   SpinLock& lock() noexcept { return lock_; }  // for fork
 
-  // Every segment is arenas from its start to its top, each of blocks from edge to edge (T1), and no two neighbours are
-  // free (S2).  free_blocks: of those that lists own.  When quiet.
+  // Every segment consists of arenas from its start to its top, each of blocks from edge to edge (T1), and no two
+  // neighbours are free (S2).  free_blocks: of those that lists own.  While no thread uses it.
   bool is_valid(size_t* free_blocks) noexcept;
 
  private:

@@ -6,10 +6,10 @@
 namespace hm::vvmalloc {
 namespace {
 
-// A spinning thread that has looked so often gives its processor away once: the holder may have none.
+// After so many attempts a spinning thread yields its processor once: the holder may have none.
 constexpr int kLooks = 1000;
 
-constinit thread_local char this_thread = 0;  // its address is the thread's name, in the child of a fork too
+constinit thread_local char this_thread = 0;  // its address is the thread's name, also in the child of a fork
 
 }  // namespace
 
@@ -19,7 +19,7 @@ uint64_t now_ns() noexcept {
   return static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// Relaxed: the hint orders nothing, Lock does.
+// Relaxed: the hint orders nothing; Lock does.
 bool Mutex::lock() noexcept {
   bool contended = held_.load(std::memory_order_relaxed);
   uint64_t since = contended ? now_ns() : 0;
@@ -34,7 +34,7 @@ void Mutex::unlock() noexcept {
   lock_.unlock();
 }
 
-// Acquire: the previous holder's writes happen before ours.  Relaxed, to ask for our own name: only we write that.
+// Acquire: the previous holder's writes happen before ours.  The check for our own name is relaxed: only we write that.
 bool SpinLock::lock() noexcept {
   const void* me = &this_thread;
   const void* nobody = nullptr;
@@ -48,7 +48,7 @@ void SpinLock::spin(const void* me) noexcept {
   uint64_t since = now_ns();
   for (int looks = 1;; ++looks) {
     const void* nobody = nullptr;
-    // A look before the swap, so that those who wait do not take the line from each other.
+    // Reads before the swap, so that waiting threads do not take the line from each other.
     if (holder_.load(std::memory_order_relaxed) == nullptr &&
         holder_.compare_exchange_weak(nobody, me, std::memory_order_acquire, std::memory_order_relaxed))
       break;

@@ -1,4 +1,4 @@
-// The report's two kinds of lock, each with the time that threads waited for it.  Who need not wait reads no clock.
+// The report's two kinds of lock, which measure how long threads waited.  A thread that does not wait reads no clock.
 #pragma once
 #include <atomic>
 
@@ -8,26 +8,26 @@ namespace hm::vvmalloc {
 
 uint64_t now_ns() noexcept;
 
-// A mutex: who waits gives its processor away.
+// A mutex: a thread that waits yields its processor.
 class Mutex {
  public:
   constexpr Mutex() = default;
-  bool lock() noexcept;  // false: this thread holds it already (only around fork)
+  bool lock() noexcept;  // false: this thread already holds it (only around fork)
   void unlock() noexcept;
   uint64_t waited_ns() const noexcept { return waited_ns_; }  // for the holder
   Lock& base() noexcept { return lock_; }                     // for fork
 
  private:
   Lock lock_;
-  std::atomic<bool> held_{false};  // a hint: whether the clock is worth a look
+  std::atomic<bool> held_{false};  // a hint: whether to read the clock
   uint64_t waited_ns_ = 0;
 };
 
-// A spin lock.  It names its holder for fork's sake: a thread may fork in a signal handler that interrupted it here.
+// A spin lock.  It names its holder because a thread may fork in a signal handler that interrupted it here.
 class SpinLock {
  public:
   constexpr SpinLock() = default;
-  bool lock() noexcept;  // false: this thread holds it already (only around fork)
+  bool lock() noexcept;  // false: this thread already holds it (only around fork)
   void unlock() noexcept;
   uint64_t waited_ns() const noexcept { return waited_ns_; }  // for the holder
 

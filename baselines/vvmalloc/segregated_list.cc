@@ -2,8 +2,8 @@
 
 namespace hm::vvmalloc {
 
-// Splitting: `size` bytes of a free block become a used one; what lies before and behind stays free, if it is enough
-// for a block.
+// Splitting: `size` bytes of a free block become a used one; what lies before and behind stays free if it is enough for
+// a block.
 Block* SegregatedList::take(Block* free, size_t lead, size_t size) noexcept {
   lists_.remove(free);
   size_t whole = free->size() - lead;
@@ -34,7 +34,7 @@ Block* SegregatedList::allocate_aligned(size_t alignment, size_t size) noexcept 
 Block* SegregatedList::release(Block* block) noexcept {
   char* start = block->start();
   char* end = block->end();
-  block->header = Tag(State::kFree, block->size(), id_);  // stays there if it ends within: a second free finds it
+  block->header = Tag(State::kFree, block->size(), id_);  // detects a second free even if the block is merged
   if (block->right()->header.state() == State::kFree) {
     end = block->right()->end();
     lists_.remove(block->right());

@@ -1,14 +1,14 @@
 // The 213 malloc lab's allocator: segregated lists of free blocks, split on allocation, merged with their neighbours on
-// free.  In Approach 1 there is one, the heap; from Approach 2 on each thread has one.  One thread's, or under a lock.
+// free.  In Approach 1 there is one, the heap; from Approach 2 on each thread has one.  For one thread, or under a lock.
 //
-// S1  A block in these lists is free, says so in both its tags, and is owned by this list.
+// S1  A block in these lists is free, as both its tags say, and is owned by this list.
 // S2  No two neighbours in an arena are free.
 #pragma once
 #include "baselines/vvmalloc/free_lists.h"
 
 namespace hm::vvmalloc {
 
-// What a payload's alignment, above 16, leaves out at a free block's start: nothing, or enough for a block.
+// The gap at a free block's start for a payload's alignment, above 16: nothing, or enough for a block.
 inline size_t lead_of(Block* free, size_t alignment) noexcept {
   uintptr_t payload = address_of(free->payload());
   size_t lead = align_up(payload, alignment) - payload;
@@ -21,13 +21,13 @@ class SegregatedList {
 
   ListId id() const noexcept { return id_; }
 
-  // A used block, of at least this size.  Null: none of the free ones is large enough.
+  // A used block of at least this size.  Null if none of the free ones is large enough.
   Block* allocate(size_t size) noexcept;
   // The same with a payload of this alignment, above 16.  It needs a free block of aligned_size().
   Block* allocate_aligned(size_t alignment, size_t size) noexcept;
   static constexpr size_t aligned_size(size_t alignment, size_t size) { return size + alignment + kGranule; }
 
-  // A block of an arena of this list's becomes free and one with its free neighbours (coalescing).  In no list yet.
+  // Frees a block of one of this list's arenas and merges it with its free neighbours (coalescing); puts it into no list.
   Block* release(Block* block) noexcept;
   void insert(Block* free) noexcept { lists_.insert(free); }
   bool has(size_t size) noexcept { return lists_.find(size) != nullptr; }

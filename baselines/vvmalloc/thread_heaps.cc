@@ -1,4 +1,4 @@
-// Approaches 2 to 4: each thread its list.
+// Approaches 2 to 4: a list for each thread.
 #include "baselines/vvmalloc/checked.h"
 #include "baselines/vvmalloc/thread_lists.h"
 #include "baselines/vvmalloc/vvmalloc.h"
@@ -64,7 +64,7 @@ bool is_valid() noexcept {
     else valid = valid && list.is_valid(&listed);
   });
   if (!valid || !shared.central.is_valid(vanished)) return false;
-  if (vanished > 0) return true;  // their arenas may be in the middle of something
+  if (vanished > 0) return true;  // their arenas may be in the middle of a change
   return shared.heap.is_valid(&free_blocks) && free_blocks == listed;
 }
 

@@ -3,7 +3,7 @@
 namespace hm::vvmalloc {
 namespace {
 
-constexpr size_t kWholeArena = kArena - Arena::kOverhead;  // the block in an arena that is all free
+constexpr size_t kWholeArena = kArena - Arena::kOverhead;  // the single block of an arena that is all free
 
 }  // namespace
 
@@ -18,7 +18,7 @@ Block* ThreadList::allocate(size_t size) noexcept {
   if (foreign == nullptr) {
     if (Block* block = own_.allocate(size)) return counted(block);
     if (refill(size)) return counted(own_.allocate(size));
-    foreign = foreign_.find(size);  // there is no memory: then a large one for a small request
+    foreign = foreign_.find(size);  // out of memory: take a large one for a small request
     if (foreign == nullptr) return nullptr;
   }
   foreign_.remove(foreign);
@@ -32,7 +32,7 @@ Block* ThreadList::allocate_aligned(size_t alignment, size_t size) noexcept {
   return refill(least) ? counted(own_.allocate_aligned(alignment, size)) : nullptr;
 }
 
-// Nobody's, from the central queue, or else from the heap.
+// An arena without an owner, from the central queue or else from the heap.
 Arena ThreadList::new_arena(size_t least) noexcept {
   Arena arena = shared_.central.dequeue(least);
   if (arena) {
@@ -54,7 +54,7 @@ bool ThreadList::refill(size_t size) noexcept {
   return true;
 }
 
-// Not split: what would be split off could never be merged again once another thread frees the block.
+// The block is not split: what would be split off could never be merged again once another thread frees the block.
 Block* ThreadList::allocate_whole(size_t alignment, size_t size) noexcept {
   bool aligned = alignment > kGranule;
   Arena arena = new_arena((aligned ? SegregatedList::aligned_size(alignment, size) : size) + Arena::kOverhead);
@@ -69,7 +69,7 @@ Block* ThreadList::allocate_whole(size_t alignment, size_t size) noexcept {
 
 void ThreadList::free_whole(Block* block) noexcept {
   char* end = block->end() + kEdge;
-  block->header = Tag(State::kFree, block->size(), kNobody);  // stays there if it is not the first: see release()
+  block->header = Tag(State::kFree, block->size(), kNobody);  // detects a second free, also behind a lead: see release()
   if (block->left_footer().state() == State::kLead) block = block->left();
   char* start = block->start() - kEdge;
   enqueue({start, static_cast<size_t>(end - start)});
@@ -90,7 +90,7 @@ bool ThreadList::free(Block* block) noexcept {
   return true;
 }
 
-// Garbage collection: a run of an arena's size, and not the only one, leaves for the central queue.  Either it is all
+// Garbage collection: a free run of an arena's size, if not the only one, moves to the central queue.  Either it is all
 // that its arena holds, or it is cut out and isolated by edges of its own.
 bool ThreadList::collect(Block* run) noexcept {
   Arena arena{run->start() - kEdge, run->size() + Arena::kOverhead};

@@ -1,20 +1,20 @@
 // A thread's list of free blocks (Approach 2, Fig. 4).
 //
 //   malloc   foreign blocks of about that size -> own blocks, split -> an arena of the central queue -> the heap
-//   free     an own block merges with its neighbours, a run of an arena's size goes to the central queue;
+//   free     an own block merges with its neighbours, and a run of an arena's size goes to the central queue;
 //            a foreign block stays here, whole
 //
-// Own are the blocks of arenas that belong to this list (T2 in block.h).  A block of another list's arena that this
-// thread frees stays with this thread, as the report says; but it is used as it is, neither split nor merged, and its
+// A list's own blocks are those of arenas that belong to it (T2 in block.h).  A block of another list's arena that this
+// thread frees stays with this thread, as the report says; but it is used unchanged, neither split nor merged, and its
 // tags are not touched (T3).
 //
-// A request that does not fit into the least arena has an arena of its size to itself, from the queue or the heap, and
-// gives it to the queue when it is freed, by any thread.
+// A request that does not fit the smallest arena gets an arena of its own, from the queue or the heap; any thread that
+// frees it gives that arena to the queue.
 //
 // L1  A block in own_ is this list's; a block in foreign_ is not, and its tags say used.
-// L2  A list keeps one free run of an arena's size or more, or else a thread that frees its last block and allocates
+// L2  A list keeps one free run of an arena's size or more; otherwise a thread that frees its last block and allocates
 //     again would go to the queue each time.  Further ones go to the central queue (garbage collection).
-// L3  For one thread: the one that has the list.  Counters may be read by any.
+// L3  For the one thread that has the list.  Any thread may read counters.
 #pragma once
 #include "baselines/vvmalloc/central_queue.h"
 #include "baselines/vvmalloc/count.h"
@@ -35,23 +35,23 @@ class ThreadList {
   ThreadList(const ThreadList&) = delete;
   ThreadList& operator=(const ThreadList&) = delete;
 
-  // Block sizes, not requests.  Null: no memory.
+  // Sizes of blocks, not of requests.  Null if there is no memory.
   Block* allocate(size_t size) noexcept;
   Block* allocate_aligned(size_t alignment, size_t size) noexcept;
-  // Any list's block.  False: it was the last foreign one that this thread freed.
+  // Frees any list's block.  False if it was the last foreign one that this thread freed.
   bool free(Block* block) noexcept;
 
   ListId id() const noexcept { return own_.id(); }
   const SegregatedList& own() const noexcept { return own_; }
-  size_t allocated() const noexcept { return allocated_.get(); }  // less what this thread freed of others': may wrap
+  size_t allocated() const noexcept { return allocated_.get(); }  // minus what this thread freed of others': may wrap
   uint64_t enqueues() const noexcept { return enqueues_.get(); }
   uint64_t dequeues() const noexcept { return dequeues_.get(); }
   // free_blocks: adds the number of own ones.
   bool is_valid(size_t* free_blocks) const noexcept;
 
-  // Of ThreadLists.
-  ThreadList* next = nullptr;         // all there are
-  ThreadList* next_orphan = nullptr;  // whose threads have ended
+  // For ThreadLists.
+  ThreadList* next = nullptr;         // of all lists
+  ThreadList* next_orphan = nullptr;  // of those whose threads have ended
   bool orphan = false;
   bool lost = false;  // in the child of a fork: its thread is not there
 

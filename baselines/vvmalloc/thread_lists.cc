@@ -47,7 +47,7 @@ ThreadList* ThreadLists::attach() noexcept {
   if (list == nullptr) list = make();
   if (list == nullptr) return nullptr;
   my_list = list;
-  exit_.watch(list);  // if there is no key for it, the list will have no heir
+  exit_.watch(list);  // without a key for that, the list will have no heir
   return list;
 }
 
@@ -82,13 +82,13 @@ void ThreadLists::before_fork() noexcept {
   fork_has_heap_ = shared_.heap.lock().lock();
 }
 
-// Their threads are not in the child and may have been in the middle of something.
+// Their threads are not in the child and may have been in the middle of a change.
 void ThreadLists::mark_lost() noexcept {
   for (ThreadList* list = all_; list != nullptr; list = list->next)
     if (list != my_list && !list->orphan) list->lost = true;
 }
 
-// In the child the thread has a new id; locks that it holds must name that.
+// In the child the thread has a new id; the locks that it holds must name that.
 void ThreadLists::after_fork(bool in_child) noexcept {
   if (in_child) {
     uint32_t before = rename_thread();

@@ -1,8 +1,8 @@
-// Whose list is which.  A thread gets a list with its first call: one that an ended thread has left, or a new one.
-// When a thread ends, its list, with all its free blocks and arenas, waits for the next one (the report is silent).
+// Which thread has which list.  With its first call a thread gets a list that an ended thread has left, or a new one.
+// When a thread ends, its list, with all its free blocks and arenas, waits for the next one (the report does not say).
 //
-// A destructor of thread-specific data may allocate after that.  Such a thread borrows a list that waits, most often
-// its own of before, for one operation; and if none waits, the late list, which is behind a lock.
+// A destructor of thread-specific data may allocate after that.  Such a thread borrows a waiting list for one
+// operation, most often its own previous one; if none waits, it uses the late list, which is behind a lock.
 #pragma once
 #include "base/thread_exit.h"
 #include "baselines/common/fork_locks.h"
@@ -18,13 +18,13 @@ class ThreadLists {
   ThreadLists(const ThreadLists&) = delete;
   ThreadLists& operator=(const ThreadLists&) = delete;
 
-  // For a thread that has none.  Null: its end has begun, or there is no memory for a list.
+  // For a thread that has none.  Null if its end has begun, or there is no memory for a list.
   ThreadList* attach() noexcept;
-  // For one operation.  locked: it is the late list, and its lock is to be given back too.
+  // For one operation.  locked: it is the late list, whose lock must be released too.
   ThreadList* borrow(bool* locked) noexcept;
   void give_back(ThreadList* list, bool locked) noexcept;
 
-  // Calls visit(list) for every list there is.
+  // Calls visit(list) for every list.
   template <class Visit>
   void for_each(Visit visit) noexcept {
     LockGuard guard(lock_);
@@ -49,7 +49,7 @@ class ThreadLists {
   ThreadExit exit_{&ThreadLists::thread_ends};
   ThreadList* all_ = nullptr;
   ThreadList* orphans_ = nullptr;
-  uint16_t last_ = static_cast<uint16_t>(kFirstList);  // the last number given
+  uint16_t last_ = static_cast<uint16_t>(kFirstList);  // the last number assigned
   char* room_ = nullptr;                               // for further lists
   char* room_end_ = nullptr;
   ForkLocks<4> held_for_fork_;

@@ -4,11 +4,11 @@
 //   approach.h        which approach this is            free_lists.h         lists by size
 //   block.h           boundary tags, arenas             segregated_list.h    split and merge: Approach 1's heap
 //   heap.h            the heap extension                thread_list.h        a thread's list, garbage collection
-//   locks.h           locks that know the waiting       thread_lists.h       whose list it is; threads that end
+//   locks.h           locks that measure waiting        thread_lists.h       whose list it is; threads that end
 //   fifo.h ms_queue.h queues: with a mutex, lock-free   central_queue.h      one queue for each range of sizes
 //   global_lock.cc    the functions below: Approach 1   thread_heaps.cc      the same: Approaches 2 to 4
 //
-// What each function promises stands in baselines/contract.h.
+// baselines/contract.h says what each function promises.
 #pragma once
 #include "base/report.h"
 #include "base/usage.h"
@@ -23,10 +23,10 @@ bool comes_zeroed(const void* block) noexcept;
 void* resize(void* block, size_t size) noexcept;
 
 struct Counters {
-  uint64_t heap_wait_ns;  // threads waited for the heap's lock: in Approach 1 the lock, from 2 on the spin lock
-  uint64_t heap_lock_ns;  // the spin lock was held, system calls included
+  uint64_t heap_wait_ns;  // waiting for the heap's lock: in Approach 1 the lock, from 2 on the spin lock
+  uint64_t heap_lock_ns;  // holding the spin lock, system calls included
   uint64_t extensions;
-  uint64_t queue_wait_ns;  // for the central queue's mutex; lock-free: in operations, from their second look on
+  uint64_t queue_wait_ns;  // waiting for the central queue's mutex; lock-free: operations from their second attempt on
   uint64_t enqueues, dequeues, retries;
 };
 Counters counters() noexcept;
