@@ -15,16 +15,16 @@ struct Message {
 };
 
 int main() {
-  // This thread's own: events that are made, sorted and dropped here.
+  // For this thread only: events that are made, sorted and dropped here.
   std::vector<int, hm::local_allocator<int>> events;
   for (int i = 0; i < 1000; ++i) events.push_back(i);
 
-  // Freed by whoever holds it last.
+  // Freed by the thread that holds it last.
   auto message = std::allocate_shared<Message>(hm::shared_allocator<Message>(), Message{1, 2.5});
   std::thread receiver([message = std::move(message)]() mutable { message.reset(); });
   receiver.join();
 
-  // The same by std::pmr: one type of container for every source of memory.
+  // The same with std::pmr: one type of container for every source of memory.
   std::pmr::unordered_map<int, std::pmr::string> names(hm::local_resource());
   names.emplace(7, "a name that is too long for the small string buffer");
 

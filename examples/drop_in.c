@@ -1,4 +1,4 @@
-/* Nothing here names hmalloc: linked or preloaded, it serves every malloc of the program. */
+/* Nothing here mentions hmalloc: linked or preloaded, it serves every malloc of the program. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-// A log in a pipeline: a reader makes a message of every line, workers take it apart, a collector keeps the totals.  No
-// message is freed by the thread that allocated it, as in most servers, and that is all that is special about it.
+// A log in a pipeline: a reader makes a message of every line, workers parse it, a collector keeps the totals.  No
+// message is freed by the thread that allocated it, as in most servers; nothing else is special about it.
 //
 //   example-pipeline [LINES [WORKERS]]     a made-up access log (2,000,000); as many workers as CPUs
 //
-// Plain C++ on whatever malloc the process has: `hmalloc compare` without a program runs it on the system's and on hmalloc.
+// Plain C++ on any malloc: `hmalloc compare` without a program runs it on the system's malloc and on hmalloc.
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
@@ -19,7 +19,7 @@
 
 namespace {
 
-// Batches of messages on their way to another thread, a bounded number of them.
+// Batches of messages in transit to another thread, a bounded number of them.
 template <class Message>
 class Channel {
  public:

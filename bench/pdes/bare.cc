@@ -4,11 +4,11 @@
 //   bare [--lps 8192] [--events-per-lp 1] [--remote 0.25] [--mean 1] [--lookahead 0.1] [--end 80] [--seed 1]
 //        [--distribution exponential|uniform|bimodal|ties|pareto]
 //
-// Timed is the loop: the first events are in the queue when it begins, as the engine builds its LPs before its run.
+// The loop alone is timed: the first events are in the queue when it begins, as the engine builds its LPs before its run.
 //
 // How it misleads: one model, one event type and a payload of 8 bytes that travels in the queue; a queue of larger
-// events by value would be slower.  The stream of random numbers is not the engine's: the number of events differs by
-// chance, so only times per event are compared.
+// events by value would be slower.  The stream of random numbers is not the engine's, so the number of events differs
+// by chance, and only times per event can be compared.
 #include <bit>
 #include <cmath>
 #include <memory>
@@ -28,12 +28,12 @@ struct Event {
 };
 static_assert(sizeof(Event) == 32);
 
-// Times are not negative, so that their bits order them; one comparison of 128 bits instead of two that mispredict.
+// Times are not negative, so their bits order them: one comparison of 128 bits instead of two that mispredict.
 using Order = unsigned __int128;
 inline Order order(const Event& event) { return Order{std::bit_cast<std::uint64_t>(event.time)} << 64 | event.tie; }
 
-// The children of node i are 4i+1 to 4i+4.  Storage begins three events before the root: each family of four shares
-// two cache lines.
+// The children of node i are 4i+1 to 4i+4.  Storage begins three events before the root, so that each family of four
+// shares two cache lines.
 class Heap {
  public:
   explicit Heap(std::size_t capacity)
@@ -72,7 +72,7 @@ class Heap {
     nodes_[hole] = event;
   }
 
-  // 0: it has none.  A full family is decided without a branch to mispredict.
+  // The smallest child; 0 if it has none.  For a full family this takes no branch that could mispredict.
   std::size_t least_child(std::size_t parent) const {
     std::size_t first = 4 * parent + 1;
     if (first + 3 < size_) [[likely]] {
@@ -113,14 +113,14 @@ inline std::uint32_t below(Lp& lp, std::uint32_t limit) {
 }
 inline double exponential(Lp& lp, double mean) { return -mean * std::log(1 - uniform(lp)); }
 
-// What a delay has beyond the lookahead; mean: of it.
+// The part of a delay beyond the lookahead; mean: of that part.
 inline double random_part(Lp& lp, Distribution distribution, double mean) {
   switch (distribution) {
     case Distribution::exponential: return exponential(lp, mean);
     case Distribution::uniform: return 2 * mean * uniform(lp);
     case Distribution::bimodal: return exponential(lp, mean * (uniform(lp) < 0.9 ? 0.1 : 9.1));
     case Distribution::ties: return mean;
-    case Distribution::pareto: return mean / 2 / std::sqrt(1 - uniform(lp));  // exponent 2: no variance
+    case Distribution::pareto: return mean / 2 / std::sqrt(1 - uniform(lp));  // exponent 2: infinite variance
   }
   return mean;
 }

@@ -6,7 +6,7 @@
 //
 // pairs: of each thread.
 // How it misleads: it measures the caches, not the allocator's speed, and only while the threads really run at once;
-// threads that share a core never disturb each other.  With thread caches hardly any allocator of today fails it.
+// threads that share a core never disturb each other.  Hardly any allocator with thread caches fails it today.
 #include "common.h"
 #include "false_sharing.h"
 

@@ -1,15 +1,15 @@
-// ar-random (the test of ar_malloc, "Analysis of a Parallel Memory Allocator", section Testing): each thread tosses a
-// coin, over and over, whether to allocate a block of 8 to 1024 bytes or to free a random one of its own.  The article
-// ran it for each number of arenas; here the runner sets that in the environment of allocators that have them.
-// An operation is a malloc with its free.
+// ar-random (the test of ar_malloc, "Analysis of a Parallel Memory Allocator", section Testing): each thread repeatedly
+// tosses a coin whether to allocate a block of 8 to 1024 bytes or to free a random one of its own.  The article ran it
+// for each number of arenas; here the runner sets that number in the environment of allocators that have arenas.  An
+// operation is a malloc with its free.
 //
 //   ar-random [--threads 1] [--steps 20000000]
 //
 // --steps, mallocs and frees together, are divided over the threads, so times over threads give the speed-up.
 //
-// How it misleads: uniform sizes are like no program's, as the article says, and a few blocks of each size stay live:
-// a cache of some dozen blocks per size serves nearly every call.  At most 1024 blocks live per thread, half of that
-// on average.  The coin, the size and the choice cost some nanoseconds, the same for all.
+// How it misleads: no program has uniform sizes, as the article says, and few blocks of each size stay live: a cache of
+// some dozen blocks per size serves nearly every call.  At most 1024 blocks live per thread, half of that on average.
+// The coin, the size and the choice cost some nanoseconds, the same for all allocators.
 #include <array>
 
 #include "common.h"

@@ -1,7 +1,7 @@
 // The arguments of a workload: --name value, in any order.
 //
-// Reading an argument makes its name known; finish(), called before work begins, refuses the rest.  Whatever is wrong
-// ends the program: one line on standard error, exit status 2.
+// Reading an argument makes its name known; finish(), called before work begins, refuses the rest.  Any mistake ends
+// the program: one line on standard error, exit status 2.
 #pragma once
 
 #include <algorithm>
@@ -59,7 +59,7 @@ class Arguments {
     }
   }
 
-  // For what only the program can see: values that do not go together.
+  // For mistakes that only the program can detect: values that do not go together.
   [[noreturn]] void refuse(const std::string& reason) const {
     std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(program_.size()), program_.data(), reason.c_str());
     std::exit(2);
@@ -87,7 +87,7 @@ class Arguments {
     if (!text) return otherwise;
     Number value{};
     auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-    // Written so that "nan" is refused too.
+    // Written so that "nan" is also refused.
     if (error == std::errc{} && end == text->data() + text->size() && value >= least && value <= most) return value;
     char limits[64];
     std::snprintf(limits, sizeof limits, "%.10g to %.10g", static_cast<double>(least), static_cast<double>(most));

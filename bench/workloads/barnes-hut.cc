@@ -1,17 +1,17 @@
 // barnes-hut (Hoard, section 5 and Figure 3 d): bodies that attract each other, by the method of Barnes and Hut.  Each
-// round builds an octree of the bodies' places, node by node, lets it pull on every body, and frees it.  The space is
-// divided into 64 cells, and whichever thread is free builds the tree of the next: all threads allocate at once, all
+// round builds an octree of the bodies' places, node by node, computes its pull on every body, and frees it.  The space
+// is divided into 64 cells, and the next free thread builds the next cell's tree: all threads allocate at once, all
 // read all trees, and each frees the nodes that it made.  So all memory is local.  An operation is a node: a malloc
 // with its free.
 //
 //   barnes-hut [--threads 1] [--bodies 32768] [--steps 20]
 //
-// Nodes are of 40 bytes (a body) and 112 bytes (a cell of up to eight).  energy_start and energy_end are the whole
-// energy, kinetic and potential, in the first round and in the last; checksum is over the bits of all places at the
-// end, and does not depend on the number of threads.
+// Nodes have 40 bytes (a body) or 112 bytes (a cell of up to eight).  energy_start and energy_end are the total energy,
+// kinetic and potential, in the first round and in the last; checksum is over the bits of all places at the end, and
+// does not depend on the number of threads.
 //
-// How it misleads: computing takes nearly all the time, so allocators differ little, as in the paper; where they do,
-// it may be by how they place the nodes that the computing reads.
+// How it misleads: computing takes nearly all the time, so allocators differ little, as in the paper; if they do, the
+// cause may be where they place the nodes that the computation reads.
 #include <array>
 #include <barrier>
 #include <bit>
@@ -42,7 +42,7 @@ Vector draw_in_unit_ball(Random& random) {
   }
 }
 
-// A ball of radius 1 and mass 1, with velocities drawn alike: the kinetic energy is 3/10, the potential -3/5.
+// A ball of radius 1 and mass 1, with velocities drawn in the same way: the kinetic energy is 3/10, the potential -3/5.
 std::vector<Body> draw_bodies(std::uint32_t count) {
   std::vector<Body> bodies(count);
   Random random(1);
@@ -58,7 +58,7 @@ class Simulation {
   Simulation(std::uint32_t bodies, std::uint32_t steps, unsigned threads)
       : steps_(steps), threads_(threads), mass_(1.0 / bodies), bodies_(draw_bodies(bodies)), together_(threads) {}
 
-  // Each of the threads.
+  // For each of the threads.
   void work(unsigned index) {
     std::vector<unsigned> mine;
     mine.reserve(kTrees);
@@ -91,7 +91,7 @@ class Simulation {
   }
 
  private:
-  // Twice: 64 cells.
+  // Two levels down: 64 cells.
   static unsigned descend_to_tree(Box& box, const Vector& place) {
     unsigned eighth = box.descend(place);
     return 8 * eighth + box.descend(place);

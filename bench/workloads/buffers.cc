@@ -5,8 +5,8 @@
 //   buffers [--threads 1] [--blocks 8] [--min 1024] [--max 16384] [--replacements 2000]
 //
 // min and max: KB; blocks: of each thread; replacements: of all threads.
-// How it misleads: an allocator that keeps every page pays for none, which is the point, and the peak beside the time
-// says what it held meanwhile; a program that fills its buffers spends more on that than on any of this.
+// How it misleads: an allocator that keeps every page pays for none, which is the point; the peak shown beside the time
+// says what it held meanwhile.  A program that fills its buffers spends more on that than on any of this.
 #include <vector>
 
 #include "common.h"

@@ -1,4 +1,4 @@
-// Sequences of calls that are drawn beforehand and then played, as the malloc-lab driver plays a trace: what is timed is
+// Sequences of calls that are drawn in advance and then played, as the malloc-lab driver plays a trace: timed are only
 // the allocator, and one byte written to each block.
 #pragma once
 
@@ -21,7 +21,7 @@ struct Block {
   std::size_t size;
 };
 
-// Every block is local: a thread frees its own.
+// Every block is local: each thread frees its own.
 inline void play(const std::vector<Call>& calls, std::vector<Block>& blocks) {
   for (const Call& call : calls) {
     Block& block = blocks[call.slot];

@@ -1,11 +1,11 @@
 // What every workload shares.
 //
 // Measuring rules
-//   - every block is written, so that its memory counts, and every pointer escapes, so that no call can be left out by
-//     the compiler (memory.h);
-//   - a worker stamps its own start and end after the start line (workers.h);
+//   - every block is written, so that its memory counts, and every pointer escapes, so that the compiler cannot omit
+//     any call (memory.h);
+//   - a worker records its own start and end after the start line (workers.h);
 //   - wrong arguments end the program before work begins (arguments.h);
-//   - one run, one JSON line (report.h); single calls are timed only where --latency asks for it (latency.h).
+//   - one run, one JSON line (report.h); single calls are timed only if --latency asks for it (latency.h).
 #pragma once
 
 #include "arguments.h"

@@ -1,13 +1,13 @@
 // drain: does memory go back to the system?  Allocates 250 MB of small blocks of mixed sizes, frees them all in random
-// order, and then lives on with a little activity, as a server does after its rush hour.
-// Reports the resident set before, at the top, right after the last free, and at the end, and the ratio end to before.
+// order, and then continues with a little activity, as a server does after its rush hour.  Reports the resident set
+// before, at the peak, right after the last free, and at the end, and the ratio of end to before.
 //
 //   drain [--megabytes 250] [--wait 3] [--threads 1]
 //
-// wait: seconds of light activity, to be longer than every allocator's decay (10 s is the longest default among the
-// peers).  With threads, each allocates its share and frees what its neighbour allocated.
-// How it misleads: an allocator that gives back at once looks perfect here and slow in threadtest; one that only acts
-// when called upon depends on the activity; 250 MB in one phase is kinder than a program that never frees everything.
+// wait: seconds of light activity, longer than every allocator's decay (10 s is the longest default among the peers).
+// With threads, each allocates its share and frees what its neighbour allocated.
+// How it misleads: an allocator that gives back at once looks perfect here and slow in threadtest; the result of one that
+// acts only when called depends on the activity; 250 MB in one phase is kinder than a program that never frees everything.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Block {
   std::size_t size;
 };
 
-// Its own mapping, which leaves no trace in the allocator or in the resident set.
+// Lies in its own mapping, which leaves no trace in the allocator or in the resident set.
 class Blocks {
  public:
   explicit Blocks(std::size_t count)

@@ -5,18 +5,18 @@
 //   exchange [--shape symmetric|asymmetric] [--size 64] [--threads 2] [--seconds 0.2] [--pin 0] [--latency FILE]
 //
 //   symmetric    every thread sends half of what it replaces
-//   asymmetric   servers and clients in turn around the ring: a server sends 7 of 8, a client 1 of 8, so memory flows
-//                from the one to the other.  An even number of threads, and none goes far ahead of the next: else an
-//                allocator that slows the servers down would let the clients make more of the steps, which are cheap
+//   asymmetric   servers and clients alternate around the ring: a server sends 7 of 8, a client 1 of 8, so memory flows
+//                from one to the other.  The number of threads is even, and none goes far ahead of the next: otherwise
+//                an allocator that slows the servers down would let the clients make more of the cheap steps
 //
-// thread_ns_per_op is thread time, not wall time, per step: the same whatever the number of threads if they do not
+// thread_ns_per_op is thread time, not wall time, per step: it does not depend on the number of threads if they do not
 // disturb each other.  server_sent_share and server_received_share are messages per step of the first thread,
 // client_sent_share of the second.
 //
-// How it misleads: the live table, the random choice and the queue cost several nanoseconds, the same for all; a
-// thread that waits for room in the next one's inbox is counted as busy.  Only the first word of a message is written
-// and read, so it understates what large messages cost.  An allocator that leaves freed foreign blocks with the
-// freeing thread looks good here even if it spreads the blocks of one line over two threads for ever.
+// How it misleads: the live table, the random choice and the queue cost several nanoseconds, the same for all
+// allocators; a thread that waits for room in the next one's inbox counts as busy.  Only the first word of a message is
+// written and read, so the cost of large messages is understated.  An allocator that leaves freed foreign blocks with
+// the freeing thread looks good here even if it spreads the blocks of one line over two threads for ever.
 #include <array>
 #include <memory>
 
@@ -47,11 +47,11 @@ struct Counts {
 template <class Sampler>
 class Side {
  public:
-  // eighths: of the replaced messages, are sent.
+  // eighths: how many eighths of the replaced messages are sent.
   Side(std::size_t size, std::uint32_t eighths, Inbox& own, Inbox& next, Sampler& sampler, std::uint64_t seed)
       : size_(size), eighths_(eighths), own_(own), next_(next), sampler_(sampler), random_(seed) {}
 
-  // Goes on emptying its inbox until the last side has made its steps: nobody is left before a full outbox.
+  // Keeps emptying its inbox until the last side has made its steps, so that none waits for ever before a full outbox.
   void run(double seconds, std::atomic<unsigned>& running) {
     for (void*& message : live_) message = make();
     double start = now();
@@ -175,7 +175,7 @@ int main(int count, char** values) {
     steps += each.steps;
     busy += each.busy;
   }
-  run.span.elapsed = busy / threads;  // filling the tables before and emptying the inboxes afterwards are no steps
+  run.span.elapsed = busy / threads;  // filling the tables before and emptying the inboxes afterwards are not counted
   report("exchange", threads, steps, run.span,
          field("thread_ns_per_op", busy / steps * 1e9) + field("server_sent_share", counts[0].sent / counts[0].steps) +
              field("server_received_share", counts.back().sent / counts[0].steps) +

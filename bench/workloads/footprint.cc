@@ -1,14 +1,14 @@
-// footprint: blocks with random lifetimes that are freed by random threads.  A table of 20,000 slots is shared; a
-// step puts a new block of random size into a random slot and frees the one it finds there, whoever made it.  Reports
-// how much the resident set has grown, as a ratio to the bytes requested and still live, once the table has been
-// replaced many times over: median and maximum of the samples.  All memory is shared.
+// footprint: blocks with random lifetimes that are freed by random threads.  The threads share a table of 20,000 slots;
+// a step puts a new block of random size into a random slot and frees the one it finds there, whoever made it.  Reports
+// how much the resident set has grown, relative to the bytes requested and still live, once the table has been replaced
+// many times over: median and maximum of the samples.  All memory is shared.
 //
 //   footprint [--threads 4] [--slots 20000] [--min 16] [--max 1000] [--steps 6000000]
 //
-// Steps are those of all threads; the second half is sampled.
-// How it misleads: uniform sizes punish wide size classes more than programs do; stacks are touched before the start
-// and the table is static, but what the C library grows by itself is counted as the allocator's.  The time per step
-// is reported too and says little: most of it is the writing of every byte.
+// Steps are those of all threads; the second half is sampled.  How it misleads: uniform sizes punish wide size classes
+// more than programs do; stacks are touched before the start and the table is static, but growth of the C library
+// itself counts as the allocator's.  The time per step is reported too and says little: most of it is the writing of
+// every byte.
 #include <algorithm>
 #include <array>
 

@@ -1,10 +1,10 @@
-// idle: what a thread costs that allocated once and then sleeps.  Resident kilobytes per thread: the growth of the
+// idle: the cost of a thread that allocated once and then sleeps.  Resident kilobytes per thread: the growth of the
 // resident set from just before the threads are started until all have allocated, divided by their number.
 //
 //   idle [--threads 1000] [--size 64]        --size 0: threads that allocate nothing, for comparison
 //
 // How it misleads: the figure contains the thread's stack and descriptor (about 8-12 KB, see --size 0), which are not
-// the allocator's, and the kernel's side of a thread is not in it.
+// the allocator's, and does not contain the kernel's share of a thread.
 #include <condition_variable>
 #include <mutex>
 
@@ -37,7 +37,7 @@ int main(int count, char** values) {
       lock.unlock();
       if (block != nullptr) local::release(block, size);
     });
-    // One at a time: all are alive in the end, and none waits for a lock that would make it touch more stack.
+    // One at a time: all are alive in the end, and none has to wait for a lock, which would touch more of its stack.
     std::unique_lock lock(mutex);
     arrived.wait(lock, [&] { return sleeping == i + 1; });
   }

@@ -4,9 +4,9 @@
 //
 //   largetest [--threads 1] [--iterations 1000000]
 //
-// iterations: of each thread; the paper divides those of shbench among the threads, but not these.
-// How it misleads: only the first byte of the large block is written, so an allocator that gives its pages back pays
-// for one of them again, not for sixteen; at one large block in 101 the small ones decide the figure unless it does.
+// iterations: of each thread; the paper divides those of shbench among the threads, but not these.  How it misleads:
+// only the first byte of the large block is written, so an allocator that gives its pages back pays for one of them
+// again, not for sixteen; with one large block in 101, the small ones decide the figure unless it does.
 #include <array>
 
 #include "common.h"

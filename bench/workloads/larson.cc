@@ -6,10 +6,10 @@
 //   larson [--threads 1] [--min 8] [--max 512] [--slots 10000] [--steps 50000] [--seconds 10]
 //          [--latency FILE [--every SECONDS]]
 //
-// min and max: 8 and 512 in the HMalloc paper, 10 and 100 in Hoard's.  steps: of one thread's life.  every: does the
-// server slow down or grow?  The 99.9 percentiles, the longest call and the resident memory of each such stretch of
-// time, and their drift: the median of the last quarter of the stretches over that of the first.  FILE then has the
-// samples of the last.  A run is as long as four stretches at least, and takes longer where the machine lets them wait.
+// min and max: 8 and 512 in the HMalloc paper, 10 and 100 in Hoard's.  steps: of one thread's life.  every: does the server
+// slow down or grow?  For each stretch of that many seconds it reports the 99.9th percentiles, the longest call and the
+// resident memory, and their drift: the median of the last quarter of the stretches over that of the first.  FILE then has
+// the samples of the last.  A run has at least four stretches, and takes longer if the machine delays them.
 // How it misleads: a thread lives for milliseconds, so starting and ending threads, which hardly any server does at
 // this rate, is part of the figure; the time is fixed and the work is not, so peak memory grows with speed in
 // allocators that lose something with each thread.
@@ -42,14 +42,14 @@ struct Row {
   double resident_kb;
 };
 
-// A line of threads, each the heir of the one before.
+// A line of threads, each the successor of the one before.
 template <class Sampler>
 class alignas(128) Chain {
  public:
   Chain(const Setting& setting, std::uint32_t slots, Sampler& sampler, std::uint64_t seed)
       : setting_(setting), slots_(slots), sampler_(sampler), random_(seed) {}
 
-  // The first of its line fills the slots, and starts the clock when all have.
+  // The first thread of its line fills the slots, and starts the clock when all lines have.
   void found(std::atomic<unsigned>& waiting) {
     for (Slot& slot : slots_) fill(slot);
     waiting.fetch_sub(1);
@@ -77,7 +77,7 @@ class alignas(128) Chain {
     }
     steps += setting_.steps;
     ++generations;
-    stamp.finish();  // for the whole line so far: a new thread's own time starts at nought
+    stamp.finish();  // for the whole line so far: a new thread's own time starts at zero
     if constexpr (!std::is_same_v<Sampler, Unsampled>) {
       double lived = stamp.end - stamp.start;
       if (setting_.every > 0 && lived >= static_cast<double>(rows.size() + 1) * setting_.every)

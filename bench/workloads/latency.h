@@ -1,8 +1,8 @@
-// Samples of how long single calls take: an allocation until its first byte is written, and a free.
+// Samples the duration of single calls: an allocation until its first byte is written, and a free.
 //
-// A program runs with Unsampled for throughput and with a LatencySampler per thread for latency: two clock readings
-// around a call cost more than the call.  One call in 16 is timed, at random distances: an allocator does its slow work
-// every 32nd or 64th call, and a fixed stride would meet it always or never.
+// A program uses Unsampled for throughput and one LatencySampler per thread for latency: two clock readings around a
+// call cost more than the call.  One call in 16 is timed, at random distances: an allocator does its slow work every
+// 32nd or 64th call, and a fixed stride would meet it always or never.
 #pragma once
 
 #include <sys/mman.h>
@@ -40,14 +40,14 @@ struct Unsampled {
   }
 };
 
-// What the samples of a stretch of time say, in nanoseconds.
+// Summary of the samples of a stretch of time, in nanoseconds.
 struct Stretch {
   double allocation_p999;
   double free_p999;
   double longest;
 };
 
-// One thread's.  Its memory is mapped and touched beforehand, and is none of the allocator's.
+// For one thread.  Its memory is mapped and touched in advance, and does not come from the allocator.
 class alignas(128) LatencySampler {
  public:
   explicit LatencySampler(std::uint64_t seed) : random_(seed) {
@@ -58,7 +58,7 @@ class alignas(128) LatencySampler {
     frees_.samples = allocations_.samples + kMax;
   }
 
-  // call: one allocation, the pointer of which it returns.
+  // call: one allocation; returns its pointer.
   template <class Call>
   void* allocation(Call call) {
     if (--until_next_ != 0) return call();
@@ -75,7 +75,7 @@ class alignas(128) LatencySampler {
     add(frees_, clock_ns() - start);
   }
 
-  // What was sampled since the last call of this; forgets it.
+  // Returns the samples since the last call of this, and forgets them.
   Stretch take_stretch() {
     Stretch taken{p999(allocations_), p999(frees_), std::max(longest(allocations_), longest(frees_))};
     allocations_.seen = frees_.seen = 0;
@@ -94,8 +94,8 @@ class alignas(128) LatencySampler {
     std::uint32_t seen = 0;
   };
 
-  // Past kMax every sample of the run has the same chance to stay (reservoir sampling): the start counts no more than
-  // the rest.
+  // Beyond kMax every sample of the run has the same chance to stay (reservoir sampling), so the start does not count
+  // more than the rest.
   void add(Kind& kind, std::int64_t nanoseconds) {
     std::uint32_t place = kind.seen < kMax ? kind.seen : random_.below(kind.seen + 1);
     ++kind.seen;
@@ -128,7 +128,7 @@ class alignas(128) LatencySampler {
   Kind frees_;
 };
 
-// What reading the clock twice adds to each sample: the median, not subtracted.
+// What reading the clock twice adds to each sample: the median; it is not subtracted.
 inline double cost_of_clock_ns() {
   std::array<std::int64_t, 1001> costs;
   for (auto& cost : costs) {
@@ -154,8 +154,8 @@ struct Sampled {
   std::string fields;  // of the report
 };
 
-// Runs body(samplers), which returns a Span, with a sampler for each thread.  path: where the samples go; empty: none
-// are taken.
+// Runs body(samplers), which returns a Span, with a sampler for each thread.  path: the file for the samples; empty:
+// none are taken.
 template <class Body>
 Sampled run_sampled(const std::string& path, unsigned threads, Body body) {
   auto run = [&]<class Sampler>(std::vector<Sampler> samplers) {

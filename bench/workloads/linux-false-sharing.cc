@@ -1,19 +1,19 @@
 // linux-false-sharing (Lever and Boreham, benchmark 3: sections 4.3 and 5.3, Figures 9 to 11): the main thread
-// allocates an object for each thread, and each thread writes the first and the last byte of its own, again and again.
-// Where two objects share a cache line, its CPUs take turns.  One run goes through object sizes from 3 to 52 bytes.
-// An operation is a write of both bytes.
+// allocates an object for each thread, and each thread repeatedly writes the first and the last byte of its own.  If
+// two objects share a cache line, their CPUs take turns.  One run covers object sizes from 3 to 52 bytes.  An operation
+// is a write of both bytes.
 //
 //   linux-false-sharing [--threads 2] [--aligned 0|1] [--writes 100000000]
 //
-// --writes is each thread's at each size, on 8 sets of objects in turn: before each set up to three more objects of
-// the size are allocated, so that the figure does not hang on where in a line a heap happens to begin.  --aligned 1
-// asks for objects on lines of their own (posix_memalign): the paper's other curve.  series is [size, ns per
-// operation]; shared_lines is the number of sizes at which, by their addresses, two objects share a line (a size at
-// which they do in 2 of the 8 sets counts a quarter).
+// --writes is each thread's at each size, on 8 sets of objects in turn: before each set up to three more objects of the
+// size are allocated, so that the figure does not depend on where in a line a heap happens to begin.  --aligned 1 asks
+// for objects on lines of their own (posix_memalign): the paper's other curve.  series is [size, ns per operation];
+// shared_lines is the number of sizes at which, by their addresses, two objects share a line (a size at which they do
+// in 2 of the 8 sets counts a quarter).
 //
-// How it misleads: today's CPUs gather writes to one line in their store buffers while the line is away, so objects
-// both ends of which lie in the same line share it at nearly no cost; the figure rises where an object lies across two
-// lines.  The same for threads that run on one CPU.  shared_lines tells what the time hides.  One thread allocates all
+// How it misleads: today's CPUs collect writes to one line in their store buffers while the line is away, so objects
+// with both ends in the same line share it at almost no cost; the figure rises if an object crosses two lines.  Sharing
+// is also cheap for threads that run on one CPU.  shared_lines shows what the time hides.  One thread allocates all
 // objects in a row, which tells allocators that pack them from allocators that space them, and nothing else.
 #include <array>
 

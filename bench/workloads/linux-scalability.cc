@@ -5,8 +5,8 @@
 //   linux-scalability [--threads 1] [--size 512] [--objects 1000000]
 //
 // objects: of each thread.
-// How it misleads: it happens once, so nothing is ever reused: most of the figure is the kernel's, which hands out
-// half a gigabyte per thread page by page, and huge pages decide more than any allocator.
+// How it misleads: it happens once, so nothing is ever reused: most of the figure is the kernel's time to hand out half
+// a gigabyte per thread page by page, and huge pages decide more than any allocator.
 #include "common.h"
 
 int main(int count, char** values) {

@@ -1,8 +1,8 @@
 // linux-successors (Lever and Boreham, benchmark 2: sections 4.2 and 5.2, Figures 5 to 8): the main thread allocates
 // 10,000 objects of 40 bytes for each of several threads.  A thread replaces a random half of its objects, one at a
-// time, hands them to a new thread, its successor, and ends; that is a round.  The program never needs more memory
-// than at the start: page faults beyond that show memory that the allocator lost sight of when its threads ended.
-// An operation is a free and the malloc in its place.
+// time, hands them to a new thread, its successor, and ends; that is a round.  The program never needs more memory than
+// at the start: page faults beyond that show memory that the allocator lost track of when its threads ended.  An
+// operation is a free and the malloc in its place.
 //
 //   linux-successors [--threads 1] [--rounds 1] [--objects 10000]
 //
@@ -13,8 +13,8 @@
 // How it misleads: the paper's process had 14 faults of its own and pointers of four bytes.  Today loading the program
 // and its libraries, the allocator's among them, costs some hundred faults, and the pointers another 10 for each
 // thread; so compare allocators by faults_since_start, and its growth over the rounds with the paper's 1.1 for each
-// thread and round.  Memory that an allocator takes early, or in huge pages, shows as few faults, not as little memory;
-// and the stacks of the threads count too.
+// thread and round.  Memory that an allocator takes early, or in huge pages, shows few faults without being little; and
+// the threads' stacks count too.
 #include <latch>
 
 #include "common.h"

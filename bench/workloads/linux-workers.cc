@@ -1,17 +1,17 @@
 // linux-workers (Lever and Boreham, "malloc() Performance in a Multithreaded Linux Environment", benchmark 1: sections
 // 4.1 and 5.1, Tables 1 to 4, Figures 1 to 4): every worker allocates and frees one block at a time.  The workers are
-// the threads of one process, which share an allocator, or processes, each of which has its own; an allocator without
-// contention makes no difference between them.  An operation is a malloc with its free.
+// the threads of one process, which share an allocator, or processes, each with its own; without contention in the
+// allocator there is no difference.  An operation is a malloc with its free.
 //
 //   linux-workers [--mode threads|processes] [--size 512] [--threads 2] [--pairs 10000000]
 //
 // --pairs is each worker's.  worker_s_mean and worker_s_stddev are over the workers' own times, as in the tables;
-// processes says in how many processes the workers were.
+// processes is the number of processes that the workers ran in.
 //
 // How it misleads: the block just freed is the block allocated next, which any cache of one block serves; sizes above
 // an allocator's cache limit measure something else altogether.  glibc skips its locks in a process that never had a
-// second thread, so part of the difference between the modes is no contention.  Memory and page faults are the
-// parent's alone in mode processes.
+// second thread, so part of the difference between the modes is not contention.  In mode processes, memory and page
+// faults are only the parent's.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -30,7 +30,7 @@ using namespace bench;
 
 constexpr unsigned kMaxWorkers = 1024;
 
-// In memory that forked workers share, so that they meet at the start line and bring their times home.
+// In memory that forked workers share, so that they can meet at the start line and report their times.
 struct Board {
   std::atomic<unsigned> arrived{0};
   std::array<Stamp, kMaxWorkers> stamps{};
@@ -73,7 +73,7 @@ void run_processes(unsigned workers, Work work_as) {
     pid_t child = fork();
     if (child < 0) fail("cannot fork");
     if (child == 0) {
-      // Else the others would wait for ever at the start line when one of them dies before it.
+      // Otherwise the others would wait for ever at the start line if one of them dies before it.
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() == parent) work_as(index);
       _exit(0);

@@ -1,5 +1,5 @@
-// A place that one thread fills and another empties, in turn.  Whoever waits soon sleeps: on a machine with fewer cores
-// than threads, one that spins would hold back those it waits for.
+// A place that one thread fills and another empties, alternately.  A thread that waits soon sleeps: on a machine with
+// fewer cores than threads, one that spins would delay those it waits for.
 #pragma once
 
 #include <atomic>
@@ -10,14 +10,14 @@ namespace bench {
 template <class Contents>
 class alignas(128) Mailbox {
  public:
-  // Sender only: contents to be filled, and then send().
+  // For the sender: contents to be filled, followed by send().
   Contents& to_fill() {
     full_.wait(1, std::memory_order_acquire);
     return contents_;
   }
   void send() { turn(1); }
 
-  // Receiver only: contents to be used, and then give_back().
+  // For the receiver: contents to be used, followed by give_back().
   Contents& received() {
     full_.wait(0, std::memory_order_acquire);
     return contents_;
@@ -25,8 +25,8 @@ class alignas(128) Mailbox {
   void give_back() { turn(0); }
 
  private:
-  // Sequentially consistent: notify_one() wakes nobody if it sees nobody wait, and libstdc++ looks without a fence.  With
-  // a release the look may come before the store, and the other side sleeps for ever.
+  // Sequentially consistent: notify_one() wakes nobody if it sees nobody wait, and libstdc++ checks without a fence.
+  // With only a release the check may come before the store, and the other side sleeps for ever.
   void turn(int full) {
     full_.store(full, std::memory_order_seq_cst);
     full_.notify_one();

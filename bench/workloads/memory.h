@@ -1,4 +1,4 @@
-// The allocator under test, chosen when compiling: local for memory that only the allocating thread frees, shared for
+// The allocator under test, chosen at compile time: local for memory that only the allocating thread frees, shared for
 // memory that another thread may free.
 //
 //   (plain)                    malloc for both: the allocator that is preloaded
@@ -26,7 +26,7 @@ inline void escape(T*& pointer) {
   asm volatile("" : "+r"(pointer) : : "memory");
 }
 
-// Every pointer escapes, so that no call can be left out by the compiler.
+// Every pointer escapes, so that the compiler cannot omit any call.
 template <class Allocator>
 struct Memory {
   static void* allocate(std::size_t size) {
@@ -41,7 +41,7 @@ struct Memory {
     *static_cast<volatile char*>(block) = 1;
     return block;
   }
-  // size: as allocated.  Whoever handles a block knows its type, and so its size.
+  // size: as allocated.  Code that handles a block knows its type, and so its size.
   static void release(void* block, std::size_t size) { Allocator::release(block, size); }
 };
 
@@ -88,7 +88,7 @@ using local = shared;
 #elif defined(HM_BENCH_NO_ALLOCATOR)
 
 inline constexpr const char* kApi = "no-allocator";
-// One thread takes the blocks of an array in turn.  What is left is what no allocator can avoid.
+// One thread takes the blocks of an array in turn.  What remains is the cost that no allocator can avoid.
 struct NoAllocator {
   static void* allocate(std::size_t size) {
     constexpr std::size_t kBlocks = 8192;  // more than the queue and its batches hold

@@ -28,7 +28,7 @@ struct Box {
   Vector middle;
   double half;  // of the edge
 
-  // Becomes the eighth in which the place is, and returns its number.
+  // Becomes the octant that contains the place, and returns its number.
   unsigned descend(const Vector& place) {
     half /= 2;
     return halve(middle.x, place.x) + 2 * halve(middle.y, place.y) + 4 * halve(middle.z, place.z);
@@ -42,13 +42,13 @@ struct Box {
   }
 };
 
-// What acts on a body, for a gravitational constant of 1.
+// The effect on a body, for a gravitational constant of 1.
 struct Pull {
   Vector acceleration;
   double potential = 0;
 };
 
-inline constexpr double kSoftening = 0.02;  // takes the infinity out of close encounters
+inline constexpr double kSoftening = 0.02;  // keeps close encounters finite
 
 class Octree {
  public:
@@ -80,8 +80,8 @@ class Octree {
   }
 
  private:
-  // A cell is opened where it looks wider than this from the body.  Below 1 / sqrt(3), so that no body is ever pulled
-  // by a cell that holds it.
+  // A cell is opened if it looks wider than this from the body.  Below 1 / sqrt(3), so that no body is ever pulled by a
+  // cell that contains it.
   static constexpr double kOpening = 0.5;
   static constexpr double kSmallestBox = 1e-12;
 
@@ -97,7 +97,7 @@ class Octree {
 
   static Node*& child(Node* cell, unsigned octant) { return static_cast<Cell*>(cell)->children[octant]; }
 
-  // The slot for a body where another is already: cells are put below the slot until the two part.  Null if they
+  // The slot for a body where there already is another: adds cells below the slot until the two separate.  Null if they
   // never do.
   static Node** part(Node** slot, Node& other, const Vector& place, Box box) {
     for (Box others = box; box.half > kSmallestBox; others = box) {

@@ -11,9 +11,9 @@
 //
 // Only the first byte of a block is written, the size is a constant as in `new T`, and everything fits the caches.
 // There is never a second thread, which some allocators notice.
-// How it misleads: a program that does nothing but malloc and free keeps the allocator's code, data and branches hot;
-// it says nothing about the misses that an allocator causes in real code, nor about locality of what it hands out.
-// `once` rewards a one-entry cache.  The loops themselves cost up to a nanosecond (reading the order).
+// How it misleads: a program that only calls malloc and free keeps the allocator's code, data and branches hot; it says
+// nothing about the misses that an allocator causes in real code, nor about the locality of what it hands out.  `once`
+// rewards a one-entry cache.  The loops themselves cost up to a nanosecond (reading the order).
 #include <algorithm>
 #include <array>
 #include <numeric>

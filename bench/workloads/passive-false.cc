@@ -1,15 +1,15 @@
-// passive-false (Hoard, section 5.3; HMalloc, section 4.4 and Table 1): does a thread get back, after its free, the
-// part of a cache line that others have a part of too?  In every round one thread allocates a block of 8 bytes for
-// each of the workers; a worker frees it, allocates a block of its own, writes each of its bytes 8 times and frees
-// it.  What is handed over is shared memory, what a worker allocates is local: half and half.  Nanoseconds of wall
-// time per malloc and free over all workers; two to a round.
+// passive-false (Hoard, section 5.3; HMalloc, section 4.4 and Table 1): after its free, does a thread get back the part
+// of a cache line of which others have parts too?  In every round one thread allocates a block of 8 bytes for each of
+// the workers; a worker frees it, allocates a block of its own, writes each of its bytes 8 times and frees it.  What is
+// handed over is shared memory, what a worker allocates is local: half and half.  Nanoseconds of wall time per malloc
+// and free over all workers; two to a round.
 //
 //   passive-false [--threads 1] [--size 8] [--rounds 10000000] [--writes 8]
 //
-// threads: workers; the thread that allocates for them comes on top.  It is one round ahead at most, so that the
-// parts of a line are written at about the same time.
-// How it misleads: with the paper's 8 writes the figure is that of the hand-over, which no allocator can avoid: some
-// hundred nanoseconds, and microseconds where threads outnumber the cores.  More writes show more of the allocator.
+// threads: workers, not counting the thread that allocates for them.  That thread is at most one round ahead, so that
+// the parts of a line are written at about the same time.  How it misleads: with the paper's 8 writes the figure is
+// that of the hand-over, which no allocator can avoid: some hundred nanoseconds, or microseconds if there are more
+// threads than cores.  More writes show more of the allocator.
 #include "common.h"
 #include "false_sharing.h"
 #include "mailbox.h"

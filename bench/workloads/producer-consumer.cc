@@ -1,15 +1,15 @@
 // producer-consumer (SFMalloc; HMalloc, section 4.3 and Table 1): one thread allocates blocks of 8 bytes, all others
-// free them: no block is freed where it was made, and an allocator that leaves freed blocks with the freeing thread
-// grows without bound.  All memory is shared.  Nanoseconds of wall time per malloc and free, over all threads.
+// free them: no block is freed by the thread that made it, and an allocator that leaves freed blocks with the freeing
+// thread grows without bound.  All memory is shared.  Nanoseconds of wall time per malloc and free, over all threads.
 //
 //   producer-consumer [--threads 2] [--size 8] [--rounds 5000] [--latency FILE]
 //
-// threads: one producer, the others consumers.  A round fills the paper's buffer of 60,000 bytes with 7500 pointers
-// and hands it over whole; the rounds go to the consumers in turn, and each consumer has two buffers, one to be
-// filled while it empties the other.
-// How it misleads: there is one producer, so the figure is the producer's time, or with two threads that of the
-// slower side, and more consumers make it no better; cpu_share is below one because the others sleep.  The consumers
-// never look at what they free, and a buffer's worth of blocks is freed in one go.
+// threads: one producer, the others consumers.  A round fills the paper's buffer of 60,000 bytes with 7500 pointers and
+// hands it over whole; the consumers get the rounds in turn, and each consumer has two buffers, one to be filled while
+// it empties the other.
+// How it misleads: there is one producer, so the figure is the producer's time, or with two threads that of the slower
+// side, and more consumers do not improve it; cpu_share is below one because the others sleep.  The consumers never
+// read what they free, and a buffer's worth of blocks is freed in one go.
 #include <array>
 #include <memory>
 

@@ -29,10 +29,10 @@ inline long kernel_kb(const char* path, const char* field) {
   const char* line = std::strstr(text, field);
   return line == nullptr ? 0 : std::strtol(line + std::strlen(field), nullptr, 10);
 }
-// Counted page by page; the counter behind VmRSS is late by up to a batch per CPU.
+// Counted page by page; the counter behind VmRSS lags by up to a batch per CPU.
 inline long resident_kb() { return kernel_kb("/proc/self/smaps_rollup", "\nRss:"); }
 
-// The file that malloc comes from: the runner compares it with the allocator it meant to load.
+// The file that malloc comes from; the runner compares it with the allocator that it meant to load.
 inline const char* malloc_library() {
   Dl_info info{};
   void* symbol = dlsym(RTLD_DEFAULT, "malloc");
@@ -45,7 +45,7 @@ inline std::string field(const char* name, double value) {
   return text;
 }
 
-// A sweep inside one run.
+// A parameter sweep within one run.
 using Series = std::vector<std::pair<double, double>>;
 inline std::string field(const char* name, const Series& points) {
   std::string text;

@@ -1,14 +1,14 @@
-// ring: one thread makes messages, another consumes them: every block is allocated here and freed there.  All memory
-// is shared.  Every byte is written by the producer and read by the consumer.  Nanoseconds per message.
+// ring: one thread makes messages, another consumes them, so every block is allocated by one and freed by the other.
+// All memory is shared.  Every byte is written by the producer and read by the consumer.  Nanoseconds per message.
 //
 //   ring [--size 64] [--seconds 0.2] [--pin 0]      sizes: 16 64 256
 //
 // How it misleads: producer and consumer overlap, so the figure is that of the slower side (with most allocators the
 // one that frees), plus the message lines and the queue, which no allocator can avoid.  The two CPUs may or may not
-// share a cache, from run to run: compare within one run of the runner only.  A queue that published every entry
-// would cost more than most allocators; this one publishes 128 at a time.  What is left when there is no allocator
-// (ring-no-allocator) is not a strict lower bound: it reuses memory after 8192 messages, and an allocator that reuses it
-// sooner or in another order finds the lines in other caches, which costs more or less.
+// share a cache, from run to run: compare only within one run of the runner.  A queue that published every entry would
+// cost more than most allocators; this one publishes 128 at a time.  The time without an allocator (ring-no-allocator)
+// is not a strict lower bound: it reuses memory after 8192 messages, and an allocator that reuses it sooner or in
+// another order finds the lines in other caches, which costs more or less.
 #include "common.h"
 #include "spsc_queue.h"
 

@@ -6,9 +6,9 @@
 //
 // The blocks are freed in the order in which they were allocated, as the HMalloc paper says ("serially"); Hoard
 // (section 5.2) frees in random order, and sizes from 8 to 100 bytes (5.4).
-// How it misleads: sizes are uniform, so that half of the calls ask for more than 512 bytes, where programs ask for
-// small blocks far more often; 500 KB live per thread fit the second-level cache; first in, first out is the order
-// that coalescence free was made for.  The draw costs two nanoseconds, the same for all.
+// How it misleads: sizes are uniform, so half of the calls ask for more than 512 bytes, whereas programs ask for small
+// blocks far more often; 500 KB live per thread fit the L2 cache; first in, first out is the order that coalescence
+// free was made for.  The draw costs two nanoseconds, the same for all allocators.
 #include <array>
 
 #include "common.h"

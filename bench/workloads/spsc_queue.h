@@ -1,8 +1,8 @@
-// A bounded queue from one producer to one consumer, made to cost little beside the allocator: each side keeps a copy
-// of the other's index and publishes its own once per Batch entries, so that the index lines move rarely.
+// A bounded queue from one producer to one consumer, designed to cost little compared with the allocator: each side
+// keeps a copy of the other's index and publishes its own once per Batch entries, so that the index lines rarely move.
 //
 // 1. published_tail_ - published_head_ <= Capacity; both are multiples of Batch, except after flush().
-// 2. A full queue has published every entry and an empty one has given back every slot: neither side waits for ever.
+// 2. A full queue has published every entry and an empty one has given back every slot, so neither side waits for ever.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ class SpscQueue {
  public:
   static_assert(Capacity % Batch == 0 && (Capacity & (Capacity - 1)) == 0);
 
-  // Producer only.  False when full.
+  // For the producer.  False if the queue is full.
   bool push(void* item) {
     if (tail_ - known_head_ == Capacity) {
       known_head_ = published_head_.load(std::memory_order_acquire);
@@ -24,12 +24,12 @@ class SpscQueue {
     if (++tail_ % Batch == 0) flush();
     return true;
   }
-  // Producer only.  Shows the consumer every entry pushed so far.
+  // For the producer.  Publishes every entry pushed so far.
   void flush() { published_tail_.store(tail_, std::memory_order_release); }
-  // Producer only.
+  // For the producer.
   std::size_t pushed() const { return tail_; }
 
-  // Consumer only.  False when nothing published is left.
+  // For the consumer.  False if nothing published is left.
   bool pop(void*& item) {
     if (head_ == known_tail_) {
       known_tail_ = published_tail_.load(std::memory_order_acquire);

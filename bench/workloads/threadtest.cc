@@ -7,7 +7,7 @@
 // size: 64 in the HMalloc paper, 8 in Hoard's.
 // Perfectly parallel: a scalable allocator halves the figure with every doubling of the cores.
 // How it misleads: no object ever leaves its thread.  A round's 6.4 MB are all freed before the next round, so the
-// figure is decided by whether the allocator keeps them or gives the pages back and faults them in again.
+// figure depends on whether the allocator keeps them or gives the pages back and faults them in again.
 #include "common.h"
 
 namespace {

@@ -1,20 +1,20 @@
 // unequal (VVMalloc, Figures 1 to 3 and 6): threads with different work.  There are 16 traces, the starred ones of the
-// paper's Figure 1, with its names and numbers of calls; they are dealt out: of T threads, thread i plays traces i, i + T,
-// i + 2T and so on, one after the other.  The work is the same for any number of threads.  With one thread this is the
-// paper's sequential run; with 16, each plays a trace of its own.  An operation is a malloc with its free; the paper
-// counts the two.
+// paper's Figure 1, with its names and numbers of calls.  Of T threads, thread i plays traces i, i + T, i + 2T and so
+// on, one after the other, so the work is the same for any number of threads.  With one thread this is the paper's
+// sequential run; with 16, each plays a trace of its own.  An operation is a malloc with its free; the paper counts
+// them separately.
 //
 //   unequal [--threads 1] [--repeats 5]
 //
-// --repeats has each thread play its traces so many times; each play ends with every block freed.
-// thread_ns_per_op adds up the threads' own times, as the paper's tables do, where ns_per_op is the wall's.
-// payload_kb is the most that the traces ask for at once: of the largest with one thread, else a sum over the threads.
+// --repeats: how often each thread plays its traces; each play ends with every block freed. thread_ns_per_op adds up
+// the threads' own times, as the paper's tables do; ns_per_op is wall time. payload_kb is the most that the traces
+// request at once: of the largest with one thread, otherwise a sum over the threads.
 //
-// How it misleads: the traces themselves are not in the paper.  These follow what their names tell: bdd and cbit are
-// packages of decision diagrams (nodes of one size, collected as garbage; a table that doubles), ngram reads a text into
-// short strings and keeps them, syn is random.  With more threads than CPUs, thread_ns_per_op counts waiting for a CPU
-// as well, which is no fault of an allocator.  The longest trace has 20 times the calls of the shortest: with many
-// threads the run ends with a few of them, and no allocator brings a speed-up of 16.
+// How it misleads: the traces themselves are not in the paper.  These follow what their names suggest: bdd and cbit are
+// packages of decision diagrams (nodes of one size, collected as garbage; a table that doubles), ngram reads a text
+// into short strings and keeps them, syn is random.  With more threads than CPUs, thread_ns_per_op also counts waiting
+// for a CPU, which is not the allocator's fault.  The longest trace has 20 times the calls of the shortest: with many
+// threads the run ends with a few of them, and no allocator reaches a speed-up of 16.
 #include <algorithm>
 #include <array>
 
@@ -70,7 +70,7 @@ class Script {
   std::vector<std::uint32_t> free_;
 };
 
-// A hash table over what is live: its array doubles as it fills.
+// A hash table over what is live; its array doubles as it fills.
 class Table {
  public:
   explicit Table(Script& script) : script_(script), slot_(script.allocate(kEntry * entries_)) {}
@@ -107,7 +107,7 @@ void diagram(Script& script, Random& random) {
   }
 }
 
-// ngram: strings, and an element of a list for each; all stay to the end.
+// ngram: strings, and a list element for each; all stay to the end.
 void text(Script& script, Random& random) {
   constexpr std::uint32_t kElement = 24;
   Table table(script);
@@ -157,7 +157,7 @@ constexpr std::array<Trace, 16> kTraces = {{
     {"syn-struct", 80000, random_blocks<one_of_few>},
 }};
 
-// What one thread plays, and a place for its blocks.
+// What one thread plays, and room for its blocks.
 struct Hand {
   std::vector<std::vector<Call>> traces;
   std::vector<Block> blocks;

@@ -1,6 +1,6 @@
 // vvmalloc (VVMalloc, approaches 2 and 4, Figures 7 to 9 and 13 to 18): every thread plays a sequence of calls that was
-// drawn beforehand, as the malloc-lab driver plays a trace.  An operation is a malloc with its free; the paper counts
-// the two.
+// drawn in advance, as the malloc-lab driver plays a trace.  An operation is a malloc with its free; the paper counts
+// them separately.
 //
 //   vvmalloc [--workload 1|2|3] [--threads 1] [--repeats 10]
 //
@@ -8,12 +8,12 @@
 //   2    80,000 calls per thread, 3 to 12 KB, 1000 blocks live
 //   3    80,000 calls per thread, 4 bytes to 21 KB, small ones as often as large ones (in powers of two), 1000 live
 //
-// --repeats plays the sequence so many times; each ends with every block freed.
+// --repeats: how often the sequence is played; each play ends with every block freed.
 //
-// How it misleads: the paper's traces are not published with it; these have their numbers of calls and ranges of sizes
-// only.  Blocks die at random, which is kinder to caches of freed blocks, and unkinder to neighbours that merge, than
-// the phases of a program.  Only the first byte of a block is written: what large blocks cost in page faults beyond
-// their first page is left out.
+// How it misleads: the paper's traces were not published with it; these share only their numbers of calls and ranges of
+// sizes.  Blocks die at random, which is kinder to caches of freed blocks, and less kind to neighbours that merge, than
+// the phases of a program.  Only the first byte of a block is written, so page faults of large blocks beyond their
+// first page are left out.
 #include <array>
 
 #include "calls.h"

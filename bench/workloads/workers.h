@@ -1,4 +1,4 @@
-// The clock, chance, and the start line of a workload's threads.
+// The clock, random numbers, and the start line of a workload's threads.
 #pragma once
 
 #include <pthread.h>
@@ -44,12 +44,12 @@ class Random {
   std::uint64_t state_;
 };
 
-inline void relax(unsigned& spins) {  // waits, and lets others run on a machine with fewer cores than threads
+inline void relax(unsigned& spins) {  // waits, and yields on a machine with fewer cores than threads
   if (++spins % 256 == 0) std::this_thread::yield();
   __builtin_ia32_pause();
 }
 
-// A worker's own clocks, stamped by itself; the processor's inside the wall's, lest a short run have more than one CPU.
+// A worker's own clocks.  CPU time is read inside the wall time, so that a short run cannot show more than one CPU.
 struct Stamp {
   double start = 0;
   double end = 0;
@@ -66,7 +66,7 @@ struct Stamp {
 
 struct Span {
   double elapsed = 0;    // first start to last end, in seconds
-  double cpu_share = 1;  // how much of a CPU each worker had: below one when others took the machine
+  double cpu_share = 1;  // CPUs that each worker had: below one if other programs used the machine
 };
 
 inline Span span_of(const std::vector<Stamp>& stamps) {
@@ -83,7 +83,7 @@ inline Span span_of(const std::vector<Stamp>& stamps) {
   return {end - start, cpu / wall};
 }
 
-// Runs work() on the calling thread: for programs that never have a second one, which some allocators notice.
+// Runs work() on the calling thread: for programs that never have a second thread, which some allocators notice.
 template <class Work>
 Span run_here(Work work) {
   Stamp stamp;
@@ -108,8 +108,8 @@ inline void pin_to_cpu(unsigned index) {
   }
 }
 
-// A thread that nobody waits for.  Detached from its start: glibc 2.36's pthread_detach looks at the thread once more after
-// it may have ended and its descriptor be another's (EINVAL or a crash, once in millions; also without any allocator).
+// A thread that nobody joins.  Detached from its start: glibc 2.36's pthread_detach reads the thread again after it may
+// have ended and its descriptor may be another's (EINVAL or a crash, once in millions; also without any allocator).
 template <class Work>
 void start_detached(Work work) {
   auto run = [](void* given) -> void* {
@@ -128,8 +128,8 @@ void start_detached(Work work) {
   own.release();
 }
 
-// Runs work(index) on that many threads at once.  A worker stamps its own start and end after the start line: a start
-// taken by the main thread comes late when the workers fill the machine, and makes two-thread runs look too fast.
+// Runs work(index) on that many threads at once.  A worker records its own start and end after the start line: a start
+// taken by the main thread comes late if the workers fill the machine, and makes two-thread runs look too fast.
 template <class Work>
 Span run_workers(unsigned threads, bool pin, Work work) {
   std::vector<Stamp> stamps(threads);

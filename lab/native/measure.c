@@ -1,6 +1,6 @@
-/* hmalloc-measure: runs one program and says what it cost.
+/* hmalloc-measure: runs one program and reports what it cost.
  *
- * In C because Linux hands a process's peak memory on through fork and exec: started by an interpreter of 20 MB, no
+ * In C because Linux passes a process's peak memory on through fork and exec: started by an interpreter of 20 MB, no
  * program ever seems to need less.  This process is smaller than any that it measures.
  *
  *   hmalloc-measure RESULT_FD STOP_AFTER_MS WATCH_MS PRELOAD PROGRAM ARGS...
@@ -9,10 +9,10 @@
  * it gets SIGTERM after that time.  RESULT_FD receives "started PID", then one of
  *   failed ERRNO
  *   ended WAIT_STATUS STOPPED WALL_NS USER_US SYSTEM_US PEAK_KIB MINOR_FAULTS MAJOR_FAULTS VOLUNTARY INVOLUNTARY
- * where all but the times and the status include the descendants that the program waited for.  With a WATCH_MS other
- * than 0 these come before "ended":
- *   instructions COUNT           in user space, with all descendants; absent where the machine does not count them
- *   resident MS KIB              of the program itself, after so many milliseconds; WATCH_MS apart, in long runs more */
+ * where all but the times and the status include the descendants that the program waited for.  If WATCH_MS is not 0,
+ * these come before "ended":
+ *   instructions COUNT           in user space, with all descendants; absent if the machine does not count them
+ *   resident MS KIB              of the program itself, MS after its start; WATCH_MS apart, in long runs more */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A server gets this long to end after SIGTERM; then its whole process group is killed. */
+/* A server has this long to end after SIGTERM; then its whole process group is killed. */
 static const long long kGraceNs = 10000000000LL;
 static const long long kNever = -1;
 
@@ -39,7 +39,7 @@ static long long now_ns(void) {
 }
 
 static void become_program(int result, const char* preload, char** program, const sigset_t* mask) {
-  /* Own group: a program that is stopped takes its children along, this process and its parent stay. */
+  /* Its own group: a program that is stopped takes its children along, while this process and its parent stay. */
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   sigprocmask(SIG_SETMASK, mask, NULL);
@@ -50,8 +50,8 @@ static void become_program(int result, const char* preload, char** program, cons
   _exit(127);
 }
 
-/* The resident set over time.  When there is no more room every second sample goes, and the pause doubles: a run of
- * any length leaves the same number of samples, and is less disturbed the longer it takes. */
+/* The resident set over time.  When the array is full every second sample is dropped and the pause doubles: a run of
+ * any length keeps about as many samples, and the longer it takes the less it is disturbed. */
 enum { kMaxSamples = 200 };
 struct Sample {
   long long at_ns;
@@ -93,7 +93,7 @@ static void take_sample(long long now) {
   watch.next = now + watch.pause;
 }
 
-/* Starts with the program's exec and covers its descendants; -1 where the machine counts no instructions. */
+/* Starts with the program's exec and covers its descendants; -1 if the machine counts no instructions. */
 static int count_instructions(void) {
   struct perf_event_attr what = {.size = sizeof what,
                                  .type = PERF_TYPE_HARDWARE,
@@ -176,7 +176,7 @@ int main(int argc, char** argv) {
   int status;
   struct rusage used;
   wait4(pid, &status, 0, &used);
-  /* Nothing that a stopped server or a crashed workload left behind may run into the next measurement. */
+  /* Nothing left behind by a stopped server or a crashed workload may disturb the next measurement. */
   if (told || watch_ns) kill(-pid, SIGKILL);
   if (watch_ns) report_watch(result, counter);
   dprintf(result, "ended %d %d %lld %lld %lld %ld %ld %ld %ld %ld\n", status, told, wall,

@@ -1,10 +1,10 @@
-/* hmalloc-os-noise: how much of this machine's CPU time somebody else has right now.
+/* hmalloc-os-noise: how much of this machine's CPU time other programs have at present.
  *
  *   hmalloc-os-noise MS
  *
- * One thread on each CPU reads the clock for MS milliseconds.  Two readings that lie further apart than kGapNs mean
- * that something else ran in between: another process, the kernel, another guest of the same host.  Prints one line
- * for each CPU: its number, the share of the time lost in such gaps, the longest gap in microseconds. */
+ * One thread on each CPU reads the clock for MS milliseconds.  Two readings further apart than kGapNs mean that
+ * something else ran in between: another process, the kernel, another guest of the same host.  Prints one line for
+ * each CPU: its number, the share of the time lost in such gaps, the longest gap in microseconds. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace hm::trace {
 namespace {
 
-// The file that the shell would run; empty if none.
+// The file that the shell would run; empty if there is none.
 fs::path executable(const std::string& program) {
   if (program.find('/') != std::string::npos) return program;
   const char* path = getenv("PATH");
@@ -28,7 +28,7 @@ fs::path executable(const std::string& program) {
   return {};
 }
 
-// No loader is named in a static program: nothing can be preloaded.
+// A static program names no loader, so nothing can be preloaded.
 bool is_static(const fs::path& program) {
   std::ifstream file(program, std::ios::binary);
   Elf64_Ehdr header{};
@@ -72,11 +72,11 @@ void say_result(const Saved& saved, const fs::path& file, size_t others) {
   }
 }
 
-// The oldest first.
+// Oldest first.
 std::vector<Spool> open_all(const fs::path& folder) {
   std::vector<Spool> spools;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    // Empty: the process was killed in the moment it made the file.
+    // Empty: the process was killed when it had just made the file.
     if (entry.file_size() >= sizeof(SpoolHeader)) spools.emplace_back(entry.path());
   }
   std::sort(spools.begin(), spools.end(),

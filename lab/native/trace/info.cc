@@ -34,7 +34,7 @@ nlohmann::json to_json(const Profile& profile) {
 
 void row(const char* name, const std::string& value) { std::printf("  %-14s %s\n", name, value.c_str()); }
 
-// One character a column, from empty to full.
+// One character for each column, from empty to full.
 std::string curve(const Profile& profile) {
   static constexpr const char* kLevels[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr uint64_t kColumns = 64;

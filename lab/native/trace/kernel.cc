@@ -52,7 +52,7 @@ void reset_peak_resident() {
   int file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
   if (file < 0) return;
   ssize_t written = write(file, "5", 1);
-  static_cast<void>(written);  // where the kernel cannot, the peak is that of the whole process
+  static_cast<void>(written);  // if the kernel cannot, the peak is that of the whole process
   close(file);
 }
 

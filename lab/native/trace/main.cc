@@ -1,4 +1,4 @@
-// hmalloc-trace: records what a program asks of malloc, looks at it, and does it again on any malloc.
+// hmalloc-trace: records a program's calls of malloc, shows them, and replays them on any malloc.
 #include <CLI/CLI.hpp>
 
 #include <cstdio>

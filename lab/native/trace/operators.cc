@@ -1,5 +1,5 @@
-// C++ new and delete, for allocators that define them beside malloc: left to themselves they would go unrecorded.
-// Here they are malloc and free; where memory is out, the next allocator asks the new_handler and throws.
+// C++ new and delete, for allocators that define these beside malloc, which otherwise would not be recorded.  Here they
+// are malloc and free; out of memory, the next allocator's operators call the new_handler and throw.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 template <class... Arguments>
 void* next_new(const char* name, Arguments... arguments) {
   auto* function = reinterpret_cast<void* (*)(Arguments...)>(dlsym(RTLD_NEXT, name));
-  if (function == nullptr) abort();  // a program without libstdc++ has nobody to catch
+  if (function == nullptr) abort();  // a program without libstdc++ cannot catch anything
   return function(arguments...);
 }
 

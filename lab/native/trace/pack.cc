@@ -9,11 +9,11 @@
 namespace hm::trace {
 namespace {
 
-// The records of one thread, one after the other, without those that changed nothing.
+// The records of one thread in order, without those that changed nothing.
 class Cursor {
  public:
   Cursor(const std::vector<const Chunk*>& chunks, uint64_t stopped_at) : stopped_at_(stopped_at) {
-    // A process that still lives goes on filling its last chunk, with records that do not count.
+    // A process that is still alive continues to fill its last chunk; these records do not count.
     for (const Chunk* chunk : chunks) chunks_.push_back({chunk->records(), chunk->used});
     repair_after_fork();
   }
@@ -36,7 +36,7 @@ class Cursor {
     return record->time <= stopped_at_ ? record : nullptr;
   }
 
-  // A realloc that failed, or that the process did not survive, left the old block as it was.
+  // A realloc that failed, or that the process did not survive, left the old block unchanged.
   bool is_void_realloc() const {
     if (Call{static_cast<uint8_t>(head_->call)} != Call::kReallocOld) return false;
     const Record* result = peek(1);
@@ -81,7 +81,7 @@ class Packer {
     if (error != 0) header_.stopped = error == EFBIG ? "limit" : std::strerror(error);
   }
 
-  // Merges the threads by time.  Where several stamps are equal, because the clock is coarse, a record goes first that
+  // Merges the threads by time.  If several stamps are equal, because the clock is coarse, the first record is one that
   // fits what lives at its address: a free before the malloc that gave the address to another thread, a malloc before
   // the free by another thread.
   Header merge() {
@@ -151,7 +151,7 @@ class Packer {
                   .size = record.size});
   }
 
-  // At the time of the call; the address of the new block is known from the time of the return.
+  // Counted at the time of the call, although the new block's address is known only when it returns.
   void reallocate(ThreadState& thread, const Record& record, const Record& result) {
     auto old = live_.find(record.address);
     bool is_foreign = old == live_.end();

@@ -1,4 +1,4 @@
-// Makes a trace of a spool: addresses become numbered blocks, the threads' records one order.
+// Makes a trace of a spool: addresses become numbered blocks, and the threads' records get one order.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace hm::trace {
 
-// A spool, mapped; removed together with this.  Its process, if it still lives, stops recording.
+// A mapped spool; its file is removed together with this.  Its process, if still alive, stops recording.
 class Spool {
  public:
   explicit Spool(const std::filesystem::path& path);

@@ -18,7 +18,7 @@ namespace hm::trace {
 static_assert(static_cast<int>(Step::kMalloc) == static_cast<int>(Kind::kMalloc) &&
               static_cast<int>(Step::kFree) == static_cast<int>(Kind::kFree));
 
-// Makes the lists, in the process that reads the trace.
+// Builds the lists, in the process that reads the trace.
 class Planner {
  public:
   explicit Planner(const std::filesystem::path& file) {
@@ -72,7 +72,7 @@ class Planner {
     uint32_t epoch = Plan::kNoEpoch;
   };
 
-  // A thread begins where the one that acted last before its first operation stood.
+  // A thread begins at the point that the most recently active thread had reached before its first operation.
   void add(const Event& event) {
     if (event.thread >= threads_.size()) {
       threads_.resize(event.thread + 1);
@@ -84,8 +84,8 @@ class Planner {
     if (epoch != thread.epoch) enter(thread, epoch);
     Operation& operation = push(thread, Step{static_cast<uint8_t>(event.kind)}, static_cast<uint32_t>(event.block),
                                 static_cast<uint32_t>(event.old));
-    operation.size = std::max<uint64_t>(event.size, 1) & ((uint64_t{1} << 48) - 1);  // null is not a block to wait for
-    operation.alignment = std::max<uint8_t>(event.alignment, 3);                     // posix_memalign's least
+    operation.size = std::max<uint64_t>(event.size, 1) & ((uint64_t{1} << 48) - 1);  // malloc(0) might return null
+    operation.alignment = std::max<uint8_t>(event.alignment, 3);                     // the minimum of posix_memalign
   }
 
   void enter(Thread& thread, uint32_t epoch) {

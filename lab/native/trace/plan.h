@@ -1,11 +1,11 @@
-// The plan of a replay: for each recorded thread the list of what it does, and the table of blocks through which
-// threads hand memory to each other.
+// The plan of a replay: for each recorded thread the list of its operations, and the table of blocks by which threads
+// hand memory to each other.
 //
-// Another process reads the trace and lays the plan out in memory that both share: the process that replays has
-// allocated next to nothing before the clock starts, and its resident set holds the plan before and after alike.
+// Another process reads the trace and builds the plan in shared memory: the replaying process has allocated next to
+// nothing before the clock starts, and its resident set contains the plan before and after alike.
 //
-// No replay can deadlock: an operation waits only for operations that come before it in the trace's one order, so the
-// first one in that order that is not yet done never waits.
+// No replay can deadlock: an operation waits only for operations that come before it in the trace's order, so the first
+// one in that order that is not yet done never waits.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 namespace hm::trace {
 
 enum class Step : uint8_t {
-  kMalloc,  // the first five as the trace's kinds
+  kMalloc,  // the first five are the trace's kinds
   kCalloc,
   kAligned,
   kRealloc,
@@ -36,8 +36,8 @@ static_assert(sizeof(Operation) == 16);
 
 class Plan {
  public:
-  // A thread enters an epoch of the trace when all have left the one before the last: one that ran far ahead would keep
-  // more memory in use at once than the program ever did.
+  // A thread enters an epoch of the trace when all threads have left the one before the last: a thread far ahead of the
+  // others would keep more memory in use at once than the program ever did.
   static constexpr uint64_t kEpochLength = 4096;  // operations of all threads together
   static constexpr uint32_t kNoEpoch = ~uint32_t{0};
 
@@ -51,7 +51,7 @@ class Plan {
     const Operation* end;
   };
 
-  // Throws Failure if the file cannot be read, after the reading process has said why.
+  // Throws Failure if the file cannot be read, after the reading process has printed why.
   static Plan read(const std::filesystem::path& file);
 
   const Numbers& numbers() const { return *numbers_; }
@@ -59,7 +59,7 @@ class Plan {
   std::atomic<void*>& block(uint64_t number) const { return blocks_[number]; }  // null: not made yet, or freed
   // How many threads have not yet left the epoch.
   std::atomic<uint32_t>& waiting_for(uint64_t epoch) const { return waiting_[epoch]; }
-  // Makes the epochs what they are before a replay.
+  // Sets the epochs to their state before a replay.
   void reset() const;
 
  private:

@@ -54,8 +54,8 @@ void Profile::add(const Event& event) {
   }
 }
 
-// What was alive before `time`.  When there is no more room every second sample goes and the distance doubles, so that
-// one pass is enough for a trace of any length.
+// What was alive before `time`.  When the array is full every second sample is dropped and the distance doubles, so
+// that one pass suffices for a trace of any length.
 void Profile::sample(uint64_t time, bool is_last) {
   if (!memory.empty() && !is_last && time < memory.back().first + sample_distance_) return;
   memory.emplace_back(time, in_use_);

@@ -1,4 +1,4 @@
-// What a trace says of its program: how much, how large, how long, by whom.
+// What a trace says about its program: how much, how large, how long, by which threads.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace hm::trace {
 
 class Profile {
  public:
-  // Upper bound of the bucket (inclusive) to how many.
+  // Upper bound of the bucket (inclusive) to count.
   using Histogram = std::map<uint64_t, uint64_t>;
 
   static Profile of(const std::filesystem::path& file);
@@ -21,7 +21,7 @@ class Profile {
 
   Header header;
   uint64_t max_in_use = 0;          // U: most bytes alive at once
-  uint64_t cross_thread_frees = 0;  // by another thread than the one that made the block
+  uint64_t cross_thread_frees = 0;  // by another thread than the one that allocated the block
   uint64_t never_freed = 0;
   uint64_t never_freed_bytes = 0;
   Histogram sizes;                                    // by powers of two

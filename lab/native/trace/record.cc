@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace hm::trace {
 namespace {
 
-// A folder beside the trace for the spools, gone when this is.
+// A folder for the spools beside the trace; removed with this object.
 class SpoolFolder {
  public:
   explicit SpoolFolder(const fs::path& file) {
@@ -46,7 +46,7 @@ fs::path recorder_library() {
   return library;
 }
 
-// What this process itself was preloaded with comes behind the recorder: the allocator under which to record.
+// What this process itself was preloaded with comes after the recorder: the allocator to record with.
 void prepare_environment(const fs::path& spools, uint64_t limit) {
   const char* inherited = getenv("LD_PRELOAD");
   std::string preload = recorder_library().string();
@@ -72,8 +72,8 @@ pid_t start(const std::vector<std::string>& command, const sigset_t& mask) {
   return pid;
 }
 
-// Runs the program to its end and passes on what would have ended it.  From a terminal, the signal has reached the
-// program already: it is of the same process group.
+// Runs the program to its end and forwards signals that would have ended it.  A signal from a terminal has already
+// reached the program, which is in the same process group.
 int run(const std::vector<std::string>& command, pid_t& pid) {
   sigset_t waited, before;
   sigemptyset(&waited);

@@ -1,8 +1,8 @@
-// libhmalloc-record.so: the malloc family, each call passed on to the next allocator and recorded.
+// libhmalloc-record.so: the malloc family; passes each call on to the next allocator and records it.
 //
-// Calls of a thread do not nest in the record.  What an allocator calls inside one of its own functions is its own
-// business; and a signal handler that allocates in the middle of a call is not recorded, so nothing here can be
-// interrupted half-way by itself.  Its blocks, freed later, count as foreign.
+// The recorded calls of a thread do not nest.  Calls that an allocator makes inside its own functions are not recorded,
+// and neither is a signal handler that allocates in the middle of a call, so nothing here can be interrupted half-way
+// by itself.  Blocks from such calls, freed later, count as foreign.
 #include <dlfcn.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ constinit std::atomic<bool> next_is_known{false};
 
 constinit thread_local bool inside = false;
 
-// Looking up the next allocator may itself allocate: from here, once, for good.
+// Looking up the next allocator may itself allocate: from here, once, and never freed.
 alignas(16) constinit char bootstrap[16 << 10]{};
 constinit std::atomic<size_t> bootstrap_used{0};
 
@@ -59,7 +59,7 @@ void find(Function*& function, const char* name) {
   function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-// Threads that do this at once find the same.  false: called from within the lookup.
+// Threads that do this at the same time find the same.  False if called from within the lookup.
 bool look_up() {
   if (inside) return false;
   inside = true;
@@ -79,7 +79,7 @@ bool look_up() {
 
 inline bool is_ready() { return next_is_known.load(std::memory_order_acquire) || look_up(); }
 
-// One call of the program: the outermost of its thread is recorded.
+// One call by the program: only a thread's outermost call is recorded.
 class Recorded {
  public:
   Recorded() : is_outermost_(!inside) { inside = true; }
@@ -107,7 +107,7 @@ void* out_of_memory() {
   return nullptr;
 }
 
-// The block is at the start of what is left of the buffer: what lies behind it is readable too.
+// The block is at the start of the buffer's unused rest, so the bytes behind it are readable too.
 void* move_from_bootstrap(void* block, size_t size) {
   void* moved = malloc(size);
   size_t room = static_cast<size_t>(bootstrap + sizeof bootstrap - static_cast<char*>(block));
@@ -187,6 +187,6 @@ HM_EXPORT void* pvalloc(size_t size) noexcept {
   return recorded.made(Call::kAligned, next.pvalloc(size), size, static_cast<size_t>(sysconf(_SC_PAGESIZE)));
 }
 
-// Of C23.  The sizes are hints, which the next allocator may not know how to take.
+// From C23.  The sizes are hints, which the next allocator may not accept.
 HM_EXPORT void free_sized(void* block, size_t) noexcept { free(block); }
 HM_EXPORT void free_aligned_sized(void* block, size_t, size_t) noexcept { free(block); }

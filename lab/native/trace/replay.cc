@@ -12,8 +12,8 @@
 namespace hm::trace {
 namespace {
 
-// A: how much the resident set grew at most.  The peak is read from a counter that may be late by some pages for each
-// processor, so what is counted exactly at the end may be more.
+// A: the largest growth of the resident set.  The peak is read from a counter that may lag by some pages for each
+// processor, so the exact count at the end may be larger.
 uint64_t growth(long before_kb, long at_end_kb) {
   long peak = std::max(status_kb("VmHWM:"), at_end_kb);
   return static_cast<uint64_t>(std::max(peak - before_kb, 0L)) * 1024;
@@ -21,10 +21,10 @@ uint64_t growth(long before_kb, long at_end_kb) {
 
 double ratio(double a, double b) { return b == 0 ? 0 : a / b; }
 
-// What was watched beside the clock.
+// What is measured besides time.
 struct Watched {
   uint64_t allocated = 0;  // A
-  uint64_t left = 0;       // blocks that the program never freed, of all plays
+  uint64_t left = 0;       // blocks that the program never freed, over all plays
   long faults = 0;
 };
 

@@ -4,7 +4,7 @@
 
 namespace hm::trace {
 
-// Does what the trace recorded on this process's malloc, and prints what that cost.
+// Replays the trace on this process's malloc, and prints what that cost.
 void replay(const std::filesystem::path& file, unsigned repeats, bool as_json);
 
 }  // namespace hm::trace

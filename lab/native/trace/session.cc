@@ -18,11 +18,11 @@ namespace {
 
 constexpr size_t kMaxChunk = 256 << 10;
 
-// Lives in a page that the kernel empties in the child of a fork: the child finds no session and begins its own,
-// whatever kind of fork it was and whichever thread called it.
+// Lies in a page that the kernel empties in the child of a fork: the child finds no session and begins its own, by
+// whatever kind of fork and whichever thread it was made.
 struct Session {
-  std::atomic<bool> taken;   // somebody has begun to open it
-  std::atomic<uint64_t> id;  // when it was opened; 0: not yet
+  std::atomic<bool> taken;   // a thread has begun to open it
+  std::atomic<uint64_t> id;  // the time when it was opened; 0: not yet
   SpoolHeader* spool;        // null: this process is not recorded
   uint64_t size;
 };
@@ -30,14 +30,14 @@ constinit Session no_session{};  // of a process before its first call
 constinit std::atomic<Session*> current{&no_session};
 
 struct ThisThread {
-  uint64_t session = ~uint64_t{0};  // that the rest belongs to
+  uint64_t session = ~uint64_t{0};  // the session that the other members belong to
   Chunk* chunk = nullptr;
   uint32_t capacity = 0;
   uint32_t number = 0;
 };
 constinit thread_local ThisThread me;
 
-// Never goes back from one processor to another, as long as the second was told by the first.
+// Never decreases from one processor to another, if the second reading was caused by the first.
 uint64_t now() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -58,8 +58,8 @@ void read_text(char (&text)[kRoom], const char* path) {  // ended by two zeros
   text[length > 0 ? length : 0] = 0;
 }
 
-// Makes room on the disk and in the page tables.  Where there is none this fails; a plain write would end the process
-// with SIGBUS.  No descriptor is kept for it: programs close descriptors that they do not know.
+// Reserves room on the disk and in the page tables.  Without room this fails, whereas a plain write would end the
+// process with SIGBUS.  It keeps no descriptor: programs close descriptors that they do not know.
 bool populate(void* begin, size_t bytes) {
   while (madvise(begin, bytes, MADV_POPULATE_WRITE) != 0) {
     if (errno != EINTR) return false;
@@ -83,13 +83,13 @@ void fill_header(SpoolHeader& spool, size_t page) {
   spool.magic = SpoolHeader::kMagic;
 }
 
-// Begins the spool file: all of its address space at once, its memory and disk space chunk by chunk.
+// Begins the spool file: reserves all of its address space at once, its memory and disk space chunk by chunk.
 SpoolHeader* open_spool(const char* folder, uint64_t size) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%d.%llu", folder, getpid(), static_cast<unsigned long long>(now()));
   int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) {
-    bool is_over = errno == ENOENT;  // the recorded program has ended, and this is a process that it left behind
+    bool is_over = errno == ENOENT;  // the recorded program has ended, and left this process behind
     if (!is_over) say("hmalloc-record: this process is not recorded: it may not write into the folder of the trace\n");
     return nullptr;
   }
@@ -113,16 +113,16 @@ SpoolHeader* open_spool(const char* folder, uint64_t size) {
 uint64_t limit() {
   const char* text = getenv(kLimitVariable);
   uint64_t bytes = text == nullptr ? 0 : strtoull(text, nullptr, 10);
-  rlimit most{};  // beyond it, making the file longer is answered with a signal
+  rlimit most{};  // making the file longer than this would cause a signal
   if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes) bytes = most.rlim_cur;
   return bytes / kMaxChunk * kMaxChunk;
 }
 
-// The loader allocates before libc knows the environment; those first blocks stay out of the record.
+// The loader allocates before libc knows the environment; those first blocks are not recorded.
 bool environment_is_known() { return environ != nullptr; }
 
-// Whoever comes while another thread opens the session goes unrecorded, which can only be at the very start; to wait
-// could be for ever, in a signal handler.
+// A thread that calls while another one opens the session is not recorded, which can happen only at the very start;
+// waiting might last for ever, in a signal handler.
 void open_session() {
   Session* session = current.load(std::memory_order_acquire);
   if (!environment_is_known() || session->taken.exchange(true)) return;
@@ -149,7 +149,7 @@ Chunk* stop(SpoolHeader& spool, int error) {
   return nullptr;
 }
 
-// A thread's first chunk is a page, for there may be many threads; each further one is twice as large.
+// A thread's first chunk is one page, because there may be many threads; each further one is twice as large.
 Chunk* next_chunk(const Session& session) {
   SpoolHeader* spool = session.spool;
   if (spool == nullptr || spool->stopped_at.load(std::memory_order_relaxed) != 0) return nullptr;

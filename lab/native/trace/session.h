@@ -5,7 +5,7 @@
 
 namespace hm::trace {
 
-// Appends a record for the calling thread.  Allocates nothing and keeps errno; not to be nested within a thread.
+// Appends a record for the calling thread.  Allocates nothing and preserves errno; must not nest within a thread.
 void record(Call call, const void* block, size_t size = 0, unsigned alignment = 0) noexcept;
 
 }  // namespace hm::trace

@@ -31,7 +31,7 @@ Spool::Spool(const std::filesystem::path& path) : path_(path) {
       size_ < sizeof(SpoolHeader) ? MAP_FAILED : mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   if (memory == MAP_FAILED) throw Failure(path.string() + ": not a spool");
   header_ = static_cast<SpoolHeader*>(memory);
-  // A process that outlives the recording stops at its next chunk, instead of filling a file that nobody sees.
+  // A process that outlives the recording stops at its next chunk, instead of filling a file that nobody reads.
   uint64_t running = 0;
   if (header_->magic == SpoolHeader::kMagic) header_->stopped_at.compare_exchange_strong(running, now());
 }
@@ -55,10 +55,10 @@ Spool::~Spool() {
 }
 
 // A chunk that was taken and never begun (no room, or the process was killed just then) is a hole; its length is not
-// written either, so the next one is looked for page by page.
+// written either, so the next one is searched for page by page.
 std::vector<std::vector<const Chunk*>> Spool::chunks() const {
   std::vector<std::vector<const Chunk*>> found;
-  if (header_->magic != SpoolHeader::kMagic || header_->page == 0) return found;  // killed while it was begun
+  if (header_->magic != SpoolHeader::kMagic || header_->page == 0) return found;  // killed while it began
   uint64_t end = std::min<uint64_t>(size_, header_->next);
   for (uint64_t offset = header_->page; offset + header_->page <= end;) {
     uint64_t bytes = chunk_at(offset, end);
@@ -72,8 +72,8 @@ std::vector<std::vector<const Chunk*>> Spool::chunks() const {
   return found;
 }
 
-// The length of the chunk; 0: there is none.  Read and not looked up in memory: to look into a hole needs a page, and
-// there may be none left.
+// The length of the chunk; 0 if there is none.  Read from the file and not from memory: reading a hole in memory takes
+// a page, and there may be none left.
 uint64_t Spool::chunk_at(uint64_t offset, uint64_t end) const {
   alignas(Chunk) char bytes_read[sizeof(Chunk)];
   if (pread(file_, bytes_read, sizeof bytes_read, static_cast<off_t>(offset)) != sizeof bytes_read) return 0;

@@ -1,12 +1,12 @@
 // The spool: the file that the recorder inside a process writes, and `hmalloc-trace record` packs when it has ended.
 //
-// It is mapped shared, so every record belongs to the kernel's page cache the moment it is written: exit, _exit, exec,
+// It is mapped shared, so every record belongs to the kernel's page cache as soon as it is written: exit, _exit, exec,
 // a crash or SIGKILL lose none.  After the header come chunks.  A chunk belongs to one thread, which alone writes it; a
-// thread's chunks follow each other in the file in the order in which it filled them.
+// thread's chunks are in the file in the order in which it filled them.
 //
 // I1  Records [0, used) of a chunk are complete, and in the thread's own order.
-// I2  The stamps of a thread never decrease, and never lie between two calls in the wrong order across threads: a block
-//     is stamped after the call that made it returned and before the call that ends it, so at any time at most one
+// I2  The stamps of a thread never decrease, and across threads they never contradict the order of calls: a block is
+//     stamped after the call that made it returned and before the call that ends it, so at any time at most one
 //     block lives at an address.
 // I3  kReallocNew directly follows its kReallocOld: calls of one thread do not nest (recorder.cc).
 #pragma once
@@ -18,14 +18,14 @@
 namespace hm::trace {
 
 inline constexpr const char* kFolderVariable = "HM_TRACE_SPOOLS";  // the folder for the spools
-inline constexpr const char* kLimitVariable = "HM_TRACE_LIMIT";    // the most bytes that a spool may take
+inline constexpr const char* kLimitVariable = "HM_TRACE_LIMIT";    // the maximum size of a spool in bytes
 
 enum class Call : uint8_t {
   kMalloc = 1,
   kCalloc,
   kAligned,
   kFree,
-  kReallocOld,  // the block given to realloc, stamped before the call
+  kReallocOld,  // the block passed to realloc, stamped before the call
   kReallocNew,  // the block that it returned (0: none), stamped after the call
 };
 
@@ -63,7 +63,7 @@ struct SpoolHeader {
   std::atomic<uint64_t> next;  // where the next chunk will begin
   std::atomic<uint32_t> threads;
   std::atomic<int32_t> stop_error;   // why recording ended before the process: an errno; EFBIG: the limit
-  std::atomic<uint64_t> stopped_at;  // what was stamped later does not count, for some threads could not record; 0: no
+  std::atomic<uint64_t> stopped_at;  // later stamps do not count, because some threads could not record; 0: no
   char program[512];
   char allocator[512];
   char command[1024];  // arguments, each ended by a zero

@@ -18,14 +18,14 @@ namespace {
 
 constexpr size_t kPage = 4096;
 
-// Threads of the replay cannot throw past each other, and there is no memory to say much.
+// Threads of the replay cannot throw past each other, and there is no memory for a long message.
 [[noreturn]] void give_up(const char* why, uint64_t number) {
   std::fprintf(stderr, "hmalloc trace: replay: %s (%llu)\n", why, static_cast<unsigned long long>(number));
   _Exit(1);
 }
 
-// A hand-over is mostly near; with more threads than processors somebody else has to run first, and for long waits the
-// processor is given up altogether.
+// Most hand-overs are near; with more threads than processors another thread has to run first, and in long waits the
+// thread sleeps.
 class Patience {
  public:
   void wait() {
@@ -153,7 +153,7 @@ void Stage::change_epoch(uint32_t left, uint32_t entered) {
   for (uint32_t number = waiting; number != 0; number = waiting) waiting.wait(number);
 }
 
-// Detached, so that the stack of a thread that has ended is there for the next, as in the program.
+// Detached, so that the next thread can use the stack of one that has ended, as in the program.
 void Stage::spawn(uint64_t thread) {
   ++acting_;
   pthread_attr_t detached;

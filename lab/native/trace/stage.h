@@ -1,4 +1,4 @@
-// Plays a plan: as many threads as were recorded, each doing what it did, waiting where memory was handed over.
+// Plays a plan: as many threads as were recorded, each repeating its operations, waiting where memory was handed over.
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,14 @@ class Stage {
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
-  // Once through the plan.  The calling thread plays the first recorded one.
+  // Plays the plan once.  The calling thread plays the first recorded one.
   void play();
-  // Frees the blocks that the program never freed; how many.
+  // Frees the blocks that the program never freed; returns how many.
   uint64_t clear();
 
-  uint64_t elapsed_ns() const { return elapsed_; }  // of all plays: first start to last end
+  uint64_t elapsed_ns() const { return elapsed_; }  // over all plays: first start to last end
   double cpu_share() const;                         // how much of a CPU each thread had
-  uint64_t mallocs() const { return mallocs_; }     // done, of all plays
+  uint64_t mallocs() const { return mallocs_; }     // number done, over all plays
   uint64_t frees() const { return frees_; }
   uint64_t reallocs() const { return reallocs_; }
 

@@ -11,13 +11,13 @@ namespace {
 constexpr const char* kFirstLine = "hmalloc trace ";
 constexpr int kVersion = 1;
 constexpr uint8_t kKindBits = 0x07;
-constexpr uint8_t kOtherThread = 0x08;  // than the event before; its number follows
+constexpr uint8_t kOtherThread = 0x08;  // a thread other than the event before's; its number follows
 constexpr size_t kBatch = 1 << 20;
 constexpr size_t kLongestLine = 1 << 20;
 
 std::string reason() { return std::strerror(errno); }
 
-// The bytes behind the two lines, decompressed as they are asked for.
+// The bytes behind the two lines, decompressed on demand.
 class Inflater {
  public:
   Inflater(std::ifstream& file, const std::string& name) : file_(file), name_(name), in_(kBatch), out_(kBatch) {}
@@ -129,7 +129,7 @@ Header read_header(std::ifstream& file, const std::string& name) {
   }
   try {
     auto header = nlohmann::json::parse(line(file, name));
-    // The library would convert a number of any size, and that is undefined.
+    // The library would convert a number out of range, which is undefined.
     for (const auto& value : header)
       if (value.is_number_float()) throw Failure(name + ": damaged: a number of its second line is not whole");
     return header.get<Header>();
@@ -194,7 +194,7 @@ void Writer::compress(ZSTD_EndDirective how) {
 uint64_t Writer::save(const std::filesystem::path& path, const Header& header) {
   compress(ZSTD_e_end);
   std::filesystem::path unfinished = path;
-  unfinished += ".unfinished";  // under its own name once it is whole
+  unfinished += ".unfinished";  // it gets its own name once it is complete
   std::ofstream file(unfinished, std::ios::binary);
   file << kFirstLine << kVersion << '\n'
        << nlohmann::json(header).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n'

@@ -1,4 +1,4 @@
-// The trace: what a program asked of its allocator, in one order in which every block is made before it ends.
+// A trace: a program's calls of its allocator, in one order in which every block is made before it ends.
 //
 // The file is two lines of text and one zstd frame:
 //   hmalloc trace 1
@@ -30,7 +30,7 @@ struct Failure : std::runtime_error {
   int code;
 };
 
-// Runs a command; if it fails, says why in one line.  The exit code.
+// Runs a command; if it fails, prints why in one line.  Returns the exit code.
 int guarded(const std::function<void()>& command);
 
 enum class Kind : uint8_t { kMalloc, kCalloc, kAligned, kRealloc, kFree };
@@ -41,8 +41,8 @@ struct Event {
   uint8_t alignment = 0;  // its logarithm to base 2; kAligned only
   uint32_t thread = 0;    // numbered in the order in which they begin
   uint64_t time = 0;      // since the first event, in the header's unit
-  uint64_t block = 0;     // made, or ended by free
-  uint64_t old = 0;       // ended by realloc
+  uint64_t block = 0;     // the one made, or ended by free
+  uint64_t old = 0;       // the one ended by realloc
   uint64_t size = 0;      // requested
 
   bool makes() const { return kind != Kind::kFree; }
@@ -53,18 +53,18 @@ struct Event {
 struct Header {
   std::string program;
   std::vector<std::string> command;
-  std::string allocator;  // that served the recorded run
+  std::string allocator;  // of the recorded run
   int pid = 0;
   int parent = 0;
-  std::string unit = "ns";  // of time: ns, or operations where nobody looked at a clock
+  std::string unit = "ns";  // of time: ns, or operations if no clock was read
   uint32_t threads = 0;
   uint64_t duration = 0;
   uint64_t mallocs = 0;  // all calls that make a block and end none
   uint64_t frees = 0;
   uint64_t reallocs = 0;
   uint64_t requested = 0;      // bytes, of all calls
-  uint64_t foreign_frees = 0;  // of blocks made before or beside the record; they are no events
-  uint64_t implied_frees = 0;  // freed beside the record: their address was given out again
+  uint64_t foreign_frees = 0;  // of blocks made before the recording or outside it; they are no events
+  uint64_t implied_frees = 0;  // freed outside the recording: their address was handed out again
   std::string stopped;         // why the record ends before the program did
 
   uint64_t operations() const { return mallocs + frees + reallocs; }
@@ -73,14 +73,14 @@ struct Header {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Header, program, command, allocator, pid, parent, unit, threads, duration, mallocs, frees,
                                    reallocs, requested, foreign_frees, implied_frees, stopped)
 
-// Keeps the header's counts while the events come.
+// Updates the header's counts with each event.
 void count(Header& header, const Event& event);
 
 // Collects events in compressed form.
 class Writer {
  public:
-  void add(const Event& event);  // blocks numbered as they are made, time never decreasing
-  uint64_t save(const std::filesystem::path& path, const Header& header);  // the size of the file
+  void add(const Event& event);                                            // blocks numbered in order, time never decreasing
+  uint64_t save(const std::filesystem::path& path, const Header& header);  // returns the size of the file
 
  private:
   void put(uint64_t number);
@@ -98,7 +98,7 @@ class Writer {
 
 using Visitor = std::function<void(const Event&)>;
 
-// Reads a trace, or a .rep file.  What the visitor gets can be relied on: blocks exist, and end at most once.
+// Reads a trace, or a .rep file.  The visitor can rely on what it gets: blocks exist, and end at most once.
 Header read(const std::filesystem::path& path, const Visitor& visit);
 
 // rep.cc: the format of the malloc lab.
