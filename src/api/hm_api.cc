@@ -54,7 +54,7 @@ void* hm_aligned_alloc(size_t alignment, size_t size) noexcept {
 }
 
 void* hm_shared_alloc(size_t size) noexcept {
-  size_t index = hide_from_optimizer((size - 1) / kLine);  // size 0 wraps around and takes the slow path
+  size_t index = hide_from_optimizer((size - 1) / kLine);  // size 0 wraps around to a huge index
   if (HM_UNLIKELY(index >= kSharedCacheOffset.size())) return allocate(size == 0 ? kLine : size);
   void* block = my_heap()->cache(kSharedCacheOffset[index]).pop();
   if (HM_UNLIKELY(block == nullptr)) return allocate_slow(shared_size(size));
