@@ -25,7 +25,7 @@ class Counter {
 inline constexpr uint32_t kOperationsPerTick = 512;
 inline constexpr size_t kSlicesToShrink = 8;  // fewer in use than a tick ago
 
-struct alignas(kCacheStride) SmallHeap {
+struct SmallHeap {
   static constexpr size_t kMaxFull = 3;                 // superblocks that a heap keeps to itself, but for producers:
   static constexpr size_t kProducerReuseDistance = 12;  // superblocks between a block's free and its reuse in a class of one
 
