@@ -25,7 +25,7 @@ class Counter {
 inline constexpr uint32_t kOperationsPerTick = 512;
 inline constexpr size_t kSlicesToShrink = 8;  // that many fewer in use than at the last tick
 
-struct alignas(kCacheStride) SmallHeap {
+struct SmallHeap {
   static constexpr size_t kMaxFull = 3;                 // full superblocks per heap, over all classes; producers keep more:
   static constexpr size_t kProducerReuseDistance = 12;  // superblocks between a block's free and reuse in a producer class
 

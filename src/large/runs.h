@@ -28,8 +28,8 @@ class LargeCache {
  private:
   void remove(size_t i) noexcept;
   std::array<Slice*, 4> runs_{};  // oldest first
-  size_t count_ = 0;
   std::atomic<size_t> bytes_{0};
+  uint32_t count_ = 0;
   bool wanted_ = false;
 };
 

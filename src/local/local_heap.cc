@@ -236,7 +236,7 @@ size_t LocalHeap::purge_units(LocalChunk& chunk, bool all) noexcept {
     if (os::purge(reinterpret_cast<void*>(unit_start(chunk, unit)), kUnit)) bytes += kUnit;
     else chunk.dirty |= due & -due;
   }
-  surplus_units_ -= bytes / kUnit;
+  surplus_units_ -= static_cast<uint32_t>(bytes / kUnit);
   if (chunk.used == 0 || chunk.empty != kAllUnits || (chunk.dirty | chunk.dirty_before) != 0) return bytes;
   uintptr_t from = align_up(address_of(&chunk.sizes), os::page_size());
   uintptr_t to = align_down(address_of(&chunk.sizes) + kChunk / kGranule, os::page_size());

@@ -103,10 +103,10 @@ class LocalHeap {
   uint32_t count_ = 0;
   bool in_holes_ = false;  // the bump region is a hole; the unit may have more holes behind it
   std::atomic<bool> disturbed_{false};
-  size_t surplus_units_ = 0;  // empty and resident
   Retention retention_;
   LocalChunk* hole_chunk_ = nullptr;  // where the next search for holes starts
-  size_t hole_unit_ = kFirstUnit;
+  uint32_t hole_unit_ = kFirstUnit;
+  uint32_t surplus_units_ = 0;  // empty and resident
   hm_local_place_ parked_ = kNoPlace;
 };
 
