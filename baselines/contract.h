@@ -13,7 +13,8 @@
 //   start()                             reads its options; the first call counts
 //   before_fork(), after_fork_in_parent(), after_fork_in_child()
 //
-// All of them are for any thread at any time, also before start() was called, and keep errno.
+// All of them are for any thread at any time, also before start() was called, and keep errno.  The tests ask for one more:
+// is_valid(), whether its structures agree, while no other thread is in here.
 #pragma once
 #include <cerrno>
 #include <cstring>

@@ -8,7 +8,7 @@
 
 namespace hm {
 
-static_assert(sizeof(ThreadHeap) <= 4 * kKiB);
+static_assert(sizeof(ThreadHeap) <= 4 * kKiB, "a heap is a page, which a thread that allocates once pays for");
 static_assert(sizeof(ThreadHeap) == align_up(sizeof(HeapFront), kCacheStride) + sizeof(SmallHeap), "the slots lie behind");
 
 ThreadHeap* ThreadHeap::create() noexcept {
