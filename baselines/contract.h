@@ -13,7 +13,8 @@
 //   start()                             reads its options; only the first call has an effect
 //   before_fork(), after_fork_in_parent(), after_fork_in_child()
 //
-// All of them may be called by any thread at any time, also before start(), and preserve errno.
+// All of them may be called by any thread at any time, also before start(), and preserve errno.  The tests ask for one more:
+// is_valid(), whether its structures agree, while no other thread is in here.
 #pragma once
 #include <cerrno>
 #include <cstring>

@@ -8,8 +8,7 @@ from conftest import ROOT
 from hmalloc_lab.allocators import choose, choose_several
 from hmalloc_lab.build_paths import BuildPaths
 
-NAMES = ["one_lock", "hoard", "vvmalloc-1", "vvmalloc-2", "vvmalloc-3", "vvmalloc-4", "ar_malloc", "ar_malloc-lock",
-         "hmalloc_paper"]
+NAMES = re.search(r"^baselines='(.+)'$", (ROOT / "lab/shell/allocators.sh").read_text(), re.MULTILINE)[1].split()
 BASELINES = ", ".join(NAMES)
 
 
