@@ -1,7 +1,8 @@
-"""What the tests of the laboratory share: a made-up campaign, and the way to the code."""
+"""What the tests of the laboratory share: made-up campaigns, short real ones, and the way to the code."""
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,13 @@ for folder in (ROOT / "lab", Path(__file__).resolve().parent):
     sys.path.insert(0, str(folder))
 
 from fabricate import fabricate  # noqa: E402
+from hmalloc_lab.bench import campaign, participants, trial  # noqa: E402
+from hmalloc_lab.bench.os_noise import OsNoise  # noqa: E402
 from hmalloc_lab.bench.results import Results  # noqa: E402
+from hmalloc_lab.bench.store import AllocatorRow, Store  # noqa: E402
 from hmalloc_lab.build_paths import BuildPaths  # noqa: E402
+
+QUIET = OsNoise(0.001, 50.0)
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +34,19 @@ def results(fabricated) -> Results:
 
 
 @pytest.fixture(scope="session")
+def quick(tmp_path_factory) -> Results:
+    """A smaller one."""
+    return Results.read(fabricate(tmp_path_factory.mktemp("quick") / "lab.db", "quick", rounds=6))
+
+
+@pytest.fixture(scope="session")
 def built() -> BuildPaths:
     return BuildPaths(RELEASE / "libhmalloc.so", RELEASE / "hmalloc-measure")
+
+
+@pytest.fixture(scope="session")
+def glibc(built) -> AllocatorRow:
+    return participants.everybody(built, with_peers=False)[0]
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +61,40 @@ def library(tmp_path_factory):
         return made
 
     return compile
+
+
+class Silent:
+    """Progress that nobody looks at."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def stage(self, what: str, left_s: float | None) -> None:
+        pass
+
+    step = stage
+
+
+@pytest.fixture
+def measure(built, tmp_path, monkeypatch):
+    """Runs a campaign without pauses, on a machine as quiet as the test wants it; `notes` of its results is what was
+    said meanwhile."""
+    hasty = replace(campaign.SETTINGS["quick"], probes=2, pause_s=0, tries=4)
+    monkeypatch.setitem(campaign.SETTINGS, "quick", hasty)
+
+    def run(cells, rows, rounds=1, os_noise=lambda: QUIET, environment=None, built=built) -> Results:
+        path, progress = tmp_path / "lab.db", Silent()
+        with Store(path, create=True) as kept:
+            number = kept.begin(trial.now(), "quick", "test", 1, rounds, environment or {}, cells, rows)
+            campaign.Runner(built, kept, number, progress, {}, os_noise).run()
+        results = Results.read(path, number)
+        results.notes = progress.notes
+        return results
+
+    return run
 
 
 @pytest.fixture
