@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -63,21 +64,6 @@ def library(tmp_path_factory):
     return compile
 
 
-class Silent:
-    """Progress that nobody looks at."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-    def stage(self, what: str, left_s: float | None) -> None:
-        pass
-
-    step = stage
-
-
 @pytest.fixture
 def measure(built, tmp_path, monkeypatch):
     """Runs a campaign without pauses, on a machine as quiet as the test wants it; `notes` of its results is what was
@@ -86,12 +72,13 @@ def measure(built, tmp_path, monkeypatch):
     monkeypatch.setitem(campaign.SETTINGS, "quick", hasty)
 
     def run(cells, rows, rounds=1, os_noise=lambda: QUIET, environment=None, built=built) -> Results:
-        path, progress = tmp_path / "lab.db", Silent()
+        path, notes = tmp_path / "lab.db", []
+        progress = SimpleNamespace(note=notes.append, stage=lambda *_: None, step=lambda *_: None)
         with Store(path, create=True) as kept:
             number = kept.begin(trial.now(), "quick", "test", 1, rounds, environment or {}, cells, rows)
             campaign.Runner(built, kept, number, progress, {}, os_noise).run()
         results = Results.read(path, number)
-        results.notes = progress.notes
+        results.notes = notes
         return results
 
     return run

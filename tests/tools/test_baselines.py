@@ -49,38 +49,41 @@ def test_every_library_of_the_build_is_an_allocator_by_name(built, rows):
     assert really == set(built.baselines) and "one_lock" in really
 
 
-def test_a_variant_is_the_same_library_under_other_options_in_the_cells_that_name_it(rows):
+def test_a_variant_is_the_same_library_under_other_options(rows):
     assert {name: row.environment for name, row in rows.items() if row.kind == "variant"} == VARIANTS
     assert rows["hoard-f8"].sha256 == rows["hoard"].sha256
-    plain, varied = Cell("x", "local", {}), Cell("x", "local", {}, variants=("hoard-f8",))
-    serving = {cell: {name for name in ("hoard", "hoard-f8", "hoard-f2") if participants.serves(rows[name], cell)}
-               for cell in (plain, varied)}
-    assert serving == {plain: {"hoard"}, varied: {"hoard", "hoard-f8"}}
-    assert participants.preload(rows["hoard-f8"]) == rows["hoard"].library
-    assert participants.environment(rows["hoard-f8"], varied) == VARIANTS["hoard-f8"]
 
 
-@pytest.mark.parametrize("name, program, api", [
-    ("hmalloc-explicit", "larson-explicit", "explicit"), ("hmalloc-all-shared", "larson-all-shared", "all-shared"),
-    ("hmalloc_paper-explicit", "larson-paper", "explicit"),
-    ("hmalloc_paper-all-shared", "larson-paper-all-shared", "all-shared")])
-def test_interfaces_are_programs_of_their_own(rows, name, program, api):
-    cell = Cell("larson", "shared", {}, apis=(api,))
-    assert (participants.executable(rows[name], cell), participants.preload(rows[name])) == (program, "")
-    assert participants.serves(rows[name], cell)
-    assert not participants.serves(rows[name], replace(cell, apis=()))
+ANY = {"glibc", "hmalloc", *NAMES}
 
 
-def test_the_engine_has_no_interface_of_theirs(rows):
-    phold = Cell("phold", "simulation", {}, apis=("explicit",))
-    assert participants.serves(rows["hmalloc-explicit"], phold) and participants.serves(rows["hmalloc_paper"], phold)
-    assert not participants.serves(rows["hmalloc_paper-explicit"], phold)
+@pytest.mark.parametrize("cell, serving", [
+    (Cell("larson", "shared", {}), ANY),
+    (Cell("larson", "shared", {}, variants=("hoard-f8",)), ANY | {"hoard-f8"}),
+    (Cell("larson", "shared", {}, apis=("explicit",)), ANY | {"hmalloc-explicit", "hmalloc_paper-explicit"}),
+    (Cell("larson", "shared", {}, apis=("all-shared",)), ANY | {"hmalloc-all-shared", "hmalloc_paper-all-shared"}),
+    (Cell("ring", "shared", {}, apis=("no-allocator",)), ANY | {"no-allocator"}),
+    (Cell("phold", "simulation", {}, apis=("explicit",)), ANY | {"hmalloc-explicit"}),
+    (Cell("ar-random", "local", {"arenas": 3}), {"glibc", "ar_malloc"}),
+    # glibc's library is more than an allocator.
+    (Cell("redis", "servers", {"share": 1}), ANY - {"glibc"})])
+def test_who_serves_which_cell(rows, cell, serving):
+    assert {name for name, row in rows.items() if participants.serves(row, cell)} == serving
 
 
-def test_arenas_are_an_option_of_ar_malloc(rows):
-    cell = Cell("ar-random", "local", {"arenas": 3})
-    assert {name for name, row in rows.items() if participants.serves(row, cell)} == {"glibc", "ar_malloc"}
-    assert participants.environment(rows["ar_malloc"], cell) == {"AR_MALLOC_ARENAS": "3"}
+@pytest.mark.parametrize("name, program, preloaded, arenas", [
+    ("glibc", "larson", "", {"MALLOC_ARENA_MAX": "3"}), ("ar_malloc", "larson", "ar_malloc", {"AR_MALLOC_ARENAS": "3"}),
+    ("hmalloc", "larson", "hmalloc", None), ("hoard", "larson", "hoard", None), ("hoard-f8", "larson", "hoard", None),
+    ("hmalloc-explicit", "larson-explicit", "", None), ("hmalloc-all-shared", "larson-all-shared", "", None),
+    ("hmalloc_paper-explicit", "larson-paper", "", None), ("no-allocator", "larson-no-allocator", "", None),
+    ("hmalloc_paper-all-shared", "larson-paper-all-shared", "", None)])
+def test_how_one_is_put_under_a_program(rows, name, program, preloaded, arenas):
+    cell = Cell("larson", "shared", {})
+    assert participants.executable(rows[name], cell) == program
+    assert participants.preload(rows[name]) == (rows[preloaded].library if preloaded else "")
+    assert participants.environment(rows[name], cell) == VARIANTS.get(name, {})
+    if arenas:
+        assert participants.environment(rows[name], replace(cell, point={"arenas": 3})) == arenas
 
 
 # ---- Who is measured. -----------------------------------------------------------------------------------------------
@@ -141,18 +144,19 @@ def test_they_alone_are_told_where_to_write(rows, tmp_path, name, prefix):
     assert {name for name, row in rows.items() if not participants.counting(row, tmp_path)} == set(USUALLY)
 
 
-def test_the_last_line_is_the_programs_own(tmp_path):
+@pytest.mark.parametrize("text, said", [
+    ("", {}), ('{"calls":1}\n{"allocator":"hoard","calls":7,"share":0.5,"on":true,"list":[1]}\n',
+               {"counter_calls": 7, "counter_share": 0.5}),
+    ("{", None), ("[1]\n", None), ('{"calls":1}\n{"calls":', None)])
+def test_the_last_line_is_the_programs_own(tmp_path, text, said):
     file = tmp_path / "counters"
     assert counters.read(file) == {}
-    file.write_text('{"calls":1}\n{"allocator":"hoard","calls":7,"share":0.5,"on":true,"list":[1]}\n')
-    assert counters.read(file) == {"counter_calls": 7, "counter_share": 0.5}
-
-
-@pytest.mark.parametrize("text", ["{", "[1]\n", '{"calls":1}\n{"calls":'])
-def test_what_cannot_be_read_is_said(tmp_path, text):
-    (tmp_path / "counters").write_text(text)
-    with pytest.raises(ValueError):
-        counters.read(tmp_path / "counters")
+    file.write_text(text)
+    if said is not None:
+        assert counters.read(file) == said
+    else:
+        with pytest.raises(ValueError):
+            counters.read(file)
 
 
 @pytest.fixture

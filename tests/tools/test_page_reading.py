@@ -35,18 +35,17 @@ def test_the_theme_follows_the_system_until_it_is_chosen(show):
     assert background(light) != background(dark)
 
 
-def test_the_slash_searches_and_escape_leaves(show):
+def test_keys_search_and_go_from_section_to_section(show):
     page = show()
+    page.keyboard.press("Tab")
+    assert page.locator(".skip").evaluate("it => it === document.activeElement"), "the first skips the controls"
+    expect(page.locator(".skip")).to_be_in_viewport()
     page.keyboard.press("/")
     page.keyboard.type("ring/")
     assert page.get_by_label("Search").input_value() == "ring/"
     page.keyboard.press("Escape")
     assert page.get_by_label("Search").input_value() == "" and len(rows(page)) > 1
     assert page.evaluate("document.activeElement === document.body")
-
-
-def test_j_and_k_go_from_section_to_section(show):
-    page = show()
     for key, expected in (("j", "heatmap"), ("j", "threads"), ("j", "memory"), ("k", "threads")):
         page.keyboard.press(key)
         assert page.evaluate("document.activeElement.id") == expected
@@ -56,19 +55,10 @@ def test_j_and_k_go_from_section_to_section(show):
 def test_the_table_is_walked_with_arrows(show):
     page = show()
     page.locator("#heat [data-row] button").first.focus()
-    page.keyboard.press("ArrowDown")
-    assert page.evaluate("document.activeElement.textContent") == rows(page)[1]
-    page.keyboard.press("Enter")
+    for key, row in (("ArrowDown", 1), ("Enter", 1), ("ArrowUp", 0)):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.textContent") == rows(page)[row]
     expect(page.locator(".details")).to_have_count(1)
-    page.keyboard.press("ArrowUp")
-    assert page.evaluate("document.activeElement.textContent") == rows(page)[0]
-
-
-def test_the_first_tab_offers_to_skip_the_controls(show):
-    page = show()
-    page.keyboard.press("Tab")
-    assert page.locator(".skip").evaluate("it => it === document.activeElement")
-    expect(page.locator(".skip")).to_be_in_viewport()
 
 
 def test_paper_has_everything_but_the_controls(show, tmp_path):

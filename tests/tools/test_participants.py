@@ -5,7 +5,6 @@ import subprocess
 
 import pytest
 from hmalloc_lab.bench import participants
-from hmalloc_lab.bench.catalogue import Cell
 from hmalloc_lab.build_paths import BuildPaths
 from hmalloc_lab.errors import Failure
 
@@ -44,27 +43,6 @@ def test_a_packaged_library_stands_in_for_a_peer_that_is_not_built(monkeypatch, 
     said = {"/sbin/ldconfig": f"\tlibjemalloc.so.2 (libc6,x86-64) => {library}", "dpkg-query": "5.3.0-1"}
     monkeypatch.setattr(participants, "_said", lambda program, *_: said.get(program, ""))
     assert [(row.name, row.version) for row in participants._peers(tmp_path)] == [("jemalloc", "5.3.0-1 (package)")]
-
-
-def test_who_serves_which_cell(rows):
-    def serving(apis=(), **point):
-        cell = Cell("x", "local", point, apis=apis)
-        return {name for name, row in rows.items() if not participants.is_baseline(row) and participants.serves(row, cell)}
-
-    assert "glibc" in serving() and not serving() & {"hmalloc-explicit", "no-allocator"}
-    assert serving(("explicit",)) - serving() == {"hmalloc-explicit"}
-    assert serving(("no-allocator",)) - serving() == {"no-allocator"}
-    assert serving(arenas=3) <= {"glibc", "jemalloc"}
-    assert serving() - serving(share=1) == {"glibc"}, "its library is more than an allocator"
-    assert participants.environment(rows["glibc"], Cell("x", "local", {"arenas": 3})) == {"MALLOC_ARENA_MAX": "3"}
-
-
-def test_how_one_is_put_under_a_program(rows):
-    ring = Cell("ring", "shared", {})
-    under = {name: (participants.executable(rows[name], ring), participants.preload(rows[name]))
-             for name in ("glibc", "hmalloc", "hmalloc-explicit", "no-allocator")}
-    assert under == {"glibc": ("ring", ""), "hmalloc": ("ring", rows["hmalloc"].library),
-                     "hmalloc-explicit": ("ring-explicit", ""), "no-allocator": ("ring-no-allocator", "")}
 
 
 @pytest.mark.parametrize("given, said", [

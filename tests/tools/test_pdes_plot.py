@@ -12,9 +12,11 @@ THREADS = 3
 
 
 def point(at: int, window: float = 0.1) -> dict:
-    return {"wall_s": at * 0.1, "now": at * 2.5, "percent": at * 5.0, "events": at * 1000,
-            "events_per_s": 10_000.0 + at, "window": window * at, "windows": at * 7, "pending": 8192 - at,
+    return {"wall_s": at * 0.1, "now": at * 2.5, "events_per_s": 10_000.0 + at, "window": window * at, "pending": 8192 - at,
             "bytes": 500_000 + at, "blocked": [0.1 * thread for thread in range(THREADS)], "thread_events": [at * 300] * THREADS}
+
+
+POINTS = [point(at) for at in range(20)]
 
 
 def flat(point: dict) -> dict:
@@ -35,9 +37,6 @@ def write(tmp_path):
         return tmp_path / name
 
     return written
-
-
-POINTS = [point(at) for at in range(20)]
 
 
 @pytest.mark.parametrize("name", ["run.jsonl", "run.csv"])
