@@ -107,7 +107,7 @@ def test_a_budget_ends_at_a_round_but_never_before_the_second(measure, glibc):
 @pytest.mark.parametrize("shares, threads, rounds, made, kept", [  # the first is the warm-up
     pytest.param([1.0, 0.5, 0.9, 0.6, 0.7], 1, 1, 5, [0.9], id="the least disturbed is kept"),
     pytest.param([0.5] * 9, campaign.CPUS + 1, 1, 2, [0.5], id="more threads than CPUs are no disturbance"),
-    pytest.param([0.5] * 9, 1, 3, 1 + 4 + 1 + 1, [0.5] * 3, id="threads that sleep by themselves are not repeated for ever")])
+    pytest.param([0.5] * 9, 1, 3, 1 + 4 + 1 + 1, [0.5] * 3, id="threads that always sleep are not repeated for ever")])
 def test_a_disturbed_run_is_repeated(measure, glibc, monkeypatch, shares, threads, rounds, made, kept):
     left = list(shares)
 

@@ -198,7 +198,8 @@ def test_barnes_hut_frees_each_node_where_it_was_made(record):
 # ---- exchange -------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("shape, threads, server, client", [
-    ("symmetric", 2, 0.5, 0.5), ("symmetric", 3, 0.5, 0.5), ("asymmetric", 2, 0.875, 0.125), ("asymmetric", 4, 0.875, 0.125)])
+    ("symmetric", 2, 0.5, 0.5), ("symmetric", 3, 0.5, 0.5),
+    ("asymmetric", 2, 0.875, 0.125), ("asymmetric", 4, 0.875, 0.125)])
 def test_exchange_sends_its_share(shape, threads, server, client):
     result = measure(f"exchange --shape {shape} --threads {threads} --seconds 0.1")
     assert result["server_sent_share"] == pytest.approx(server, abs=0.02)

@@ -13,7 +13,8 @@ THREADS = 3
 
 def point(at: int, window: float = 0.1) -> dict:
     return {"wall_s": at * 0.1, "now": at * 2.5, "events_per_s": 10_000.0 + at, "window": window * at, "pending": 8192 - at,
-            "bytes": 500_000 + at, "blocked": [0.1 * thread for thread in range(THREADS)], "thread_events": [at * 300] * THREADS}
+            "bytes": 500_000 + at, "blocked": [0.1 * thread for thread in range(THREADS)],
+            "thread_events": [at * 300] * THREADS}
 
 
 POINTS = [point(at) for at in range(20)]
