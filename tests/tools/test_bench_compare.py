@@ -57,8 +57,8 @@ def test_a_slowed_allocator_is_caught_by_more_than_half_the_threshold(old, made)
     assert code == 0 and "threshold of 50 %" in text
 
 
-def test_a_faster_allocator_is_welcome(old, made):
-    code, text = said(old, made(seed=2, slow={"hmalloc": 0.7}))
+def test_a_faster_allocator_is_welcome_and_no_allocator_is_not_judged(old, made):
+    code, text = said(old, made(seed=2, slow={"hmalloc": 0.7, "no-allocator": 2.0}))
     assert code == 0 and "faster" in text and "0 worse" in text
 
 

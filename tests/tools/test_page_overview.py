@@ -21,12 +21,11 @@ def of(tmp_path):
 
 def losing_cells(results: Results) -> set[str]:
     """Counted here on its own: where some peer's time is distinguishably better."""
-    found = set()
-    for cell in results.campaign.cells:
+    def loses(cell) -> bool:
         ratios = [statistics.ratio(results, cell, "hmalloc", peer.name) for peer in results.peers]
-        if cell.metric == "ns_per_op" and any(each and each.verdict == "slower" for each in ratios):
-            found.add(cell.name)
-    return found
+        return any(each and each.verdict == "slower" for each in ratios)
+
+    return {cell.name for cell in results.campaign.cells if cell.metric == "ns_per_op" and loses(cell)}
 
 
 @pytest.mark.parametrize("factor", [1.0, 4.0])
