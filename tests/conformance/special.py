@@ -134,7 +134,7 @@ def local(run, sub):
 
 
 def programs(_run, _sub):
-    raise Skip("minutes long: tests/integration/run.py, label `programs` of ctest")
+    raise Skip("minutes long: tests/integration/run.py, label `integration` of ctest")
 
 
 SPECIAL = {"!symbols": lambda run, sub: (symbols if sub == "symbols" else needed)(run, sub),

@@ -34,5 +34,5 @@ def campaign(seed: int, cells: int, rounds: int, slower: dict[int, float] | None
                 runs.append(Run(each, cell.name, name, "", metrics={
                     "ns_per_op": ns * ((slower or {}).get(number, 1) if planted else 1),
                     "vm_hwm_kb": int(kb * ((fatter or {}).get(number, 1) if planted else 1))}))
-    allocators = [AllocatorRow(name, "given", "1") for name in (OLD, NEW)]
+    allocators = [AllocatorRow(name, "user", "1") for name in (OLD, NEW)]
     return Results(Campaign(1, "", "", "quick", "made up", seed, rounds, {}, plan, allocators, [], runs))

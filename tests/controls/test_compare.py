@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fabricate import fabricate
-from hmalloc_lab.bench import detection, statistics, versus
+from hmalloc_lab.bench import compare, detection, statistics
 from hmalloc_lab.bench.results import Results
 from hmalloc_lab.bench.statistics import is_memory
 from synthetic import NEW, OLD, TIME_SCATTER, campaign, ratios
@@ -42,9 +42,9 @@ def test_a_slowdown_by_3_percent_is_found_between_two_campaigns(said, tmp_path):
     found, clean, old = 0, 0, made(1000)
     for number in range(1, REPETITIONS + 1):
         new = made(1000 + number)
-        code, text = said(versus.compare, old, slowed(new, 1.03), threshold=0.03)
+        code, text = said(compare.compare, old, slowed(new, 1.03), threshold=0.03)
         found += code == 1 and "slower" in text
-        clean += said(versus.compare, old, new, threshold=0.03)[0] == 0
+        clean += said(compare.compare, old, new, threshold=0.03)[0] == 0
         old = new
     assert found == REPETITIONS
     assert clean == REPETITIONS
@@ -53,7 +53,7 @@ def test_a_slowdown_by_3_percent_is_found_between_two_campaigns(said, tmp_path):
 def test_a_slowdown_by_3_percent_of_all_is_found_within_a_campaign(said):
     for seed in range(REPETITIONS):
         results = campaign(seed, CELLS, ROUNDS, slower=dict.fromkeys(range(CELLS), 1.03))
-        code, text = said(versus.compare_within, results, OLD, NEW, threshold=0.03)
+        code, text = said(compare.compare_within, results, OLD, NEW, threshold=0.03)
         assert code == 1 and "mean of 60 time ratios" in text and "slower" in text and "fatter" not in text
 
 
@@ -63,13 +63,13 @@ def test_a_slowdown_by_3_percent_of_one_cell_is_found_in_as_many_rounds_as_are_s
     found = 0
     for seed in range(REPETITIONS):
         results = campaign(seed, CELLS, rounds, slower={seed: 1.03})
-        code, text = said(versus.compare_within, results, OLD, NEW, threshold=0.03)
+        code, text = said(compare.compare_within, results, OLD, NEW, threshold=0.03)
         found += code == 1 and any(f"made-up-{seed} " in line and "slower" in line for line in text.splitlines())
     assert found >= 19
 
 
 def test_too_few_rounds_are_said(said):
-    _, text = said(versus.compare_within, campaign(1, CELLS, ROUNDS), OLD, NEW, threshold=0.03)
+    _, text = said(compare.compare_within, campaign(1, CELLS, ROUNDS), OLD, NEW, threshold=0.03)
     line = next(line for line in text.splitlines() if line.startswith("time: a change of one cell alone by 3 %"))
     needed = int(line.split(" rounds (half")[0].split()[-1])
     assert 2 * ROUNDS < needed < 150
@@ -80,13 +80,13 @@ def test_a_leak_of_5_percent_in_one_cell_is_found(said):
     assert rounds <= 30
     for seed in range(REPETITIONS):
         results = campaign(seed, CELLS, rounds, fatter={seed: 1.05})
-        code, text = said(versus.compare_within, results, OLD, NEW, threshold=0.05)
+        code, text = said(compare.compare_within, results, OLD, NEW, threshold=0.05)
         assert code == 1 and any(f"made-up-{seed}, peak" in line and "fatter" in line for line in text.splitlines())
         assert "slower" not in text
 
 
 def test_equal_builds_are_seldom_told_apart(said):
-    alarms = sum(said(versus.compare_within, campaign(seed, CELLS, ROUNDS), OLD, NEW, threshold=0.03)[0]
+    alarms = sum(said(compare.compare_within, campaign(seed, CELLS, ROUNDS), OLD, NEW, threshold=0.03)[0]
                  for seed in range(REPETITIONS))
     assert alarms <= 1
 
@@ -95,7 +95,7 @@ def test_equal_builds_are_seldom_told_apart(said):
 def test_a_cell_three_times_as_slow_is_found_in_few_rounds(said, rounds):
     for seed in range(REPETITIONS):
         results = campaign(seed + 100, CELLS, rounds, slower={seed: 3.0})
-        code, text = said(versus.compare_within, results, OLD, NEW, threshold=0.03)
+        code, text = said(compare.compare_within, results, OLD, NEW, threshold=0.03)
         assert code == 1 and f"made-up-{seed} " in text
 
 

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from conftest import PROGRAMS, ROOT
-from hmalloc_lab.bench import detection, versus
+from hmalloc_lab.bench import compare, detection
 from hmalloc_lab.bench.catalogue import Cell
 from hmalloc_lab.bench.results import Results
 from hmalloc_lab.bench.statistics import round_ratios
@@ -45,7 +45,7 @@ def campaign(measure, seed, rounds, burden):
         pair = [(OLD, {}), (NEW, burden)]
         order.shuffle(pair)
         runs += [Run(each, "churn", name, "", metrics=measure(weight)) for name, weight in pair]
-    plan, allocators = [Cell("churn", "local", {})], [AllocatorRow(name, "given", "1") for name in (OLD, NEW)]
+    plan, allocators = [Cell("churn", "local", {})], [AllocatorRow(name, "user", "1") for name in (OLD, NEW)]
     return Results(Campaign(1, "", "", "quick", "measured", seed, rounds, {}, plan, allocators, [], runs))
 
 
@@ -69,7 +69,7 @@ def rounds_for(measure, metric, threshold):
 
 
 def findings(said, measure, rounds, burden, threshold, word):
-    texts = [said(versus.compare_within, campaign(measure, seed, rounds, burden), OLD, NEW, threshold=threshold)
+    texts = [said(compare.compare_within, campaign(measure, seed, rounds, burden), OLD, NEW, threshold=threshold)
              for seed in range(1, REPETITIONS + 1)]
     return sum(code == 1 and f" {word}\n" in text for code, text in texts)
 

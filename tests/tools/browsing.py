@@ -3,22 +3,15 @@
 from pathlib import Path
 
 import pytest
-from fabricate import fabricate
-from hmalloc_lab.bench.results import Results
 from hmalloc_lab.page import export
 from hmalloc_lab.page import page as report
 from playwright.sync_api import sync_playwright
 
 
 @pytest.fixture(scope="module")
-def campaign(tmp_path_factory) -> Results:
-    return Results.read(fabricate(tmp_path_factory.mktemp("campaign") / "lab.db", "quick", rounds=6))
-
-
-@pytest.fixture(scope="module")
-def written(campaign, tmp_path_factory) -> Path:
+def written(quick, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    report.write(campaign, path)
+    report.write(quick, path)
     return path
 
 
@@ -65,3 +58,9 @@ def columns(page) -> list[str]:
 def rows(page) -> list[str]:
     """Its cells."""
     return page.locator("#heat [data-row]").evaluate_all("rows => rows.map(row => row.dataset.row)")
+
+
+def draw_all(page) -> None:
+    """All plots, also those that are folded away."""
+    page.evaluate("""for (const details of document.querySelectorAll('details')) details.open = true;
+                     for (const [plot] of plots) if (plot.checkVisibility()) draw(plot)""")

@@ -1,8 +1,10 @@
-"""What the tests of the laboratory share: a made-up campaign, and the way to the code."""
+"""What the tests of the laboratory share: made-up campaigns, short real ones, and the way to the code."""
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,8 +14,13 @@ for folder in (ROOT / "lab", Path(__file__).resolve().parent):
     sys.path.insert(0, str(folder))
 
 from fabricate import fabricate  # noqa: E402
+from hmalloc_lab.bench import campaign, participants, trial  # noqa: E402
+from hmalloc_lab.bench.os_noise import OsNoise  # noqa: E402
 from hmalloc_lab.bench.results import Results  # noqa: E402
+from hmalloc_lab.bench.store import AllocatorRow, Store  # noqa: E402
 from hmalloc_lab.build_paths import BuildPaths  # noqa: E402
+
+QUIET = OsNoise(0.001, 50.0)
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +35,19 @@ def results(fabricated) -> Results:
 
 
 @pytest.fixture(scope="session")
+def quick(tmp_path_factory) -> Results:
+    """A smaller one."""
+    return Results.read(fabricate(tmp_path_factory.mktemp("quick") / "lab.db", "quick", rounds=6))
+
+
+@pytest.fixture(scope="session")
 def built() -> BuildPaths:
     return BuildPaths(RELEASE / "libhmalloc.so", RELEASE / "hmalloc-measure")
+
+
+@pytest.fixture(scope="session")
+def glibc(built) -> AllocatorRow:
+    return participants.everybody(built, with_peers=False)[0]
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +62,26 @@ def library(tmp_path_factory):
         return made
 
     return compile
+
+
+@pytest.fixture
+def measure(built, tmp_path, monkeypatch):
+    """Runs a campaign without pauses, on a machine as quiet as the test wants it; `notes` of its results is what was
+    said meanwhile."""
+    hasty = replace(campaign.SETTINGS["quick"], probes=2, pause_s=0, tries=4)
+    monkeypatch.setitem(campaign.SETTINGS, "quick", hasty)
+
+    def run(cells, rows, rounds=1, os_noise=lambda: QUIET, environment=None, built=built) -> Results:
+        path, notes = tmp_path / "lab.db", []
+        progress = SimpleNamespace(note=notes.append, stage=lambda *_: None, step=lambda *_: None)
+        with Store(path, create=True) as kept:
+            number = kept.begin(trial.now(), "quick", "test", 1, rounds, environment or {}, cells, rows)
+            campaign.Runner(built, kept, number, progress, {}, os_noise).run()
+        results = Results.read(path, number)
+        results.notes = notes
+        return results
+
+    return run
 
 
 @pytest.fixture

@@ -5,22 +5,10 @@ from dataclasses import replace
 
 import pytest
 from fabricate import BASELINES, DEFAULT, fabricate
-from hmalloc_lab.bench import (
-    baselines,
-    campaign,
-    catalogue,
-    commands,
-    counters,
-    participants,
-    session,
-    statistics,
-    store,
-    trial,
-)
+from hmalloc_lab.bench import baselines, catalogue, commands, counters, participants, session, statistics, store
 from hmalloc_lab.bench.catalogue import Cell
-from hmalloc_lab.bench.os_noise import OsNoise
 from hmalloc_lab.bench.results import Results
-from hmalloc_lab.bench.store import AllocatorRow, Store
+from hmalloc_lab.bench.store import AllocatorRow
 from hmalloc_lab.build_paths import BuildPaths
 from hmalloc_lab.errors import Failure
 from hmalloc_lab.page import page, palette
@@ -28,7 +16,10 @@ from typer.testing import CliRunner
 
 NAMES = ["ar_malloc", "ar_malloc-lock", "hmalloc_paper", "hoard", "one_lock", "vvmalloc-1", "vvmalloc-2", "vvmalloc-3",
          "vvmalloc-4"]
-MORE = ["hoard-f8", "hoard-f2", "ar_malloc-nocache", "hmalloc_paper-explicit", "hmalloc_paper-all-shared"]
+VARIANTS = {"hoard-f8": {"HOARD_EMPTY_FRACTION": "1/8"}, "hoard-f2": {"HOARD_EMPTY_FRACTION": "1/2"},
+            "ar_malloc-nocache": {"AR_MALLOC_CACHE": "0"}}
+ALL = {*NAMES, *VARIANTS, "hmalloc_paper-explicit", "hmalloc_paper-all-shared"}
+USUALLY = ["glibc", "hmalloc", "hmalloc-explicit", "hmalloc-all-shared", "no-allocator"]
 
 
 @pytest.fixture(scope="module")
@@ -53,78 +44,63 @@ def test_every_library_of_the_build_is_an_allocator_by_name(built, rows):
     assert [name for name, row in rows.items() if row.kind == "baseline"] == NAMES
     assert rows["hoard"].version == "from the paper" and rows["hoard"].environment == {}
     assert len({rows[name].sha256 for name in NAMES}) == len(NAMES)
+    assert {row.name for row in rows.values() if participants.is_baseline(row)} == ALL
     really = {row.name for row in participants.everybody(built, with_peers=False) if row.kind == "baseline"}
     assert really == set(built.baselines) and "one_lock" in really
 
 
-def test_the_page_knows_them_apart(rows):
-    found = [row.name for row in rows.values() if participants.is_baseline(row)]
-    assert sorted(found) == sorted(NAMES + MORE)
-
-
-def test_variants_are_the_same_library_under_other_options(rows):
-    assert {name: row.environment for name, row in rows.items() if row.kind == "variant"} == {
-        "hoard-f8": {"HOARD_EMPTY_FRACTION": "1/8"}, "hoard-f2": {"HOARD_EMPTY_FRACTION": "1/2"},
-        "ar_malloc-nocache": {"AR_MALLOC_CACHE": "0"}}
+def test_a_variant_is_the_same_library_under_other_options(rows):
+    assert {name: row.environment for name, row in rows.items() if row.kind == "variant"} == VARIANTS
     assert rows["hoard-f8"].sha256 == rows["hoard"].sha256
 
 
-def test_a_variant_runs_only_the_cells_that_name_it(rows):
-    plain, varied = Cell("x", "local", {}), Cell("x", "local", {}, variants=("hoard-f8",))
-    serving = {cell: {name for name in ("hoard", "hoard-f8", "hoard-f2") if participants.serves(rows[name], cell)}
-               for cell in (plain, varied)}
-    assert serving == {plain: {"hoard"}, varied: {"hoard", "hoard-f8"}}
-    assert participants.preload(rows["hoard-f8"]) == rows["hoard"].library
-    assert participants.environment(rows["hoard-f8"], varied) == {"HOARD_EMPTY_FRACTION": "1/8"}
+ANY = {"glibc", "hmalloc", *NAMES}
 
 
-@pytest.mark.parametrize("name, program, api", [
-    ("hmalloc-explicit", "larson-explicit", "explicit"), ("hmalloc-all-shared", "larson-all-shared", "all-shared"),
-    ("hmalloc_paper-explicit", "larson-paper", "explicit"),
-    ("hmalloc_paper-all-shared", "larson-paper-all-shared", "all-shared")])
-def test_interfaces_are_programs_of_their_own(rows, name, program, api):
-    cell = Cell("larson", "shared", {}, apis=(api,))
-    assert (participants.executable(rows[name], cell), participants.preload(rows[name])) == (program, "")
-    assert participants.serves(rows[name], cell)
-    assert not participants.serves(rows[name], replace(cell, apis=()))
+@pytest.mark.parametrize("cell, serving", [
+    (Cell("larson", "shared", {}), ANY),
+    (Cell("larson", "shared", {}, variants=("hoard-f8",)), ANY | {"hoard-f8"}),
+    (Cell("larson", "shared", {}, apis=("explicit",)), ANY | {"hmalloc-explicit", "hmalloc_paper-explicit"}),
+    (Cell("larson", "shared", {}, apis=("all-shared",)), ANY | {"hmalloc-all-shared", "hmalloc_paper-all-shared"}),
+    (Cell("ring", "shared", {}, apis=("no-allocator",)), ANY | {"no-allocator"}),
+    (Cell("phold", "simulation", {}, apis=("explicit",)), ANY | {"hmalloc-explicit"}),
+    (Cell("ar-random", "local", {"arenas": 3}), {"glibc", "ar_malloc"}),
+    # glibc's library is more than an allocator.
+    (Cell("redis", "servers", {"share": 1}), ANY - {"glibc"})])
+def test_who_serves_which_cell(rows, cell, serving):
+    assert {name for name, row in rows.items() if participants.serves(row, cell)} == serving
 
 
-def test_the_engine_has_no_interface_of_theirs(rows):
-    phold = Cell("phold", "simulation", {}, apis=("explicit",))
-    assert participants.serves(rows["hmalloc-explicit"], phold) and participants.serves(rows["hmalloc_paper"], phold)
-    assert not participants.serves(rows["hmalloc_paper-explicit"], phold)
-
-
-def test_arenas_are_an_option_of_ar_malloc(rows):
-    cell = Cell("ar-random", "local", {"arenas": 3})
-    assert {name for name, row in rows.items() if participants.serves(row, cell)} == {"glibc", "ar_malloc"}
-    assert participants.environment(rows["ar_malloc"], cell) == {"AR_MALLOC_ARENAS": "3"}
+@pytest.mark.parametrize("name, program, preloaded, arenas", [
+    ("glibc", "larson", "", {"MALLOC_ARENA_MAX": "3"}), ("ar_malloc", "larson", "ar_malloc", {"AR_MALLOC_ARENAS": "3"}),
+    ("hmalloc", "larson", "hmalloc", None), ("hoard", "larson", "hoard", None), ("hoard-f8", "larson", "hoard", None),
+    ("hmalloc-explicit", "larson-explicit", "", None), ("hmalloc-all-shared", "larson-all-shared", "", None),
+    ("hmalloc_paper-explicit", "larson-paper", "", None), ("no-allocator", "larson-no-allocator", "", None),
+    ("hmalloc_paper-all-shared", "larson-paper-all-shared", "", None)])
+def test_how_one_is_put_under_a_program(rows, name, program, preloaded, arenas):
+    cell = Cell("larson", "shared", {})
+    assert participants.executable(rows[name], cell) == program
+    assert participants.preload(rows[name]) == (rows[preloaded].library if preloaded else "")
+    assert participants.environment(rows[name], cell) == VARIANTS.get(name, {})
+    if arenas:
+        assert participants.environment(rows[name], replace(cell, point={"arenas": 3})) == arenas
 
 
 # ---- Who is measured. -----------------------------------------------------------------------------------------------
 
 
-def chosen(rows, *arguments) -> list[str]:
-    return [row.name for row in participants.choose(list(rows.values()), *arguments)]
-
-
-USUALLY = ["glibc", "hmalloc", "hmalloc-explicit", "hmalloc-all-shared", "no-allocator"]
-
-
-def test_they_take_part_where_they_are_asked_for(rows):
-    assert chosen(rows, "") == USUALLY
-    assert set(chosen(rows, "", True)) == {*USUALLY, *NAMES, *MORE}
-    assert set(chosen(rows, "baselines")) == {*NAMES, *MORE}
-    assert chosen(rows, "glibc,hoard") == ["glibc", "hoard"]
-    assert set(chosen(rows, "glibc", True)) == {"glibc", *NAMES, *MORE}
-    assert set(chosen(rows, "", True, baselines.USUAL)) == {*USUALLY[:4], *NAMES, *MORE}
+@pytest.mark.parametrize("wanted, chosen", [
+    ([""], {*USUALLY}), (["", True], {*USUALLY, *ALL}), (["baselines"], ALL), (["glibc,hoard"], {"glibc", "hoard"}),
+    (["glibc", True], {"glibc", *ALL}), (["", True, baselines.USUAL], {*USUALLY[:4], *ALL})], ids=str)
+def test_they_take_part_where_they_are_asked_for(rows, wanted, chosen):
+    assert {row.name for row in participants.choose(list(rows.values()), *wanted)} == chosen
 
 
 def test_an_unknown_name_is_told_of_the_group(rows):
     with pytest.raises(Failure, match="no allocator frob here; there are glibc, .* and baselines for all of the papers'"):
-        chosen(rows, "frob")
+        participants.choose(list(rows.values()), "frob")
     with pytest.raises(Failure, match="no allocator baselines here"):
-        chosen({name: row for name, row in rows.items() if not participants.is_baseline(row)}, "baselines")
+        participants.choose([row for row in rows.values() if not participants.is_baseline(row)], "baselines")
 
 
 class Begun(Exception):
@@ -133,39 +109,28 @@ class Begun(Exception):
 
 @pytest.fixture
 def begun(pretended, monkeypatch):
-    """What `hmalloc bench ...` would measure."""
+    """What `hmalloc bench ...` would measure: its cells, and the names of its allocators."""
 
     def begin(_, __, ___, cells, rows, *more):
-        raise Begun(cells, rows)
+        raise Begun(cells, {row.name for row in rows})
 
-    def call(*arguments) -> tuple[list[Cell], list[AllocatorRow]]:
-        monkeypatch.setattr(session, "begin", begin)
-        return CliRunner().invoke(commands.app, arguments, obj=pretended).exception.args
-
-    return call
+    monkeypatch.setattr(session, "begin", begin)
+    return lambda *arguments: CliRunner().invoke(commands.app, arguments, obj=pretended).exception.args
 
 
 @pytest.mark.parametrize("arguments, takes_part", [
-    (["quick"], False), (["paper"], False), (["quick", "--baselines"], True), (["full"], True), (["baselines"], True),
-    (["quick", "--allocators", "glibc,baselines"], True), (["full", "--allocators", "glibc"], False),
-    (["baselines", "--allocators", "glibc"], False), (["baselines", "--allocators", "glibc", "--baselines"], True)],
-    ids=lambda each: " ".join(each) if isinstance(each, list) else "")
+    ("quick", False), ("paper", False), ("quick --baselines", True), ("full", True), ("baselines", True),
+    ("quick --allocators glibc,baselines", True), ("full --allocators glibc", False),
+    ("baselines --allocators glibc", False), ("baselines --allocators glibc --baselines", True)])
 def test_the_profiles(begun, arguments, takes_part):
-    names = {row.name for row in begun(*arguments, "--no-peers")[1]}
-    assert {*NAMES, *MORE} <= names if takes_part else not names & {*NAMES, *MORE}
-    assert "glibc" in names
+    _, names = begun(*arguments.split(), "--no-peers")
+    assert names & ALL == (ALL if takes_part else set()) and "glibc" in names
 
 
 def test_the_profile_of_the_papers_measures_those_that_they_compare(begun):
-    cells, rows = begun("baselines")
+    cells, names = begun("baselines")
     assert [cell.name for cell in cells] == [cell.name for cell in baselines.cells()]
-    assert {row.name for row in rows} - {"gperftools"} == {*USUALLY[:4], *NAMES, *MORE}
-
-
-def test_nothing_is_chosen_anew_when_a_campaign_goes_on(bench, tmp_path):
-    bench("quick", "--no-peers", "--workloads", "nothing:size=0", "--rounds", "1")
-    done = bench("quick", "--resume", "--baselines")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1) and "--resume goes on" in done.stderr
+    assert names - {"gperftools"} == {*USUALLY[:4], *ALL}
 
 
 # ---- What they count. -----------------------------------------------------------------------------------------------
@@ -174,48 +139,24 @@ def test_nothing_is_chosen_anew_when_a_campaign_goes_on(bench, tmp_path):
 @pytest.mark.parametrize("name, prefix", [
     ("hoard", "HOARD"), ("hoard-f8", "HOARD"), ("vvmalloc-2", "VVMALLOC"), ("ar_malloc-lock", "AR_MALLOC"),
     ("one_lock", "ONE_LOCK"), ("hmalloc_paper-explicit", "HMALLOC_PAPER")])
-def test_they_write_where_they_are_told(rows, tmp_path, name, prefix):
+def test_they_alone_are_told_where_to_write(rows, tmp_path, name, prefix):
     assert participants.counting(rows[name], tmp_path / "file") == {f"{prefix}_STATS_FILE": str(tmp_path / "file")}
-
-
-def test_others_are_told_nothing(rows, tmp_path):
     assert {name for name, row in rows.items() if not participants.counting(row, tmp_path)} == set(USUALLY)
 
 
-def test_the_last_line_is_the_programs_own(tmp_path):
+@pytest.mark.parametrize("text, said", [
+    ("", {}), ('{"calls":1}\n{"allocator":"hoard","calls":7,"share":0.5,"on":true,"list":[1]}\n',
+               {"counter_calls": 7, "counter_share": 0.5}),
+    ("{", None), ("[1]\n", None), ('{"calls":1}\n{"calls":', None)])
+def test_the_last_line_is_the_programs_own(tmp_path, text, said):
     file = tmp_path / "counters"
     assert counters.read(file) == {}
-    file.write_text('{"calls":1}\n{"allocator":"hoard","calls":7,"share":0.5,"on":true,"list":[1]}\n')
-    assert counters.read(file) == {"counter_calls": 7, "counter_share": 0.5}
-
-
-@pytest.mark.parametrize("text", ["{", "[1]\n", '{"calls":1}\n{"calls":'])
-def test_what_cannot_be_read_is_said(tmp_path, text):
-    (tmp_path / "counters").write_text(text)
-    with pytest.raises(ValueError):
-        counters.read(tmp_path / "counters")
-
-
-class Silent:
-    """Progress that nobody looks at."""
-
-    def note(self, *_) -> None:
-        pass
-
-    stage = step = note
-
-
-@pytest.fixture
-def measure(built, tmp_path):
-    """A campaign of one round on a machine that is quiet."""
-
-    def run(cells: list[Cell], rows: list[AllocatorRow]) -> Results:
-        with Store(tmp_path / "lab.db", create=True) as kept:
-            number = kept.begin(trial.now(), "baselines", "test", 1, 1, {}, cells, rows)
-            campaign.Runner(built, kept, number, Silent(), {}, lambda: OsNoise(0.001, 50.0)).run()
-        return Results.read(tmp_path / "lab.db", number)
-
-    return run
+    file.write_text(text)
+    if said is not None:
+        assert counters.read(file) == said
+    else:
+        with pytest.raises(ValueError):
+            counters.read(file)
 
 
 @pytest.fixture
@@ -235,7 +176,6 @@ def test_counters_are_metrics_of_the_run(measure, counting):
     results = measure([cell], [counting()])
     # Of this run: the warm-up's are not in it.
     assert 3000 <= results.median(cell, "counts", "counter_calls") < 3200
-    assert results.median(cell, "counts", "counter_allocator") is None
 
 
 def test_processes_that_a_program_starts_do_not_count(measure, counting):
@@ -250,7 +190,7 @@ def test_counters_that_cannot_be_read_are_a_failure(measure, counting):
 
 def test_every_baseline_that_is_built_counts(measure, built):
     cell = Cell("threadtest", "local", {"size": 8, "threads": 2}, {"objects": 10_000, "rounds": 4},
-                apis=("explicit", "all-shared"), variants=("hoard-f8", "hoard-f2", "ar_malloc-nocache"))
+                apis=("explicit", "all-shared"), variants=tuple(VARIANTS))
     rows = participants.choose(participants.everybody(built, with_peers=False), "glibc,baselines")
     results = measure([cell], rows)
     assert {(run.allocator, run.reason) for run in results.failures()} == set()
@@ -263,18 +203,13 @@ def test_every_baseline_that_is_built_counts(measure, built):
 # ---- The campaign. --------------------------------------------------------------------------------------------------
 
 
-def test_the_campaign_has_the_cells_of_the_figures():
+def test_the_campaign_has_the_cells_of_the_figures_shorter():
     cells, paper = baselines.cells(), {cell.name: cell for cell in catalogue.cells("paper")}
-    assert {cell.name for cell in cells} < paper.keys()
     assert {cell.workload for cell in cells} == set(baselines._FIGURES)
     for workload in ("threadtest", "shbench", "larson", "barnes-hut", "vvmalloc", "ar-random", "linux-scalability"):
         assert {cell.threads for cell in cells if cell.workload == workload} == {1, 2, 4, 8}
-    assert not [cell.name for cell in cells if cell.family in ("latency",)]
-
-
-def test_its_cells_are_shorter_and_end_in_time():
-    paper = {cell.name: cell for cell in catalogue.cells("paper")}
-    for cell in baselines.cells():
+    assert "latency" not in {cell.family for cell in cells}
+    for cell in cells:
         before = paper[cell.name].repeat
         assert cell.limit_s <= 10 and cell.repeat.keys() == before.keys()
         assert all(0 < value <= before[key] and type(value) is type(before[key]) for key, value in cell.repeat.items())
@@ -294,12 +229,6 @@ def test_hoards_empty_fraction_varies_where_its_tables_have_it(profile):
     assert not [name for name in varied if "threads=1" in name.split() or "size=64" in name or "max=512" in name]
 
 
-def test_the_baselines_stand_among_those_that_serve_any_program(rows):
-    found = Results(store.Campaign(1, "", None, "baselines", "", 1, 1, {}, [], list(rows.values()), [], []))
-    assert {row.name for row in found.drop_ins} == {"glibc", "hmalloc", *NAMES}
-    assert {row.name for row in found.peers} == {"glibc", *NAMES}
-
-
 # ---- Looking at it. -------------------------------------------------------------------------------------------------
 
 
@@ -307,6 +236,12 @@ def test_the_baselines_stand_among_those_that_serve_any_program(rows):
 def results(tmp_path_factory):
     made = fabricate(tmp_path_factory.mktemp("made") / "lab.db", baselines.PROFILE, 2, DEFAULT + BASELINES, failing=False)
     return Results.read(made)
+
+
+def test_the_baselines_stand_among_those_that_serve_any_program(rows):
+    found = Results(store.Campaign(1, "", None, "baselines", "", 1, 1, {}, [], list(rows.values()), [], []))
+    assert {row.name for row in found.drop_ins} == {"glibc", "hmalloc", *NAMES}
+    assert {row.name for row in found.peers} == {"glibc", *NAMES}
 
 
 def test_an_interface_is_compared_with_its_own_allocator(results):
@@ -321,7 +256,7 @@ def test_an_interface_is_compared_with_its_own_allocator(results):
 
 def test_the_page_groups_them_and_gives_each_a_look(results):
     groups = {title: [row.name for row in rows] for title, rows in page._kinds(results)}
-    assert sorted(groups["Baselines"]) == sorted(NAMES + MORE) and groups["Peers"][0] == "glibc"
+    assert sorted(groups["Baselines"]) == sorted(ALL) and groups["Peers"][0] == "glibc"
     assert sum(groups.values(), []).count("hmalloc_paper-explicit") == 1
     looks = palette.looks(results.allocators.values())
     for paper in ("light", "dark"):

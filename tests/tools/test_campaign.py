@@ -10,69 +10,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import RELEASE
+from conftest import QUIET, RELEASE
 from hmalloc_lab.bench import campaign, participants, selection, statistics, store, traces, trial
 from hmalloc_lab.bench.catalogue import Cell
+from hmalloc_lab.bench.engine.cells import model
 from hmalloc_lab.bench.os_noise import OsNoise, probe, wait_for_quiet
-from hmalloc_lab.bench.results import Results
-from hmalloc_lab.bench.store import AllocatorRow, Run, Store
+from hmalloc_lab.bench.store import AllocatorRow, Run
 from hmalloc_lab.build_paths import BuildPaths
 from hmalloc_lab.errors import Failure
 from rich.console import Console
 
-QUIET, NOISY = OsNoise(0.001, 50.0), OsNoise(0.2, 9000.0)
+NOISY = OsNoise(0.2, 9000.0)
 THREADTEST = Cell("threadtest", "local", {"size": 64, "threads": 1}, {"objects": 20_000, "rounds": 2}, limit_s=1)
+SMALLER = replace(THREADTEST, point={"size": 8, "threads": 1})
 
 
-class Silent:
-    """Progress that nobody looks at."""
-
-    def __init__(self) -> None:
-        self.notes = []
-
-    def note(self, text) -> None:
-        self.notes.append(text)
-
-    def stage(self, what, left_s) -> None:
-        pass
-
-    def step(self, what, left_s) -> None:
-        pass
-
-
-@pytest.fixture
-def measure(built, tmp_path):
-    """Runs a campaign, with a machine as quiet as the test wants it."""
-
-    def run(cells, rows, rounds=1, os_noise=lambda: QUIET, environment=None) -> Results:
-        path = tmp_path / "lab.db"
-        with Store(path, create=True) as kept:
-            number = kept.begin(trial.now(), "quick", "test", 1, rounds, environment or {}, cells, rows)
-            campaign.Runner(built, kept, number, progress := Silent(), {}, os_noise).run()
-        results = Results.read(path, number)
-        results.notes = progress.notes
-        return results
-
-    return run
-
-
-@pytest.fixture
-def glibc(built):
-    return participants.everybody(built, with_peers=False)[0]
-
-
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch):
-    monkeypatch.setattr(campaign, "SETTINGS", {name: replace(each, probes=2, pause_s=0, tries=4)
-                                              for name, each in campaign.SETTINGS.items()})
-
-
-def given(name: str, path: Path) -> AllocatorRow:
+def named(name: str, path: Path) -> AllocatorRow:
     return AllocatorRow(name, "user", "", str(path), participants.checksum(path))
-
-
-def statuses(results: Results, allocator: str) -> list[str]:
-    return [run.status for run in results.campaign.runs if run.allocator == allocator]
 
 
 # ---- Allocators that break down. ------------------------------------------------------------------------------------
@@ -85,29 +39,21 @@ def statuses(results: Results, allocator: str) -> list[str]:
     ("no_malloc", store.NOT_LOADED, "malloc came from .*libc.so.6"),
 ])
 def test_a_broken_allocator_is_a_row_and_the_rest_goes_on(measure, library, glibc, name, status, reason):
-    results = measure([THREADTEST], [given(name, library(name)), glibc], rounds=3)
+    """It is tried twice in each cell."""
+    results = measure([THREADTEST, SMALLER], [named(name, library(name)), glibc], rounds=3)
     failed = [run for run in results.failures() if run.allocator == name]
-    assert [(run.status, bool(re.search(reason, run.reason))) for run in failed] == [(status, True)] * 2, failed
+    assert [(run.status, bool(re.search(reason, run.reason))) for run in failed] == [(status, True)] * 4, failed
     assert failed[0].metrics == {}
-    assert statuses(results, "glibc") == ["ok"] * 3
-    assert len(results.notes) == 1 and name in results.notes[0]
+    assert [run.status for run in results.campaign.runs if run.allocator == "glibc"] == ["ok"] * 6
+    assert len(results.notes) == 2 and all(name in note for note in results.notes)
 
 
-def test_it_is_tried_again_in_other_cells(measure, library):
-    other = Cell("threadtest", "local", {"size": 8, "threads": 1}, {"objects": 20_000, "rounds": 2})
-    results = measure([THREADTEST, other], [given("crashes", library("crashes"))], rounds=3)
-    assert statuses(results, "crashes") == [store.CRASHED] * 4
-
-
-def test_a_workload_that_is_not_there_is_a_row(measure, glibc):
-    results = measure([Cell("frobnicate", "local", {}), THREADTEST], [glibc])
-    assert sorted(statuses(results, "glibc")) == [store.FAILED, store.OK]
-
-
-def test_a_result_without_its_metric_has_failed(measure, glibc):
-    results = measure([Cell("threadtest", "local", {"size": 64, "threads": 1}, {"objects": 1000, "rounds": 1},
-                            metric="frobs")], [glibc])
-    assert [run.reason for run in results.failures()] == ["its result has no frobs"]
+def test_what_gives_no_result_has_failed_and_the_rest_goes_on(measure, glibc):
+    without_metric = replace(SMALLER, metric="frobs")
+    results = measure([Cell("frobnicate", "local", {}), without_metric, THREADTEST], [glibc])
+    failed = {run.cell: (run.status, run.reason) for run in results.failures()}
+    assert failed.keys() == {"frobnicate", without_metric.name} and failed["frobnicate"][0] == store.FAILED
+    assert failed[without_metric.name] == (store.FAILED, "its result has no frobs")
 
 
 def test_a_slowed_hmalloc_is_called_slower(measure, library, built, tmp_path):
@@ -115,7 +61,7 @@ def test_a_slowed_hmalloc_is_called_slower(measure, library, built, tmp_path):
     subprocess.run(["objcopy", "--redefine-sym", "malloc=quick_malloc", RELEASE / "libhmalloc.a", archive], check=True)
     slowed = library("slowed", "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive")
     hmalloc = next(row for row in participants.everybody(built, with_peers=False) if row.name == "hmalloc")
-    results = measure([THREADTEST], [given("slowed", slowed), hmalloc], rounds=7)
+    results = measure([THREADTEST], [named("slowed", slowed), hmalloc], rounds=7)
     assert statistics.ratio(results, THREADTEST, "slowed", "hmalloc").verdict == statistics.SLOWER
 
 
@@ -133,18 +79,15 @@ def test_every_allocator_runs_once_a_round_beside_the_others_in_an_order_that_va
     assert len({rows[0][0] for rows in by_round.values()}) == len({rows[0][1] for rows in by_round.values()}) == 2
 
 
-def test_a_noisy_round_is_kept_marked_and_replaced(measure, glibc):
-    found = iter([NOISY, NOISY, QUIET, QUIET])  # asked twice before a round counts as noisy
+@pytest.mark.parametrize("findings, noisy, count", [  # asked twice before a round counts as noisy
+    pytest.param([NOISY, NOISY, QUIET, QUIET], [True, False, False], [2, 3], id="replaced"),
+    pytest.param([NOISY] * 8, [True] * 4, [1, 2, 3, 4], id="at most as many again")])
+def test_a_noisy_round_is_kept_marked_and_replaced(measure, glibc, findings, noisy, count):
+    found = iter(findings)
     results = measure([THREADTEST], [glibc], rounds=2, os_noise=lambda: next(found))
-    assert [(row.number, row.noisy) for row in results.campaign.round_rows] == [(1, True), (2, False), (3, False)]
-    assert [run.round for run in results.runs(THREADTEST.name, "glibc")] == [2, 3]
-    assert len(results.campaign.runs) == 3
-
-
-def test_a_machine_that_is_never_quiet_is_measured_twice_as_long(measure, glibc):
-    results = measure([THREADTEST], [glibc], rounds=2, os_noise=lambda: NOISY)
-    assert [row.noisy for row in results.campaign.round_rows] == [True] * 4
-    assert len(results.runs(THREADTEST.name, "glibc")) == 4
+    assert [(row.number, row.noisy) for row in results.campaign.round_rows] == list(enumerate(noisy, 1))
+    assert [run.round for run in results.campaign.runs] == list(range(1, len(noisy) + 1))
+    assert [run.round for run in results.runs(THREADTEST.name, "glibc")] == count
 
 
 def test_a_cell_has_no_more_rounds_than_it_wants(measure, glibc):
@@ -161,42 +104,21 @@ def test_a_budget_ends_at_a_round_but_never_before_the_second(measure, glibc):
     assert results.campaign.finished and results.campaign.rounds == 2
 
 
-def test_a_disturbed_run_is_repeated_and_the_least_disturbed_kept(measure, glibc, monkeypatch):
-    shares = iter([1.0, 0.5, 0.9, 0.6, 0.7])  # the first is the warm-up
+@pytest.mark.parametrize("shares, threads, rounds, made, kept", [  # the first is the warm-up
+    pytest.param([1.0, 0.5, 0.9, 0.6, 0.7], 1, 1, 5, [0.9], id="the least disturbed is kept"),
+    pytest.param([0.5] * 9, campaign.CPUS + 1, 1, 2, [0.5], id="more threads than CPUs are no disturbance"),
+    pytest.param([0.5] * 9, 1, 3, 1 + 4 + 1 + 1, [0.5] * 3, id="threads that always sleep are not repeated for ever")])
+def test_a_disturbed_run_is_repeated(measure, glibc, monkeypatch, shares, threads, rounds, made, kept):
+    left = list(shares)
 
     def run(_, number, cell, allocator):
-        return Run(number, cell.name, allocator.name, "", metrics={"ns_per_op": 1.0, "cpu_share": next(shares)})
+        metrics = {"ns_per_op": 1.0, "threads": threads, "cpu_share": left.pop(0)}
+        return Run(number, cell.name, allocator.name, "", metrics=metrics)
 
     monkeypatch.setattr(trial.Trials, "run", run)
-    results = measure([THREADTEST], [glibc])
-    assert [run.metrics["cpu_share"] for run in results.campaign.runs] == [0.9]
-
-
-def test_more_threads_than_cpus_are_no_disturbance(measure, glibc, monkeypatch):
-    calls = []
-
-    def run(_, number, cell, allocator):
-        calls.append(1)
-        return Run(number, cell.name, allocator.name, "", metrics={"ns_per_op": 1.0, "cpu_share": 0.5, "threads": campaign.CPUS + 1})
-
-    monkeypatch.setattr(trial.Trials, "run", run)
-    measure([THREADTEST], [glibc])
-    assert len(calls) == 1 + 1
-
-
-def test_threads_that_sleep_by_themselves_are_not_repeated_for_ever(measure, glibc, monkeypatch):
-    calls = []
-
-    def run(_, number, cell, allocator):
-        calls.append(1)
-        return Run(number, cell.name, allocator.name, "", metrics={"ns_per_op": 1.0, "cpu_share": 0.5})
-
-    monkeypatch.setattr(trial.Trials, "run", run)
-    measure([THREADTEST], [glibc], rounds=3)
-    assert len(calls) == 1 + 4 + 1 + 1
-
-
-# ---- The gap probe. -------------------------------------------------------------------------------------------------
+    results = measure([THREADTEST], [glibc], rounds)
+    assert [run.metrics["cpu_share"] for run in results.campaign.runs] == kept
+    assert len(shares) - len(left) == made
 
 
 def test_the_probe_notices_when_others_have_the_cpus(built):
@@ -214,9 +136,6 @@ def test_the_probe_notices_when_others_have_the_cpus(built):
 def test_quiet_is_waited_for():
     found = iter([NOISY, NOISY, QUIET, NOISY])
     assert wait_for_quiet(lambda: next(found), 5, 0) == QUIET
-
-
-# ---- Latencies. -----------------------------------------------------------------------------------------------------
 
 
 def test_latency_cells_have_percentiles_and_histograms(measure, glibc):
@@ -238,13 +157,20 @@ def rows_of(path: Path, what: str) -> list[tuple]:
         return db.execute(what).fetchall()
 
 
+def runs_of(path: Path) -> list[tuple]:
+    try:
+        return rows_of(path, "SELECT id, started, round, cell, allocator FROM run ORDER BY id")
+    except sqlite3.OperationalError:
+        return []
+
+
 def test_ctrl_c_keeps_what_was_measured_and_resume_does_the_rest(bench, tmp_path):
     path = tmp_path / "lab.db"
     command = bench.command("quick", "--no-peers", "--allocators", "glibc,hmalloc", "--rounds", "3", "--workloads",
                             "pairs,threadtest", "--db", path)
     running = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True)
-    while not path.exists() or len(_runs(path)) < 5:
+    while not path.exists() or len(runs_of(path)) < 5:
         assert running.poll() is None
         time.sleep(0.02)
     another = bench("resume")
@@ -255,12 +181,11 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_does_the_rest(bench, tmp_path
     assert running.returncode == 130, err
     assert f"interrupted: what was measured is in {path}; hmalloc bench resume goes on with --db {path}" in err
     assert "How far from the best" in out
-    before = _runs(path)
-    assert 5 <= len(before)
+    before = runs_of(path)
 
     done = bench("resume")
     assert done.returncode == 0, done.stderr
-    after = _runs(path)
+    after = runs_of(path)
     assert after[:len(before)] == before, "what was measured is not measured again"
     assert len({row[2:] for row in after}) == len(after) == 5 * 2 * len(rows_of(path, "SELECT * FROM round"))
     assert rows_of(path, "SELECT count(*) FROM campaign WHERE finished IS NOT NULL") == [(1,)]
@@ -268,40 +193,17 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_does_the_rest(bench, tmp_path
     assert (done.returncode, done.stderr) == (2, f"hmalloc: {path}: no campaign in it is unfinished\n")
 
 
-def _runs(path: Path) -> list[tuple]:
-    try:
-        return rows_of(path, "SELECT id, started, round, cell, allocator FROM run ORDER BY id")
-    except sqlite3.OperationalError:
-        return []
-
-
 def test_a_changed_library_is_not_gone_on_with(bench, library, tmp_path):
     mine = tmp_path / "libmine.so"
     mine.write_bytes(library("crashes").read_bytes())
     assert bench("quick", "--no-peers", "--allocators", "glibc", "--allocator", f"mine={mine}", "--rounds", "1",
                  "--workloads", "nothing").returncode == 0
-    with sqlite3.connect(tmp_path / "lab.db") as db:
-        db.execute("UPDATE campaign SET finished = NULL")
+    rows_of(tmp_path / "lab.db", "UPDATE campaign SET finished = NULL")
     with mine.open("ab") as file:
         file.write(b"changed")
     done = bench("resume")
-    assert done.returncode == 2
-    assert done.stderr == f"hmalloc: mine: {mine} has changed since the campaign began: it cannot go on, begin a new one\n"
-
-
-# ---- Databases and disks. -------------------------------------------------------------------------------------------
-
-
-def test_a_database_of_an_older_version_is_refused(bench, tmp_path):
-    path = tmp_path / "lab.db"
-    with Store(path, create=True):
-        pass
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version = 0")
-    for command in (["quick", "--workloads", "nothing"], ["resume"], ["show"], ["report"]):
-        done = bench(*command, "--db", path)
-        assert done.returncode == 2
-        assert done.stderr.startswith(f"hmalloc: {path}: a database of version 0, ") and done.stderr.count("\n") == 1
+    assert (done.returncode, done.stderr) \
+        == (2, f"hmalloc: mine: {mine} has changed since the campaign began: it cannot go on, begin a new one\n")
 
 
 def test_a_full_disk_is_one_line_and_what_was_measured_stays(bench, tmp_path):
@@ -315,22 +217,23 @@ def test_a_full_disk_is_one_line_and_what_was_measured_stays(bench, tmp_path):
     assert re.fullmatch(rf"hmalloc: {path}: .*; what was measured before is kept",
                         done.stderr.splitlines()[-1]), done.stderr
     assert "Traceback" not in done.stderr
-    assert len(_runs(path)) > 10
+    assert len(store.load(path).runs) > 10
 
 
-# ---- What cannot run here. ------------------------------------------------------------------------------------------
-
-
-def test_a_trace_that_cannot_be_had_leaves_out_its_cell_only(built, tmp_path, monkeypatch, capsys):
+def test_what_cannot_be_measured_here_is_left_out_by_name(built, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(traces, "TRACES", {"nothing": ("/nowhere/program", [])})
+    monkeypatch.setenv("PATH", "/nowhere")
     here = BuildPaths(built.library, tmp_path / "release" / "hmalloc-measure")
-    here.workloads.mkdir(parents=True)
-    (here.workloads / "nothing").touch()
-    cells = [Cell("nothing", "memory", {}), Cell("frob", "local", {}), Cell("replay", "replay", {"trace": "nothing"})]
+    for program in (here.workloads / "nothing", here.natives / "pdes" / "hmalloc-pdes-phold"):
+        program.parent.mkdir(parents=True)
+        program.touch()
+    cells = [Cell("nothing", "memory", {}), Cell("frob", "local", {}), model("pcs"), model("B", ranks=2),
+             Cell("db_bench", "servers", {}), Cell("replay", "replay", {"trace": "nothing"})]
     able, _ = selection.possible(here, cells, Console())
     assert able == cells[:1]
-    assert capsys.readouterr().out == ("left out: frob: it is not built\n"
-                                       "left out: replay trace=nothing: there is no /nowhere/program\n")
+    assert capsys.readouterr().out.splitlines() == [f"left out: {line}" for line in (
+        "frob: it is not built", "pcs: it is not built", "phold: mpirun is not installed",
+        "db_bench: db_bench not installed (rocksdb-tools)", "replay trace=nothing: there is no /nowhere/program")]
     with pytest.raises(Failure, match="nothing is left to measure"):
         selection.possible(here, cells[1:], Console())
 
@@ -342,23 +245,21 @@ def test_a_trace_that_cannot_be_had_leaves_out_its_cell_only(built, tmp_path, mo
     (["quick", "--workloads", "frobnicate"], "no cell frobnicate; the workloads are pairs,"),
     (["quick", "--workloads", "threadtest:threads=99"], "no cell threadtest:threads=99; the workloads are"),
     (["quick", "--families", "frob"], "no family frob; there are local, large, mixed, shared, false-sharing,"),
+    (["quick", "--no-peers", "--allocators", "frob"], "no allocator frob here; there are glibc, hmalloc,"),
     (["quick", "--no-peers", "--against", "frob"], "--against frob: not among those measured: glibc,"),
     (["quick", "--rounds", "0"], "bench quick: Invalid value for '--rounds'"),
     (["quick", "--resume", "--rounds", "3"], "--resume goes on with the campaign as it was begun"),
+    (["quick", "--resume", "--baselines"], "--resume goes on with the campaign as it was begun"),
     (["frobnicate"], "bench: No such command 'frobnicate'"),
     (["list", "frobnicate"], "no profile frobnicate: quick, paper, full"),
-])
-def test_wrong_usage_is_one_line(bench, arguments, said):
-    done = bench(*arguments)
+    *(([command], "{folder}/lab.db: no such database (hmalloc bench quick makes one)")
+      for command in ("show", "report", "resume")),
+    (["plot", "{folder}/run.csv"], "{folder}/run.csv: No such file or directory"),
+], ids=lambda each: " ".join(each) if isinstance(each, list) else "")
+def test_wrong_usage_is_one_line(bench, tmp_path, arguments, said):
+    done = bench(*(word.format(folder=tmp_path) for word in arguments))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"hmalloc: {said}") and done.stderr.count("\n") == 1, done.stderr
-
-
-def test_what_is_not_there_is_one_line(bench, tmp_path):
-    for command in ("show", "report", "resume"):
-        done = bench(command)
-        assert (done.returncode, done.stderr) \
-            == (2, f"hmalloc: {tmp_path}/lab.db: no such database (hmalloc bench quick makes one)\n")
+    assert done.stderr.startswith(f"hmalloc: {said.format(folder=tmp_path)}") and done.stderr.count("\n") == 1, done.stderr
 
 
 def test_help_is_shown_everywhere(bench):

@@ -2,17 +2,14 @@
 
 import pytest
 from conftest import RELEASE
-from hmalloc_lab.bench import campaign, participants, selection, simulations, store, trial
+from hmalloc_lab.bench import participants, simulations, store
 from hmalloc_lab.bench.catalogue import PROFILES, Cell, cells
-from hmalloc_lab.bench.engine import cells as engine_cells
 from hmalloc_lab.bench.engine import commands, table, targets
-from hmalloc_lab.bench.engine.cells import PARTS, bare, chosen, model
-from hmalloc_lab.bench.os_noise import OsNoise
+from hmalloc_lab.bench.engine.cells import BARE_CONFIGURATIONS, PARTS, bare, chosen, model
 from hmalloc_lab.bench.results import Results
-from hmalloc_lab.bench.store import AllocatorRow, Campaign, RoundRow, Run, Store
+from hmalloc_lab.bench.store import AllocatorRow, Campaign, RoundRow, Run
 from hmalloc_lab.build_paths import BuildPaths
 from hmalloc_lab.errors import Failure
-from rich.console import Console
 
 ROWS = {name: AllocatorRow(name, kind, "1") for name, kind in (
     ("glibc", "system"), ("jemalloc", "peer"), ("mimalloc2", "peer"), ("hmalloc", "hmalloc"),
@@ -31,40 +28,28 @@ echo "{{\\"api\\":\\"$api\\",\\"malloc_library\\":\\"$malloc\\",\\"ns_per_op\\":
 
 
 @pytest.fixture
-def made_up(tmp_path):
-    """A build whose model programs are made up; `log` is what was started, in order."""
+def run(tmp_path, measure):
+    """A campaign of a build whose model programs are made up; `log` is what was started, in order."""
 
-    def make(explicit: str = "explicit") -> BuildPaths:
+    def campaign(plan: list[Cell], rounds: int = 1, explicit: str = "explicit") -> Results:
+        natives = tmp_path / "release"
         for folder in ("bench", "pdes"):
-            (tmp_path / "release" / folder).mkdir(parents=True)
-        for native in ("hmalloc-measure", "hmalloc-os-noise", "libhmalloc.so"):
-            (tmp_path / "release" / native).symlink_to(RELEASE / native)
+            (natives / folder).mkdir(parents=True)
+        for native in ("hmalloc-measure", "libhmalloc.so"):
+            (natives / native).symlink_to(RELEASE / native)
         for name in ("bench/bare", *(f"pdes/hmalloc-pdes-{each}" for each in simulations.MODELS)):
-            file = tmp_path / "release" / name
-            file.write_text(PROGRAM.format(explicit=explicit, log=tmp_path / "log"))
-            file.chmod(0o755)
-        return BuildPaths(tmp_path / "release" / "libhmalloc.so", tmp_path / "release" / "hmalloc-measure")
+            (natives / name).write_text(PROGRAM.format(explicit=explicit, log=campaign.log))
+            (natives / name).chmod(0o755)
+        here = BuildPaths(natives / "libhmalloc.so", natives / "hmalloc-measure")
+        return measure(plan, participants.everybody(here, with_peers=False), rounds, built=here)
 
-    make.log = tmp_path / "log"
-    return make
-
-
-def run(built: BuildPaths, plan: list[Cell], rounds: int = 1) -> Results:
-    class Silent:
-        note = stage = step = lambda *_: None
-
-    path = built.state / "engine.db"
-    with Store(path, create=True) as kept:
-        number = kept.begin(trial.now(), "engine", "test", 1, rounds, {}, plan,
-                            participants.everybody(built, with_peers=False))
-        campaign.Runner(built, kept, number, Silent(), {}, lambda: OsNoise(0.001, 50.0)).run()
-    return Results.read(path, number)
+    campaign.log = tmp_path / "log"
+    return campaign
 
 
-def invented(ns: dict[tuple[str, str], float], plan: list[Cell] | None = None, rounds: int = 6,
-             parts: tuple[str, ...] = PARTS, noise: float = 0.0) -> Results:
+def invented(ns: dict[tuple[str, str], float], parts: tuple[str, ...] = PARTS, noise: float = 0.0) -> Results:
     """ns: time per event by (cell's name, allocator); 40 where nothing is said, no run where it is 0."""
-    plan = plan or chosen(parts)
+    plan, rounds = chosen(parts), 6
     runs = [Run(number, cell.name, name, "", metrics={"ns_per_op": value * (1 + noise * (number % 3)),
                                                      "bytes_per_pending": 60.0, "vm_hwm_kb": 20480})
             for number in range(1, rounds + 1) for cell in plan for name, row in ROWS.items()
@@ -75,7 +60,12 @@ def invented(ns: dict[tuple[str, str], float], plan: list[Cell] | None = None, r
 
 
 def verdicts(results: Results) -> dict[tuple[str, str], str]:
-    return {(row.what, row.against): judged.verdict if judged else "none" for row, judged in targets.judged(results)}
+    return {(row.what, judged.against if judged else row.against): judged.verdict if judged else "none"
+            for row, judged in targets.judged(results)}
+
+
+EXPLICIT = "hmalloc-explicit"
+SLOW_BARE = {(bare(config).name, "glibc"): 200.0 for config in BARE_CONFIGURATIONS}
 
 
 # ---- Command lines. -------------------------------------------------------------------------------------------------
@@ -139,69 +129,37 @@ def test_all_allocators_run_what_is_about_allocators():
 # ---- Runs. ----------------------------------------------------------------------------------------------------------
 
 
-def test_each_kind_of_allocator_is_told_to_the_program(made_up):
-    results = run(made_up(), [model("B", everybody=True), bare("B")])
+def test_each_kind_of_allocator_is_told_to_the_program(run):
+    plan = [model("E"), model("B", everybody=True), bare("B")]
+    results = run(plan)
     assert [run.reason for run in results.failures()] == []
     assert {run.allocator for run in results.campaign.runs if run.cell == model("B").name} == {
         "glibc", "hmalloc", "hmalloc-explicit", "no-allocator"}
+    assert [cell.only for cell in results.campaign.cells] == [cell.only for cell in plan]
 
 
-def test_a_program_that_allocates_otherwise_does_not_count(made_up):
-    results = run(made_up(explicit="malloc"), [model("B", everybody=True)])
-    (failed,) = results.failures()
+def test_a_program_that_allocates_otherwise_does_not_count(run):
+    failed, = run([model("B", everybody=True)], explicit="malloc").failures()
     assert (failed.allocator, failed.status) == ("hmalloc-explicit", store.NOT_LOADED)
     assert failed.reason == "events came from malloc, not explicit"
 
 
-def test_what_is_compared_is_run_one_after_the_other(made_up):
-    run(made_up(), [cell for config in ("A", "B", "C") for cell in (bare(config), model(config), model(config, 2))], 5)
-    ends = [line.split("--end ")[1].split()[0] for line in made_up.log.read_text().splitlines()[9:]]  # after warming up
+def test_what_is_compared_is_run_one_after_the_other(run):
+    run([cell for config in ("A", "B", "C") for cell in (bare(config), model(config), model(config, 2))], 5)
+    ends = [line.split("--end ")[1].split()[0] for line in run.log.read_text().splitlines()[9:]]  # after warming up
     assert len(ends) == 5 * 9
     changes = sum(before != after for before, after in zip(ends, ends[1:]))
     assert changes <= 5 * 3 - 1
 
 
-def test_the_cells_survive_the_database(made_up):
-    results = run(made_up(), [model("E"), model("A", everybody=True)])
-    assert [cell.only for cell in results.campaign.cells] == [("hmalloc-explicit",), ()]
-
-
-def test_what_cannot_be_run_is_left_out(made_up, monkeypatch, capsys):
-    built = made_up()
-    (built.natives / "pdes" / "hmalloc-pdes-pcs").unlink()
-    monkeypatch.setenv("PATH", "/nowhere")
-    able, _ = selection.possible(built, [model("pcs", everybody=True), model("B", ranks=2), bare("B")], Console())
-    assert [cell.name for cell in able] == [bare("B").name]
-    assert capsys.readouterr().out.splitlines() == ["left out: pcs: it is not built",
-                                                    "left out: phold: mpirun is not installed"]
-
-
 # ---- Verdicts. ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ns, verdict", [(100 / 2.2, "reached"), (100 / 2.19, "missed"), (100 / 1.5, "missed"),
-                                         (100 / 1.49, "BELOW THE FLOOR")])
+@pytest.mark.parametrize("ns, verdict", [
+    (100 / 2.2, "reached"), (100 / 2.19, "missed"), (100 / 1.5, "missed"), (100 / 1.49, "BELOW THE FLOOR")])
 def test_a_row_against_bare_is_reached_missed_or_below_its_floor(ns, verdict):
-    results = invented({(bare("B").name, "glibc"): 100, (model("B").name, "hmalloc-explicit"): ns})
+    results = invented({(bare("B").name, "glibc"): 100, (model("B").name, EXPLICIT): ns})
     assert verdicts(results)["B, 1 thread", "bare"] == verdict
-
-
-def test_against_bare_the_best_rounds_count():
-    fast = {(cell.name, name): 100.0 for cell in chosen(("bare",)) for name in ROWS}
-    results = invented(fast | {(model("A").name, "hmalloc-explicit"): 50.0}, parts=("bare",))
-    for run in results.campaign.runs:
-        if run.cell == model("A").name and run.round > 1:
-            run.metrics["ns_per_op"] = 90.0
-    assert verdicts(results)["A, 1 thread", "bare"] == "reached"
-
-
-def test_between_allocators_the_median_counts():
-    name = model("B").name
-    results = invented({(name, "no-allocator"): 40, (name, "hmalloc-explicit"): 50})
-    for run in results.campaign.runs:
-        if run.cell == name and run.allocator == "hmalloc-explicit" and run.round == 1:
-            run.metrics["ns_per_op"] = 40.0
-    assert verdicts(results)["B, 1 thread", "no-allocator"] == "missed"
 
 
 @pytest.mark.parametrize("config, peer, verdict", [
@@ -210,21 +168,28 @@ def test_between_allocators_the_median_counts():
 def test_the_best_peer_is_the_measure(config, peer, verdict):
     name = model(config, 2).name
     results = invented({(name, "jemalloc"): peer, (name, "mimalloc2"): peer + 1})
-    assert verdicts(results)[f"{config}, 2 threads", targets.BEST_PEER] == verdict
-    (row,) = [judged for row, judged in targets.judged(results)
-              if (row.what, row.base_allocator) == (f"{config}, 2 threads", targets.BEST_PEER)]
-    assert row.against == "jemalloc (best peer)"
+    assert verdicts(results)[f"{config}, 2 threads", "jemalloc (best peer)"] == verdict
 
 
 @pytest.mark.parametrize("ns, verdict", [(47.9, "reached"), (48.1, "missed")])
 def test_eight_threads_may_cost_a_fifth(ns, verdict):
-    results = invented({(model("C", 8, capped=1).name, "hmalloc-explicit"): ns})
+    results = invented({(model("C", 8, capped=1).name, EXPLICIT): ns})
     assert verdicts(results)["C, 8 threads asked for", "1 thread"] == verdict
 
 
+@pytest.mark.parametrize("against, one, others, verdict", [
+    pytest.param("bare", 50.0, 90.0, "reached", id="the best rounds count against bare"),
+    pytest.param("no-allocator", 40.0, 50.0, "missed", id="the median counts between allocators")])
+def test_best_or_median(against, one, others, verdict):
+    results = invented({(bare("B").name, "glibc"): 120.0, (model("B").name, "no-allocator"): 40.0})
+    for run in results.campaign.runs:
+        if (run.cell, run.allocator) == (model("B").name, EXPLICIT):
+            run.metrics["ns_per_op"] = one if run.round == 1 else others
+    assert verdicts(results)["B, 1 thread", against] == verdict
+
+
 def test_a_row_whose_number_is_missing_says_so_and_ci_complains():
-    results = invented({(model("A").name, "hmalloc-explicit"): 0, (bare("B").name, "glibc"): 100,
-                        **{(bare(config).name, "glibc"): 100 for config in engine_cells.BARE_CONFIGURATIONS}})
+    results = invented(SLOW_BARE | {(model("A").name, EXPLICIT): 0})
     assert verdicts(results)["A, 1 thread", "bare"] == "none"
     assert targets.failures(targets.judged(results)) == ["A, 1 thread: not measured"]
     assert "| A, 1 thread |  |  | bare |" in table.markdown(results)
@@ -258,8 +223,8 @@ def test_a_tightened_memory_target_is_missed():
 def test_the_table_is_markdown_with_every_row_and_the_probe_beside_it():
     text = table.markdown(invented({}, noise=0.01))
     lines = text.splitlines()
-    for row in targets.rows():
-        assert any(line.startswith(f"| {row.what} |") for line in lines), row
+    assert [row.what for row in targets.rows() if not any(line.startswith(f"| {row.what} |") for line in lines)] == []
+    assert any(line.startswith("| row |") and line.endswith("| target | floor | verdict |") for line in lines)
     for line, after in zip(lines, lines[1:]):
         if line.startswith("|") and after.startswith("|"):
             assert line.count("|") == after.count("|"), after
@@ -268,11 +233,10 @@ def test_the_table_is_markdown_with_every_row_and_the_probe_beside_it():
 
 
 def test_check_ends_with_one_below_a_floor_and_with_nothing_otherwise(tmp_path, capsys):
-    slow = {(bare(config).name, "glibc"): 200 for config in engine_cells.BARE_CONFIGURATIONS}
-    assert commands.finish(invented(slow), tmp_path / "new" / "table.md", check=True) == 0
+    assert commands.finish(invented(SLOW_BARE), tmp_path / "new" / "table.md", check=True) == 0
     assert (tmp_path / "new" / "table.md").read_text() == capsys.readouterr().out
-    slow[bare("C").name, "glibc"] = 43
-    assert commands.finish(invented(slow), None, check=False) == 0
+    below = invented(SLOW_BARE | {(bare("C").name, "glibc"): 43})
+    assert commands.finish(below, None, check=False) == 0
     with pytest.raises(Failure, match=r"C, 1 thread: 1\.07 of bare, the floor is 1\.1") as caught:
-        commands.finish(invented(slow), None, check=True)
+        commands.finish(below, None, check=True)
     assert caught.value.code == 1

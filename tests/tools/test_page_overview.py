@@ -9,35 +9,40 @@ from hmalloc_lab.bench.results import Results
 from hmalloc_lab.page import overview, page
 from hmalloc_lab.page.questions import TIME
 
-from pages import quick, section, without, words  # noqa: F401
+from pages import section, without, words
+
+
+@pytest.fixture
+def of(tmp_path):
+    """A campaign of so many rounds, in which hmalloc takes so many times as long as usual."""
+    return lambda rounds, factor=1.0: Results.read(
+        fabricate(tmp_path / f"{rounds}.db", "quick", rounds, slow={"hmalloc": factor}))
 
 
 def losing_cells(results: Results) -> set[str]:
     """Counted here on its own: where some peer's time is distinguishably better."""
-    found = set()
-    for cell in results.campaign.cells:
+    def loses(cell) -> bool:
         ratios = [statistics.ratio(results, cell, "hmalloc", peer.name) for peer in results.peers]
-        if cell.metric == "ns_per_op" and any(each and each.verdict == "slower" for each in ratios):
-            found.add(cell.name)
-    return found
+        return any(each and each.verdict == "slower" for each in ratios)
+
+    return {cell.name for cell in results.campaign.cells if cell.metric == "ns_per_op" and loses(cell)}
 
 
 @pytest.mark.parametrize("factor", [1.0, 4.0])
-def test_every_losing_cell_is_listed_and_counted(tmp_path, factor):
-    results = Results.read(fabricate(tmp_path / "lab.db", "quick", 8, slow={"hmalloc": factor}))
+def test_every_losing_cell_is_listed_and_counted(of, factor):
+    results = of(8, factor)
     duels = overview.duels(results)
     assert {duel.cell.name for duel in duels.losses if duel.question.id == "time"} == losing_cells(results)
     listed = section(page.render(results), "overview")
     losses = words(listed[listed.index('id="losses"'):listed.index('id="leads"')])
     assert f"Where hmalloc loses {len(duels.losses)}" in losses
     places = [losses.index(f"{duel.cell.name} {duel.question.title.lower()}") for duel in duels.losses]
-    assert places == sorted(places), "not worst first"
-    assert [duel.ratio.median for duel in duels.losses] == sorted((duel.ratio.median for duel in duels.losses),
-                                                                  reverse=True)
+    ratios = [duel.ratio.median for duel in duels.losses]
+    assert places == sorted(places) and ratios == sorted(ratios, reverse=True), "not worst first"
 
 
-def test_a_slow_hmalloc_does_not_lead(tmp_path):
-    results = Results.read(fabricate(tmp_path / "lab.db", "quick", 8, slow={"hmalloc": 4.0}))
+def test_a_slow_hmalloc_does_not_lead(of):
+    results = of(8, 4.0)
     fast = overview.rankings(results)[0]
     assert fast.leader != "hmalloc" and "hmalloc is 9th of 9" in fast.sentence
     assert not [duel for duel in overview.duels(results).leads if duel.question.id == "time"]
@@ -53,34 +58,28 @@ def test_a_win_is_one_against_every_peer(quick):
     duels = overview.duels(quick)
     assert duels.leads
     for duel in duels.leads:
-        for peer in quick.peers:
-            theirs = quick.median(duel.cell, peer.name, duel.metric)
-            assert theirs is None or duel.ours < theirs, (duel.cell.name, peer.name)
+        theirs = [quick.median(duel.cell, peer.name, duel.metric) for peer in quick.peers]
+        assert duel.ours < min(value for value in theirs if value is not None), duel.cell.name
 
 
-def headlines(text: str) -> list[str]:
-    return re.findall(r'<p class="big">(.*?)</p>', text)
+def test_a_verdict_and_a_headline_take_five_rounds(of):
+    def headlines(text: str) -> list[str]:
+        return re.findall(r'<p class="big">(.*?)</p>', text)
 
-
-def test_too_few_rounds_give_no_verdict_and_no_headline(tmp_path):
-    results = Results.read(fabricate(tmp_path / "lab.db", "quick", 4))
+    results = of(4)
     duels = overview.duels(results)
     assert not duels.losses and not duels.leads and duels.too_few == duels.total > 0
     text = section(page.render(results), "overview")
     assert headlines(text) == ["too few rounds"] * 4
     assert "4 rounds of most cells: a leader is named from 5 on." in words(text)
     assert [words(text).count(f"{title} × the best, ") for title in ("Time", "Memory", "Latency tail")] == [1, 1, 1]
-
-
-def test_five_rounds_give_headlines(tmp_path):
-    results = Results.read(fabricate(tmp_path / "lab.db", "quick", 5))
-    found = headlines(page.render(results))
+    found = headlines(page.render(results := of(5)))
     assert set(found[:3]) <= set(results.allocators) and re.fullmatch(r"\d+ of \d+", found[3])
 
 
 @pytest.mark.parametrize("rounds, told", [(4, False), (6, True)])
-def test_the_summary_to_share_has_machine_date_allocators_and_numbers(tmp_path, rounds, told):
-    results = Results.read(fabricate(tmp_path / "lab.db", "quick", rounds))
+def test_the_summary_to_share_has_machine_date_allocators_and_numbers(of, rounds, told):
+    results = of(rounds)
     text = re.search(r'<pre id="summary"[^>]*>(.*?)</pre>', page.render(results), re.S)[1]
     for part in ("Made-up CPU at 3.0 GHz", "2 CPUs", "21 November 2026", f"{rounds} rounds",
                  *(f"{row.name} {row.version}" for row in results.drop_ins)):
@@ -94,23 +93,20 @@ def test_the_summary_to_share_has_machine_date_allocators_and_numbers(tmp_path, 
         assert [float(each) for each in shown] == pytest.approx([mean.value, mean.low, mean.high], abs=0.005)
 
 
-def test_few_cells_have_a_range_and_no_interval(quick):
-    of_time = [cell for cell in quick.campaign.cells if cell.metric == "ns_per_op" and cell.family == "local"]
-    for cells, spread in ((of_time[:4], "smallest and largest"), (of_time[:5], "95 % interval")):
-        results = without(quick, cells=cells, runs=[run for run in quick.campaign.runs
-                                                    if run.cell in {cell.name for cell in cells}])
-        text = section(page.render(results), "overview")
-        ranks = text[text.index('class="ranks"'):text.index('id="losses"')]
-        assert set(re.findall(r"95 % interval|smallest and largest", ranks)) == {spread}
-        few = spread == "smallest and largest"
-        assert ("(smallest to largest of fewer than five cells)" in text) == few
-        assert re.search(r"^time: hmalloc [\d.]+ \(" if few else r"^time: hmalloc [\d.]+ \[", text, re.M)
+@pytest.mark.parametrize("count, spread, bracket", [(4, "smallest and largest", "("), (5, "95 % interval", "[")])
+def test_few_cells_have_a_range_and_no_interval(quick, count, spread, bracket):
+    cells = [cell for cell in quick.campaign.cells if cell.metric == "ns_per_op" and cell.family == "local"][:count]
+    names = {cell.name for cell in cells}
+    results = without(quick, cells=cells, runs=[run for run in quick.campaign.runs if run.cell in names])
+    text = section(page.render(results), "overview")
+    ranks = text[text.index('class="ranks"'):text.index('id="losses"')]
+    assert set(re.findall(r"95 % interval|smallest and largest", ranks)) == {spread}
+    assert ("(smallest to largest of fewer than five cells)" in text) == (count < 5)
+    assert re.search(rf"^time: hmalloc [\d.]+ {re.escape(bracket)}", text, re.M)
 
 
 def test_nothing_is_shared_of_hmalloc_alone(quick):
-    alone = without(quick, allocators=[quick.allocators["hmalloc"]],
-                    runs=[run for run in quick.campaign.runs if run.allocator == "hmalloc"])
-    assert "Summary to share" not in page.render(alone)
+    assert "Summary to share" not in page.render(quick.among(["hmalloc"]))
 
 
 def test_an_interrupted_campaign_says_so(quick):

@@ -80,22 +80,15 @@ def test_it_executes_the_events_of_phold(distribution, lps, events_per_lp, remot
     assert events(**model) == phold(**model) > 0
 
 
-def test_the_number_of_events_depends_on_their_order():
-    """What the test above rests on: in another order LPs would draw other numbers."""
-    model = {"lps": 50, "events_per_lp": 4, "remote": 0.9, "end": 9, "lookahead": 0.2, "mean": 1,
-             "distribution": "exponential"}
-    assert len({phold(**model, seed=seed) for seed in range(5)}) > 1
-
-
 def test_all_events_at_whole_times():
     assert events(lps=100, events_per_lp=16, lookahead=1, mean=1, end=8) == 100 * 16 * 7
 
 
 @pytest.mark.parametrize("words", [
-    ["--lps", "0"], ["--end", "nan"], ["--end", "0"], ["--lookahead", "2"], ["--mean", "0"], ["--remote", "1.5"],
-    ["--distribution", "normal"], ["--threads", "2"], ["--lps"], ["lps"]], ids=" ".join)
+    "--lps 0", "--end nan", "--end 0", "--lookahead 2", "--mean 0", "--remote 1.5", "--distribution normal", "--threads 2",
+    "--lps", "lps"])
 def test_nonsense_is_refused_in_one_line(words):
-    done = run(*words)
+    done = run(*words.split())
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
 
 

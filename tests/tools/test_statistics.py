@@ -10,20 +10,23 @@ from hmalloc_lab.bench.results import Results
 from hmalloc_lab.bench.statistics import geometric_mean, paired_ratio
 from hmalloc_lab.bench.store import AllocatorRow, Campaign, Run
 
+ROWS = [AllocatorRow("glibc", "system", "1"), AllocatorRow("hmalloc", "hmalloc", "1"), AllocatorRow("peer", "peer", "1"),
+        AllocatorRow("hmalloc-explicit", "explicit", "1")]
+
 
 def rounds(values):
     return dict(enumerate(values, start=1))
 
 
-def campaign(cells, allocators, values):
-    """values: (cell, allocator) -> the values of its rounds."""
-    runs = [Run(number, cell, name, "", metrics={"ns_per_op": value, "vm_hwm_kb": value * 1000})
-            for (cell, name), column in values.items() for number, value in rounds(column).items()]
-    return Results(Campaign(1, "", "", "quick", "", 1, 10, {}, cells, allocators, [], runs))
+def campaign(*measured) -> Results:
+    """Of cells, each with the times of its rounds by allocator."""
+    runs = [Run(number, cell.name, name, "", metrics={"ns_per_op": value, "vm_hwm_kb": value * 1000})
+            for cell, times in measured for name, column in times.items() for number, value in rounds(column).items()]
+    return Results(Campaign(1, "", "", "quick", "", 1, 10, {}, [cell for cell, _ in measured], ROWS, [], runs))
 
 
-GLIBC, HMALLOC, PEER = (AllocatorRow("glibc", "system", "1"), AllocatorRow("hmalloc", "hmalloc", "1"),
-                        AllocatorRow("peer", "peer", "1"))
+def made(name: str, family: str = "local", point: dict | None = None, **more) -> Cell:
+    return Cell(name, family, point or {}, **more)
 
 
 def test_rounds_are_divided_in_pairs():
@@ -39,12 +42,11 @@ def test_only_common_rounds_count():
     del mine[3], theirs[5]
     mine[20] = 1e9
     assert paired_ratio(mine, theirs).rounds == 6
-    assert paired_ratio({1: 2.0}, {2: 1.0}) is None
-    assert paired_ratio({}, {}) is None
 
 
-def test_nothing_is_divided_by_nothing():
-    assert paired_ratio(rounds([1.0] * 6), rounds([0.0] * 6)) is None
+@pytest.mark.parametrize("mine, theirs", [({1: 2.0}, {2: 1.0}), ({}, {}), (rounds([1.0] * 6), rounds([0.0] * 6))])
+def test_nothing_is_divided_by_nothing(mine, theirs):
+    assert paired_ratio(mine, theirs) is None
 
 
 def test_a_disturbed_round_moves_nothing():
@@ -53,20 +55,20 @@ def test_a_disturbed_round_moves_nothing():
     assert found.median == pytest.approx(1.20, abs=0.01) and found.high < 1.23
 
 
-@pytest.mark.parametrize(("ratios", "verdict"), [
-    ([1.2, 1.21, 1.19, 1.2, 1.2], "slower"),
-    ([0.8, 0.81, 0.79, 0.8, 0.8], "faster"),
-    ([0.9, 1.1, 0.95, 1.05, 1.02], "not distinguishable"),
-    ([1.004, 1.005, 1.006, 1.005, 1.005], "not distinguishable"),  # no chance, but no more than a link order does
-    ([1.2, 1.2, 1.2, 1.2], "too few rounds")])
-def test_verdicts(ratios, verdict):
+@pytest.mark.parametrize(("ratios", "verdict", "of_memory"), [
+    ([1.2, 1.21, 1.19, 1.2, 1.2], "slower", "fatter"),
+    ([0.8, 0.81, 0.79, 0.8, 0.8], "faster", "leaner"),
+    ([0.9, 1.1, 0.95, 1.05, 1.02], "not distinguishable", "not distinguishable"),
+    # no chance, but no more than a link order does
+    ([1.004, 1.005, 1.006, 1.005, 1.005], "not distinguishable", "not distinguishable"),
+    ([1.2, 1.2, 1.2, 1.2], "too few rounds", "too few rounds")])
+def test_verdicts(ratios, verdict, of_memory):
     assert paired_ratio(rounds(ratios), rounds([1.0] * len(ratios))).verdict == verdict
+    assert paired_ratio(rounds(ratios), rounds([1.0] * len(ratios)), memory=True).verdict == of_memory
 
 
-def test_memory_has_words_of_its_own(results):
+def test_memory_is_known_by_its_metric(results):
     cell = results.select("pairs")[0]
-    assert paired_ratio(rounds([2.0] * 5), rounds([1.0] * 5), memory=True).verdict == "fatter"
-    assert paired_ratio(rounds([1.0] * 5), rounds([2.0] * 5), memory=True).verdict == "leaner"
     assert statistics.ratio(results, cell, "tcmalloc", "glibc", "vm_hwm_kb").verdict == "fatter"
     assert statistics.ratio(results, cell, "hmalloc", "glibc").verdict == "faster"
 
@@ -102,24 +104,20 @@ def test_mean_of_few_cells_shows_their_range():
 
 
 def test_ratios_to_the_best_leave_out_who_serves_not_every_program():
-    cell = Cell("pairs", "local", {})
-    results = campaign([cell], [GLIBC, HMALLOC, AllocatorRow("hmalloc-explicit", "explicit", "1")],
-                       {("pairs", "glibc"): [4, 4, 9], ("pairs", "hmalloc"): [2, 2, 2],
-                        ("pairs", "hmalloc-explicit"): [1, 1, 1]})
+    cell = made("pairs")
+    results = campaign((cell, {"glibc": [4, 4, 9], "hmalloc": [2, 2, 2], "hmalloc-explicit": [1, 1, 1]}))
     assert statistics.to_best(results, cell) == {"glibc": 2, "hmalloc": 1}
     assert statistics.explicit_means(results)["hmalloc-explicit"]["local"].value == 0.5
 
 
 def test_family_means():
-    cells = [Cell("a", "local", {}), Cell("b", "local", {}), Cell("c", "shared", {}), Cell("d", "local", {"arenas": 1}),
-             Cell("m", "memory", {}, metric="vm_hwm_kb"), Cell("l", "latency", {}),
-             Cell("s", "local", {"share": 1})]
-    results = campaign(cells, [GLIBC, HMALLOC], {
-        ("s share=1", "glibc"): [5, 5], ("s share=1", "hmalloc"): [1, 1],
-        ("l", "glibc"): [7, 7], ("l", "hmalloc"): [1, 1],
-        ("a", "glibc"): [2, 2], ("a", "hmalloc"): [1, 1], ("b", "glibc"): [8, 8], ("b", "hmalloc"): [1, 1],
-        ("c", "glibc"): [1, 1], ("c", "hmalloc"): [2, 2], ("d arenas=1", "glibc"): [1, 1],
-        ("m", "glibc"): [1, 1], ("m", "hmalloc"): [9, 9]})
+    results = campaign(
+        (made("a"), {"glibc": [2, 2], "hmalloc": [1, 1]}), (made("b"), {"glibc": [8, 8], "hmalloc": [1, 1]}),
+        (made("c", "shared"), {"glibc": [1, 1], "hmalloc": [2, 2]}),
+        (made("m", "memory", metric="vm_hwm_kb"), {"glibc": [1, 1], "hmalloc": [9, 9]}),
+        (made("l", "latency"), {"glibc": [7, 7], "hmalloc": [1, 1]}),
+        (made("d", point={"arenas": 1}), {"glibc": [1, 1]}),
+        (made("s", point={"share": 1}), {"glibc": [5, 5], "hmalloc": [1, 1]}))
     means = statistics.family_means(results)
     assert list(means) == ["local", "shared", "memory", "latency", "all"]
     # Studies are no part of it, and neither memory nor latency is a part of "all".
@@ -129,25 +127,20 @@ def test_family_means():
 
 
 def test_memory_means_leave_out_peaks_that_say_nothing():
-    cells = [Cell("a", "local", {}), Cell("b", "local", {}, counts_peak=False)]
-    results = campaign(cells, [GLIBC, HMALLOC], {("a", "glibc"): [1], ("a", "hmalloc"): [3], ("b", "glibc"): [1],
-                                                 ("b", "hmalloc"): [1000]})
+    results = campaign((made("a"), {"glibc": [1], "hmalloc": [3]}),
+                       (made("b", counts_peak=False), {"glibc": [1], "hmalloc": [1000]}))
     assert statistics.memory_means(results)["hmalloc"].value == pytest.approx(3)
 
 
 def test_failed_runs_count_nowhere():
-    cell = Cell("pairs", "local", {})
-    results = campaign([cell], [GLIBC, HMALLOC], {("pairs", "glibc"): [1] * 6, ("pairs", "hmalloc"): [2] * 6})
+    results = campaign((cell := made("pairs"), {"glibc": [1] * 6, "hmalloc": [2] * 6}))
     broken = [replace(run, status=store.CRASHED) if run.allocator == "hmalloc" and run.round < 3 else run
               for run in results.campaign.runs]
     assert statistics.ratio(Results(replace(results.campaign, runs=broken)), cell, "hmalloc", "glibc").rounds == 4
 
 
 def test_duel_is_with_the_best_peer_of_each_cell():
-    cells = [Cell("a", "local", {}), Cell("b", "local", {})]
-    results = campaign(cells, [GLIBC, HMALLOC, PEER], {
-        ("a", "glibc"): [1] * 6, ("a", "peer"): [4] * 6, ("a", "hmalloc"): [2] * 6,
-        ("b", "glibc"): [4] * 6, ("b", "peer"): [2] * 6, ("b", "hmalloc"): [1] * 6})
-    found = statistics.duels(results, "hmalloc")
-    assert [(duel.cell.name, duel.peer, duel.ratio.verdict) for duel in found] == [
+    results = campaign((made("a"), {"glibc": [1] * 6, "peer": [4] * 6, "hmalloc": [2] * 6}),
+                       (made("b"), {"glibc": [4] * 6, "peer": [2] * 6, "hmalloc": [1] * 6}))
+    assert [(duel.cell.name, duel.peer, duel.ratio.verdict) for duel in statistics.duels(results, "hmalloc")] == [
         ("a", "glibc", "slower"), ("b", "peer", "faster")]

@@ -5,9 +5,9 @@ from io import StringIO
 
 import pytest
 from fabricate import fabricate
-from hmalloc_lab.bench import summary, tables
+from hmalloc_lab.bench import statistics, summary, tables
 from hmalloc_lab.bench.results import Results
-from hmalloc_lab.bench.store import Store, load
+from hmalloc_lab.bench.store import Campaign
 from hmalloc_lab.errors import Failure
 from rich.console import Console
 from rich.text import Text
@@ -19,38 +19,37 @@ def shown(results, width=80, reference=None, terminal=False):
     return text.getvalue()
 
 
+@pytest.fixture(scope="module")
+def text(results) -> str:
+    return shown(results)
+
+
 @pytest.mark.parametrize(("width", "reference"), [(80, "glibc"), (100, None), (140, None)])
 def test_tables_fit_the_width(results, width, reference):
-    text = shown(results, width, reference, terminal=True)
-    assert max(len(line) for line in Text.from_ansi(text).plain.splitlines()) <= width
-    assert "…" not in text
+    plain = Text.from_ansi(shown(results, width, reference, terminal=True)).plain
+    assert max(len(line) for line in plain.splitlines()) <= width and "…" not in plain
 
 
-def test_plain_where_nobody_looks(results):
-    text = shown(results)
+def test_plain_where_nobody_looks(text):
     assert "\x1b" not in text and "10 rounds (2 noisy: 3, 7)" in text
 
 
-def test_who_is_best_comes_first(results):
-    lines = shown(results).splitlines()
-    names = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in results.allocators]
-    assert names[:9] == tables.best_first(summary.statistics.family_means(results),
-                                          [who.name for who in results.drop_ins])
+def test_who_is_best_comes_first(results, text):
+    names = [line.split()[0] for line in text.splitlines() if line.split()[:1] and line.split()[0] in results.allocators]
+    assert names[:9] == tables.best_first(statistics.family_means(results), [row.name for row in results.drop_ins])
 
 
-def test_lost_cells_are_named_worst_first(results):
-    text = shown(results)
-    worst = summary.statistics.duels(results, "hmalloc")[0]
+def test_lost_cells_are_named_worst_first(results, text):
+    duels = statistics.duels(results, "hmalloc")
     behind = text[text.index("behind, worst first"):].splitlines()
-    assert behind[1].startswith(worst.cell.name) and worst.peer in behind[1]
-    won, even, lost, few = tables.counted(summary.statistics.duels(results, "hmalloc"))
+    assert behind[1].startswith(duels[0].cell.name) and duels[0].peer in behind[1]
+    won, even, lost, few = tables.counted(duels)
     assert few == 0 and f"won {won}, even {even}, lost {lost}\n" in text
     assert won + even + lost + few == sum(not cell.is_study for cell in results.cells.values())
     assert f"and {lost - 12} more cells" in text
 
 
-def test_failures_are_told_with_their_reason(results):
-    text = shown(results)
+def test_failures_are_told_with_their_reason(text):
     assert "rpmalloc crashed in larson" in text and "SIGSEGV" in text
     assert "gperftools hung in barnes-hut threads=8 (round 5): no end after 900 s" in text
     assert "runs of snmalloc did not, and do not count" in text
@@ -66,9 +65,8 @@ def test_reference_shows_every_cell_with_its_verdict(results):
 
 
 def test_others_are_as_if_they_had_not_taken_part(results, bench, fabricated, tmp_path):
-    alone, all_of_them = (summary.statistics.family_means(each)["all"]
-                          for each in (results.among(["glibc", "hmalloc"]), results))
-    assert set(alone) == {"glibc", "hmalloc"} and alone["hmalloc"].value < all_of_them["hmalloc"].value
+    alone, everybody = (statistics.family_means(each)["all"] for each in (results.among(["glibc", "hmalloc"]), results))
+    assert set(alone) == {"glibc", "hmalloc"} and alone["hmalloc"].value < everybody["hmalloc"].value
     done = bench("show", "--db", fabricated, "--allocators", "glibc,hmalloc")
     assert (done.returncode, done.stderr) == (0, "") and "mimalloc" not in done.stdout, done
     assert bench("export", "--db", fabricated, "--allocators", "glibc,hmalloc", "--formats", "md",
@@ -85,41 +83,31 @@ def test_few_rounds_give_no_verdict(tmp_path):
     assert "[" not in text[text.index("behind, worst first"):text.index("Failures")]
 
 
-def test_nothing_measured(tmp_path):
-    with Store(tmp_path / "empty.db", create=True) as db:
-        db.begin("2026-11-21T12:00:00", "quick", "", 1, 10, {}, [], [])
-    results = Results.read(tmp_path / "empty.db")
+def test_nothing_measured():
+    results = Results(Campaign(1, "2026-11-21T12:00:00", None, "quick", "", 1, 10, {}, [], [], [], []))
     assert "Nothing was measured." in shown(results) and "not finished" in shown(results)
     assert tables.markdown(results).startswith("# Benchmark results")
 
 
 def test_markdown_has_everything_but_the_raw_runs(results):
     text = tables.markdown(results)
-    for cell in results.cells:
-        assert f"| {cell} |" in text
-    for row in results.allocators.values():
-        assert row.name in text and row.version in text and row.sha256[:16] in text
-    for key in results.campaign.environment:
-        assert f"| {key} |" in text
+    named = [f"| {name} |" for name in (*results.cells, *results.campaign.environment)]
+    named += [part for row in results.allocators.values() for part in (row.name, row.version, row.sha256[:16])]
+    assert [part for part in named if part not in text] == []
     noisy = text[text.index("## Noisy rounds"):]
     assert "SIGSEGV" in text and "| 7 |" in noisy and "| 6 |" not in noisy
 
 
 def test_markdown_tables_are_rectangular(results):
     results = Results(replace(results.campaign, command="bench | tee", environment={"CPU": "a|b"}))
-    widths = []
-    for line in tables.markdown(results).splitlines():
-        if line.startswith("|"):
-            widths.append(line.count("|"))
-        elif widths:
-            assert len(set(widths)) == 1
-            widths = []
+    lines = tables.markdown(results).splitlines()
+    for line, after in zip(lines, lines[1:]):
+        if line.startswith("|") and after.startswith("|"):
+            assert line.count("|") == after.count("|"), after
 
 
-def test_mean_over_fewer_cells_is_marked(tmp_path):
-    path = fabricate(tmp_path / "fewer.db", "quick")
-    campaign = load(path)
-    text = shown(Results(replace(campaign, runs=[run for run in campaign.runs if run.allocator != "rpmalloc"
-                                                 or not run.cell.startswith("pairs")])))
+def test_mean_over_fewer_cells_is_marked(quick):
+    runs = [run for run in quick.campaign.runs if run.allocator != "rpmalloc" or not run.cell.startswith("pairs")]
+    text = shown(Results(replace(quick.campaign, runs=runs)))
     line = next(line for line in text.splitlines() if line.startswith("rpmalloc "))
     assert "*" in line and "*: over fewer cells than the others" in text

@@ -8,56 +8,29 @@ from tracing import COUNTS, call, info, programs, record, refused, replay, trace
 pytestmark = trace_is_built
 
 
-@pytest.fixture
-def rep(tmp_path):
-    def write(text, name="it.rep"):
-        (tmp_path / name).write_text(text)
-        return tmp_path / name
-
-    return write
-
-
-GOOD_REP = "20000\n3\n7\n1\na 0 100\na 1 200\nr 0 1000\nf 1\na 1 10\nf -1\nf 0\n"
-
-
 @pytest.mark.parametrize("name", ["it.rep", "it.txt"])
-def test_rep_files_are_read(rep, name):
-    said, done = info(rep(GOOD_REP, name)), replay(rep(GOOD_REP, name))
-    for counts in (said, done):
+def test_rep_files_are_read(tmp_path, name):
+    file = tmp_path / name
+    file.write_text("20000\n3\n7\n1\na 0 100\na 1 200\nr 0 1000\nf 1\na 1 10\nf -1\nf 0\n")
+    said = info(file)
+    for counts in (said, replay(file)):
         assert [counts[key] for key in COUNTS] == [3, 2, 1]
     assert said["max_in_use"] == 1200 and said["never_freed_bytes"] == 10 and said["unit"] == "operations"
 
 
 @pytest.mark.parametrize("text, line, words", [
-    ("20000\n3\n7\n1\na 0 100\na 1\n", 6, "a size"),
-    ("20000\n3\n7\n1\nx 0 100\n", 5, "'x'"),
-    ("20000\n3\n7\n1\na 0 100\na 0 100\n", 6, "already"),
-    ("20000\n3\n7\n1\nf 0\n", 5, "not allocated"),
-    ("20000\n3\n7\n1\na 0 100 5\n", 5, "'5'"),
-    ("20000\n3\n7\n1\na 0 -100\n", 5, "'-100'"),
+    *((f"20000\n3\n7\n1\n{operations}\n", line, words) for operations, line, words in (
+        ("a 0 100\na 1", 6, "a size"), ("x 0 100", 5, "'x'"), ("a 0 100\na 0 100", 6, "already"),
+        ("f 0", 5, "not allocated"), ("a 0 100 5", 5, "'5'"), ("a 0 -100", 5, "'-100'"))),
     ("20000\nthree\n7\n1\n", 2, "'three'"),
     ("20000\n3\n2\n1\na 0 100\n", 6, "truncated"),
     ("20000\n3\n1\n1\na 0 100\nf 0\n", 6, "more operations"),
 ])
-def test_a_bad_rep_line_is_named(rep, text, line, words):
-    file = rep(text)
+def test_a_bad_rep_line_is_named(tmp_path, text, line, words):
+    file = tmp_path / "it.rep"
+    file.write_text(text)
     for command in ("info", "replay"):
         assert refused(call(command, file), file, f"line {line}: ", words)
-
-
-# ---- Bad input. ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def broken(record, tmp_path):
-    """A good trace, changed."""
-
-    def change(how):
-        file = tmp_path / "broken.hmtrace"
-        file.write_bytes(how(record("calls", "hand-over", 1000).file.read_bytes()))
-        return file
-
-    return change
 
 
 @pytest.mark.parametrize("how, words", [
@@ -72,8 +45,9 @@ def broken(record, tmp_path):
     (lambda whole: b"\x7fELF" + whole, "not a trace"),
     (lambda whole: b"", "not a trace"),
 ])
-def test_a_broken_trace_is_refused(broken, how, words):
-    file = broken(how)
+def test_a_broken_trace_is_refused(record, how, words):
+    file = record("calls", "hand-over", 1000).file
+    file.write_bytes(how(file.read_bytes()))
     for command in ("info", "replay"):
         assert refused(call(command, file), file, words)
 
@@ -100,14 +74,11 @@ def test_programs_that_cannot_be_run(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["plain"]
 
 
-def test_a_static_program_cannot_be_recorded(record):
-    recorded = record("static", "make", 100, code=1)
+@pytest.mark.parametrize("what, code", [("make", 1), ("exit", 7)])
+def test_a_static_program_cannot_be_recorded_and_its_own_failure_comes_first(record, what, code):
+    recorded = record("static", what, 100, code=code)
     assert "nothing recorded" in recorded.ending.stderr and "statically" in recorded.ending.stderr
     assert not recorded.file.exists()
-
-
-def test_its_own_failure_comes_before_that_of_recording(record):
-    assert "nothing recorded" in record("static", "exit", 1, code=7).ending.stderr
 
 
 @pytest.mark.parametrize("words", [[], ["record"], ["info"], ["replay"], ["play", "x"], ["info", "--nonsense", "x"],

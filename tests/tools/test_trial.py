@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 
 import pytest
-from hmalloc_lab.bench import participants, store, trial
+from hmalloc_lab.bench import store, trial
 from hmalloc_lab.bench.store import AllocatorRow
 
 _JSON = '{"workload":"made-up","ns_per_op":7.5,"threads":1,"malloc_library":"%s","series":[[1,2]]}'
@@ -19,79 +19,62 @@ class Tried:
     resident: list
 
 
-def tried(built, command: list[str], who: AllocatorRow, limit_s: float, environment: dict) -> Tried:
-    try:
-        return Tried(store.OK, "", *trial.measure(built.measurer, command, who, environment, limit_s))
-    except trial.Discounted as why:
-        return Tried(why.status, str(why), {}, [])
-
-
 @pytest.fixture
-def glibc(built):
-    return next(row for row in participants.everybody(built, with_peers=False) if row.name == "glibc")
-
-
-@pytest.fixture
-def run(built, glibc):
-    def call(script: str, who: AllocatorRow = glibc, limit_s: float = 10, **environment) -> Tried:
-        return tried(built, ["/bin/sh", "-c", script], who, limit_s, environment)
+def tried(built, glibc):
+    def call(*command: str, allocator: AllocatorRow = glibc, limit_s: float = 10, **environment) -> Tried:
+        try:
+            return Tried(store.OK, "", *trial.measure(built.measurer, [*command], allocator, environment, limit_s))
+        except trial.Discounted as why:
+            return Tried(why.status, str(why), {}, [])
 
     return call
 
 
-def test_a_good_run_has_what_the_program_says_and_what_it_cost(run, glibc):
-    outcome = run(f"sleep 0.2; echo some words; echo '{_JSON % glibc.library}'")
+@pytest.fixture
+def run(tried, glibc):
+    """Runs a script of the shell, in which RESULT is a result that counts."""
+    result = f"echo '{_JSON % glibc.library}'"
+    return lambda script, **more: tried("/bin/sh", "-c", script.replace("RESULT", result), **more)
+
+
+def test_a_good_run_has_what_the_program_says_and_what_it_cost(run):
+    outcome = run("sleep 0.3; echo some words; RESULT")
     assert (outcome.status, outcome.reason) == (store.OK, "")
     assert outcome.metrics["ns_per_op"] == 7.5
     assert outcome.metrics["series"] == [[1, 2]]
-    assert 0.2 <= outcome.metrics["wall_s"] < 5
+    assert 0.3 <= outcome.metrics["wall_s"] < 5
     assert {"user_s", "system_s", "cpu_s", "peak_kb", "minor_faults", "major_faults", "voluntary_switches",
             "involuntary_switches"} <= outcome.metrics.keys()
     assert "malloc_library" not in outcome.metrics
+    times = [at for at, _ in outcome.resident]
+    assert len(times) > 20 and times == sorted(times) and times[0] < 100
+    assert all(kb > 100 for _, kb in outcome.resident[1:-1])  # the first and the last may see hardly a process
 
 
-def test_the_resident_set_is_sampled(run, glibc):
-    samples = run(f"sleep 0.3; echo '{_JSON % glibc.library}'").resident
-    assert len(samples) > 20
-    assert all(kb > 100 for _, kb in samples[1:-1])  # the first and the last may see hardly a process
-    times = [at for at, _ in samples]
-    assert times == sorted(times) and times[0] < 100
-
-
-def test_a_long_run_leaves_no_more_samples_than_a_short_one(run, glibc):
-    samples = run(f"sleep 2.5; echo '{_JSON % glibc.library}'").resident
+def test_a_long_run_leaves_no_more_samples_than_a_short_one(run):
+    samples = run("sleep 2.5; RESULT").resident
     assert 100 <= len(samples) <= 200
     assert samples[-1][0] > 2000
     assert 600 < samples[len(samples) // 2][0] < 1800, "evenly spread"
 
 
-def test_resident_memory_that_grows_is_seen_growing(built, glibc):
+def test_resident_memory_that_grows_is_seen_growing(tried, glibc):
     program = "import time\nkept = []\nfor _ in range(5):\n kept.append(b'x' * 20_000_000); time.sleep(0.05)\n" \
               f"print('''{_JSON % glibc.library}''')"
-    outcome = tried(built, ["/usr/bin/python3", "-I", "-c", program], glibc, 20, {})
+    outcome = tried("/usr/bin/python3", "-I", "-c", program, limit_s=20)
     assert outcome.status == store.OK, outcome.reason
     sizes = [kb for _, kb in outcome.resident]
     assert max(sizes) - min(sizes) > 80_000
 
 
-def test_a_crash_has_its_signal_and_its_last_words(run):
-    outcome = run("echo all is lost >&2; kill -SEGV $$")
-    assert (outcome.status, outcome.reason) == (store.CRASHED, "killed by SIGSEGV: all is lost")
-
-
-def test_a_failure_has_its_exit_code_and_its_last_words(run):
-    outcome = run("echo one >&2; echo '  two ' >&2; exit 3")
-    assert (outcome.status, outcome.reason) == (store.FAILED, "exit code 3: two")
-
-
-def test_a_hung_program_is_ended_with_its_children(run, tmp_path):
-    pids = tmp_path / "pids"
-    begin = time.monotonic()
-    outcome = run(f"sleep 60 & echo $! >{pids}; echo $$ >>{pids}; wait", limit_s=0.3)
-    assert (outcome.status, outcome.reason) == (store.HUNG, "no end within 0.3 s")
-    assert time.monotonic() - begin < 5
-    time.sleep(0.1)
-    assert not [pid for pid in pids.read_text().split() if _lives(pid)]
+@pytest.mark.parametrize("script, status, reason", [
+    ("echo all is lost >&2; kill -SEGV $$", store.CRASHED, "killed by SIGSEGV: all is lost"),
+    ("echo one >&2; echo '  two ' >&2; exit 3", store.FAILED, "exit code 3: two"),
+    *((said, store.FAILED, "printed no result") for said in ("true", "echo words", "echo '[1]'", "echo 7")),
+    (f"echo '{_JSON % '/usr/lib/libother.so'}'", store.NOT_LOADED, "malloc came from /usr/lib/libother.so")])
+def test_what_does_not_count_has_its_reason(run, script, status, reason):
+    outcome = run(script)
+    assert (outcome.status, outcome.reason) == (status, reason)
 
 
 def _lives(pid: str) -> bool:
@@ -102,33 +85,27 @@ def _lives(pid: str) -> bool:
         return False
 
 
-def test_what_a_crashed_program_leaves_behind_is_ended(run, tmp_path):
+@pytest.mark.parametrize("end, status", [("wait", store.HUNG), ("kill -ABRT $$", store.CRASHED)])
+def test_what_a_run_leaves_behind_is_ended(run, tmp_path, end, status):
     pids = tmp_path / "pids"
-    assert run(f"sleep 60 & echo $! >{pids}; kill -ABRT $$").status == store.CRASHED
+    begin = time.monotonic()
+    outcome = run(f"sleep 60 & echo $! >{pids}; echo $$ >>{pids}; {end}", limit_s=0.3)
+    assert outcome.status == status
+    assert status != store.HUNG or outcome.reason == "no end within 0.3 s"
+    assert time.monotonic() - begin < 5
     time.sleep(0.1)
-    assert not _lives(pids.read_text().strip())
+    assert not [pid for pid in pids.read_text().split() if _lives(pid)]
 
 
-@pytest.mark.parametrize("said", ["true", "echo words", "echo '[1]'", "echo 7"])
-def test_a_program_without_a_result_has_failed(run, said):
-    outcome = run(said)
-    assert (outcome.status, outcome.reason) == (store.FAILED, "printed no result")
-
-
-def test_a_program_that_is_not_there(built, glibc):
-    outcome = tried(built, ["/nowhere/program"], glibc, 5, {})
+def test_a_program_that_is_not_there(tried):
+    outcome = tried("/nowhere/program")
     assert (outcome.status, outcome.reason) == (store.FAILED, "could not be started: no such file or directory")
-
-
-def test_a_result_counts_only_if_the_right_library_served_it(run, built):
-    outcome = run(f"echo '{_JSON % '/usr/lib/libother.so'}'")
-    assert (outcome.status, outcome.reason) == (store.NOT_LOADED, "malloc came from /usr/lib/libother.so")
 
 
 def test_what_the_loader_refuses_is_not_loaded(run, tmp_path):
     text = tmp_path / "libtext.so"
     text.write_text("not an ELF file")
-    outcome = run("exit 0", AllocatorRow("text", "user", "", str(text)))
+    outcome = run("exit 0", allocator=AllocatorRow("text", "user", "", str(text)))
     assert (outcome.status, outcome.reason) == (store.NOT_LOADED, "the loader refuses it: file too short")
 
 
@@ -138,8 +115,7 @@ def test_a_library_by_another_path_is_the_same(run, glibc, tmp_path):
     assert run(f"echo '{_JSON % link}'").status == store.OK
 
 
-def test_nothing_of_the_users_environment_reaches_the_program(run, glibc, monkeypatch):
+def test_nothing_of_the_users_environment_reaches_the_program(run, monkeypatch):
     monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
     monkeypatch.setenv("LD_PRELOAD", "/nowhere.so")
-    outcome = run(f'[ -z "$MALLOC_ARENA_MAX$LD_PRELOAD" ] && [ "$OWN" = 1 ] && echo \'{_JSON % glibc.library}\'', OWN="1")
-    assert outcome.status == store.OK
+    assert run('[ -z "$MALLOC_ARENA_MAX$LD_PRELOAD" ] && [ "$OWN" = 1 ] && RESULT', OWN="1").status == store.OK

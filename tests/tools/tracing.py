@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -26,16 +27,13 @@ def call(*words, preload=None, **how):
     return subprocess.run([str(TRACE), *map(str, words)], env=environment, **how)
 
 
-def info(file):
-    shown = call("info", file, "--json")
+def json_of(command, file, *words, preload=None):
+    shown = call(command, file, "--json", *words, preload=preload)
     assert shown.returncode == 0, shown.stderr
     return json.loads(shown.stdout)
 
 
-def replay(file, *words, preload=None):
-    shown = call("replay", file, "--json", *words, preload=preload)
-    assert shown.returncode == 0, shown.stderr
-    return json.loads(shown.stdout)
+info, replay = partial(json_of, "info"), partial(json_of, "replay")
 
 
 def refused(shown, *words, code=1):

@@ -20,7 +20,7 @@ PROFILES = ("quick", "paper", "full")
 # The explicit ways to call hmalloc: another executable, WORKLOAD-API, of the same source.
 EXPLICIT = "explicit"      # local and shared memory as the program knows them
 ALL_SHARED = "all-shared"  # everything shared: the reference of the HMalloc paper
-NO_ALLOCATOR = "no-allocator"            # no allocator at all; of simulations: the engine's own free list
+NO_ALLOCATOR = "no-allocator"  # no allocator at all; of simulations: the engine's own free list
 
 
 @dataclass(frozen=True)

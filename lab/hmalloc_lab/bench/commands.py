@@ -206,7 +206,7 @@ def list_command(context: typer.Context, profile: Annotated[str, typer.Argument(
     console = _console()
     console.print("Allocators")
     for row in participants.everybody(context.obj):
-        console.print(f"  {row.name:24} {row.kind:9} {row.version}", markup=False, soft_wrap=True)
+        console.print(f"  {row.name:24} {row.kind:12} {row.version}", markup=False, soft_wrap=True)
     family = ""
     for cell in _cells(profile):
         if cell.family != family:

@@ -95,7 +95,7 @@ class Results:
 
     def best(self, cell: Cell, among: Iterable[AllocatorRow], metric: str | None = None) -> tuple[str, float] | None:
         """Who has the smallest median, and how much that is."""
-        found = [(median, who.name) for who in among if (median := self.median(cell, who.name, metric)) is not None]
+        found = [(median, row.name) for row in among if (median := self.median(cell, row.name, metric)) is not None]
         return (min(found)[1], min(found)[0]) if found else None
 
     @cached_property

@@ -56,7 +56,7 @@ class AllocatorRow:
 
 @dataclass(frozen=True)
 class RoundRow:
-    """The gap probe's finding before the round: CPU time lost to others, the longest pause."""
+    """What was found by the probe before the round: CPU time lost to others, the longest pause."""
 
     number: int
     started: str

@@ -16,7 +16,6 @@ enum { kThreads = 4, kSize = 100 };
 
 static long number;
 static void** handed_over[kThreads];
-static char* self;
 
 /* 2 malloc, 2 free: one here, one where `handed_over` goes. */
 static void* work(void* index) {
@@ -165,7 +164,6 @@ static void without_descriptors(void) {
 int main(int count, char** words) {
   if (count < 3) return 2;
   free(malloc(1)); /* there is something to record */
-  self = words[0];
   number = atol(words[2]);
   const char* what = words[1];
   if (!strcmp(what, "hand-over")) hand_over();
@@ -176,26 +174,15 @@ int main(int count, char** words) {
   if (!strcmp(what, "leave")) leave_a_child();
   if (!strcmp(what, "close")) without_descriptors();
   if (!strcmp(what, "alive")) with_threads_alive();
-  if (!strcmp(what, "make") || !strcmp(what, "exit")) make(number);
+  if (strstr("make exit kill crash wait exec", what)) make(number);
   if (!strcmp(what, "exit")) _exit(7);
-  if (!strcmp(what, "kill")) {
-    make(number);
-    kill(getpid(), SIGKILL);
-  }
-  if (!strcmp(what, "crash")) {
-    make(number);
-    *(volatile char*)8 = 1;
-  }
+  if (!strcmp(what, "kill")) kill(getpid(), SIGKILL);
+  if (!strcmp(what, "crash")) *(volatile char*)8 = 1;
+  if (!strcmp(what, "wait") && write(1, "up\n", 3) == 3) pause();
   if (!strcmp(what, "exec")) {
     char twice[32];
     snprintf(twice, sizeof twice, "%ld", 2 * number);
-    make(number);
-    execl(self, self, "make", twice, (char*)NULL);
-  }
-  if (!strcmp(what, "wait")) {
-    make(number);
-    if (write(1, "up\n", 3) < 0) return 3;
-    pause();
+    execl(words[0], words[0], "make", twice, (char*)NULL);
   }
   return 0;
 }

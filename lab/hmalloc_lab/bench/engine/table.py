@@ -19,7 +19,7 @@ _TITLES = {
     "options": ("Options", "What another choice costs or gains."),
 }
 _HEAD = ("row", "M events/s, best", "median", "against", "ratio, best", "median [95 %]", "least-most", "target",
-         "no-allocator", "verdict")
+         "floor", "verdict")
 
 
 def markdown(results: Results) -> str:
@@ -100,7 +100,7 @@ def _failures(results: Results) -> Iterator[str]:
 
 
 def _rounds(results: Results) -> Iterator[str]:
-    """What the gap probe found before each round."""
+    """What the probe of the system's noise found before each round."""
     yield "## Rounds"
     yield ""
     yield "CPU time that others took in a probe before each round, and the longest pause; noisy rounds are left out"

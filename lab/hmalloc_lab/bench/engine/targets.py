@@ -37,7 +37,7 @@ class Row:
 @dataclass(frozen=True)
 class Judged:
     row: Row
-    base_allocator: str         # the peer, where the best was asked for
+    base_allocator: str   # the peer, where the best was asked for
     rate: float           # of the best round, million events per second
     median_rate: float
     best: float           # ratio of the best rounds
