@@ -16,7 +16,7 @@ BASELINES = ("one_lock", "hoard", "hoard-f8", "hoard-f2", *(f"vvmalloc-{approach
 ALLOCATORS = ("glibc", "hmalloc", "hmalloc-explicit", "hmalloc-all-shared", "gperftools", *BASELINES)
 SLOW, FAST = 3.0, 1 / 3
 
-Factors = Callable[[Cell, str, int], dict[str, float]]  # cell, allocator, round -> factor by metric
+Factors = Callable[[Cell, str, int], dict[str, float | None]]  # cell, allocator, round -> factor by metric; None: no number
 
 
 @cache
@@ -29,16 +29,14 @@ def ideal(cell: Cell, cpus: int) -> dict:
     have none of is there, for factors to take it away: all threads but one wait, one object is of a used superblock."""
     threads, rounds = cell.threads, int(cell.point.get("rounds", 1))
     all_wait = {f"counter_{which}_wait_ns": (threads - 1) * 1e9 for which in ("heap", "queue")}
-    counted = {"counter_objects": 1000, "counter_objects_from_used_superblocks": 1, "counter_transfers_to_global": 5,
-               "counter_transfers_from_global": 5, "counter_max_allocated": 1.1e6, "counter_max_in_use": 1e6,
-               "counter_heap_lock_ns": 1e6, "counter_mapped": 1000 * 1024 * threads}
-    of_memory = {"footprint": 1.2, "kb_per_thread": 10, "end_ratio": 1.5, "max_allocated": 1.1e6, "minor_faults": 1000}
+    counted = {"counter_objects": 1000, "counter_objects_from_used_superblocks": 1, "counter_max_allocated": 1.1e6,
+               "counter_max_in_use": 1e6, "counter_heap_lock_ns": 1e6, "counter_mapped": 1000 * 1024 * threads}
+    of_memory = {"footprint": 1.2, "kb_per_thread": 10, "end_ratio": 1.5, "max_allocated": 1.1e6, "a_over_u": 1.1,
+                 "vm_peak_kb": 9000, "vm_hwm_kb": 3000, "payload_kb": 743 * threads,
+                 "faults_since_start": 14 + 1.1 * threads * rounds + 127.6 * threads}
     return {"ns_per_op": 100 / min(threads, cpus), "worker_s_mean": max(1.0, threads / cpus), **all_wait, **counted,
-            **of_memory, "threads": threads, "seconds": 1.0, "payload_kb": 743 * threads,
-            "thread_ns_per_op": 100 * max(1.0, threads / cpus),
-            "faults_since_start": 14 + 1.1 * threads * rounds + 127.6 * threads, "vm_peak_kb": 9000, "vm_hwm_kb": 3000,
-            "a_over_u": 1.1, "kops_per_s": 1000, "max_in_use": 1e6, "objects": 1000, "mean_size": 50,
-            "cross_thread_share": 0.1, "series": [[size, 1.0] for size in (3, 4, 8, 16, 40, 52)]}
+            **of_memory, "thread_ns_per_op": 100 * max(1.0, threads / cpus), "threads": threads, "seconds": 1.0,
+            "series": [[size, 1.0] for size in (3, 4, 8, 16, 40, 52)]}
 
 
 class Campaigned(Results):
@@ -46,9 +44,7 @@ class Campaigned(Results):
     are asked for: a full plan with all allocators has sixty thousand."""
 
     def __init__(self, factors: Factors, cpus: int, allocators: Sequence[str], rounds: int, plan: Sequence[Cell]) -> None:
-        kinds = {"glibc": "system", "hmalloc": "hmalloc", "gperftools": "peer", "hoard-f8": "variant", "hoard-f2": "variant"}
-        rows = [AllocatorRow(name, "explicit" if name.endswith(("-explicit", "-all-shared")) else kinds.get(name, "baseline"),
-                             "1", "baselines/lib.so" if name in BASELINES else "lib.so") for name in allocators]
+        rows = [AllocatorRow(name, "peer", "1", "baselines/lib.so" if name in BASELINES else "lib.so") for name in allocators]
         super().__init__(Campaign(1, "", "", "full", "", 1, rounds, {"CPUs": cpus}, list(plan), rows, [], []))
         self._factors, self._cpus, self._made = factors, cpus, {}
 
@@ -62,8 +58,9 @@ class Campaigned(Results):
         metrics = ideal(cell, self._cpus)
         metrics["ns_per_op"] *= 1 + 0.002 * ((number * len(allocator)) % 7)
         for metric, factor in self._factors(cell, allocator, number).items():
-            value = metrics[metric]
-            metrics[metric] = [[x, y * factor] for x, y in value] if metric == "series" else value * factor
+            value = metrics.pop(metric)
+            if factor is not None:
+                metrics[metric] = [[x, y * factor] for x, y in value] if metric == "series" else value * factor
         return Run(number, cell.name, allocator, "", metrics=metrics)
 
 
@@ -131,8 +128,7 @@ def examine(results: Results) -> dict[str, str]:
     """Draws and judges every figure: figure -> outcome."""
     outcomes = {}
     for figure in FIGURES.values():
-        for picture in figure.draw(results):
-            check_picture(picture)
+        list(map(check_picture, figure.draw(results)))
         verdict = figure.judge(results)
         assert verdict.reason.endswith("."), (figure.id, verdict.reason)
         assert "nan" not in verdict.reason and "inf" not in verdict.reason.split(), (figure.id, verdict.reason)
@@ -145,8 +141,5 @@ def check_picture(picture: Chart | Table) -> None:
     if isinstance(picture, Table):
         assert picture.rows and all(len(row) == len(picture.columns) for row in picture.rows)
         return
-    assert picture.series and picture.x_title and picture.y_title
-    for series in picture.series:
-        assert series.points
-        for point in series.points:
-            assert point.low is None or point.low <= point.y <= point.high
+    assert picture.series and picture.x_title and picture.y_title and all(series.points for series in picture.series)
+    assert all(point.low is None or point.low <= point.y <= point.high for series in picture.series for point in series.points)

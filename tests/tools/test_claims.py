@@ -28,17 +28,11 @@ def test_what_is_told_has_its_claim_and_its_verdict_and_the_rest_a_line_with_wha
         assert line == f"- {each.paper}, {each.figure.label}, {each.figure.title}: takes {each.verdict.takes}"
 
 
-def test_tables_have_as_many_cells_in_every_line(results, tmp_path):
+def test_tables_are_whole_and_only_pictures_that_exist_are_shown(results, shown, tmp_path):
     text = claims.markdown(results, tmp_path)
     tables = re.findall(r"(?:^\|.*\n)+", text, flags=re.M)
-    assert tables
-    for table in tables:
-        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
-        assert len(widths) == 1, table
-
-
-def test_only_pictures_that_exist_are_shown(results, shown, tmp_path):
-    assert "![" not in claims.markdown(results, tmp_path)
+    widths = [{len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()} for table in tables]
+    assert tables and all(len(each) == 1 for each in widths) and "![" not in text
     drawn = next(each.figure for each in shown if each.charts and each.verdict.outcome != UNTOLD)
     (tmp_path / f"{drawn.id}.svg").write_text("<svg/>")
     assert claims.markdown(results, tmp_path).count(f"![{drawn.label}]({drawn.id}.svg)") == 1

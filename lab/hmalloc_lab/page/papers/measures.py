@@ -87,7 +87,9 @@ def place(cell: Cell, among: Sequence[Cell]) -> str:
     programs = {program(each) for each in among}
     varying = [key for key in cell.point if len({each.point.get(key) for each in among}) > 1]
     with_ = words(cell, ["threads"] if len(programs) > 1 or not varying else varying)
-    return " ".join([f"in {program(cell)}"] * (len(programs) > 1 or not with_) + [f"with {with_}"] * bool(with_))
+    if len(programs) > 1 and with_:
+        return f"in {program(cell)} with {with_}"
+    return f"with {with_}" if with_ else f"in {program(cell)}"
 
 
 def unlike(cell: Cell, other: Cell) -> str:

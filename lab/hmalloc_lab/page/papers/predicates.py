@@ -59,13 +59,13 @@ class Predicate:
     cpus: int = 0                   # with fewer nothing can be told
     cpus_to_hold: int = 0           # with fewer it can fail, but not hold
     cpus_to_fall_short: int = 0     # with fewer a number below the range tells nothing
-    lacks: str = ""                 # what no campaign here can have
+    lacks: tuple[str, ...] = ()     # what no campaign here can have
 
     def find(self, results: Results, of_claim: Cells) -> Finding:
         here, wanted = cpus(results), (self.of or of_claim)(results)
         names = [chosen(results, each) for each in self.allocators]
         if self.lacks or here < self.cpus:
-            return Finding(None, cpus=self.cpus, lacks=(self.lacks,) * bool(self.lacks))
+            return Finding(None, cpus=self.cpus, lacks=self.lacks)
         if absent := [f"runs of {name}" for name in names if name not in results.allocators]:
             return Finding(None, lacks=tuple(absent))
         among = wanted if self.oversubscribed else runnable(lambda _: wanted)(results)
@@ -127,7 +127,7 @@ def judge(results: Results, of: Cells, predicates: Sequence[Predicate]) -> Verdi
 
 
 def unavailable(what: str) -> Predicate:
-    return Predicate((), lambda *_: [], "", lacks=what)
+    return Predicate((), lambda *_: [], "", lacks=(what,))
 
 
 # ---- One allocator against another in the same cells. ---------------------------------------------------------------

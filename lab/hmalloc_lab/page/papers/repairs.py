@@ -88,9 +88,10 @@ class Outcome:
         numbers = [number for ratio in self.ratios.values()
                    for number in ((ratio.median, ratio.low, ratio.high) if ratio else (None,) * 3)]
         sides = " ({} over {})".format(*repair.sides) if repair.name in LOCAL else ""
-        shown = [", ".join(cell.name for cell in self.cells) + sides if self.cells else "nothing in this campaign"]
-        shown = [repair.also] if repair.cells is None else shown + [repair.also] * bool(repair.also and self.cells)
-        return [repair.name, "; ".join([self.verdict, *besides]), repair.aim, *numbers, "; ".join(shown)]
+        shown = "; ".join(filter(None, [", ".join(cell.name for cell in self.cells) + sides, repair.also]))
+        if not self.cells:
+            shown = repair.also if repair.cells is None else "nothing in this campaign"
+        return [repair.name, "; ".join([self.verdict, *besides]), repair.aim, *numbers, shown]
 
 
 def _said(ratio: Ratio | None) -> str:
