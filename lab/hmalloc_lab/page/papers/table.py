@@ -105,7 +105,7 @@ _COUNTERS = {"objects": "counter_objects", "of these from used superblocks": _US
 _A_OVER_U = quotient("counter_max_allocated", "counter_max_in_use")
 _FRACTIONS = only("hoard-f8", "hoard", "hoard-f2")  # by the empty fraction: 1/8, 1/4, 1/2
 _HELD = {"metric": _A_OVER_U, "what": "A/U", "oversubscribed": True}
-_SOLVER = unavailable("BEMengine, which is part of a commercial solver")
+_SOLVER = unavailable("BEMengine, a commercial solver")
 
 _HOARD = [
     ("Fig. 3 (a)", THREADTEST_8, _SPEED_UP, slows_down("one_lock"), linear("hoard", PROCESSORS),
