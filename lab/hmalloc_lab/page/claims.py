@@ -1,5 +1,5 @@
-"""What the papers claim and what was found, as Markdown: figures as pictures beside it, tables in.  What this machine
-cannot tell has a line each in a section of its own."""
+"""What the papers claim and what was found, as Markdown: figures as pictures beside it, tables in.  What cannot be told
+here has a line each in a section of its own, with what it would take."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,7 +8,7 @@ from ..bench.results import Results
 from .figure import UNTOLD, Table
 from .formats import number
 from .papers import all_figures
-from .verdicts import OUTCOMES, Shown, by_paper, counts, show
+from .verdicts import OUTCOMES, Shown, by_paper, counts, show, untold
 
 
 def markdown(results: Results, folder: Path) -> str:
@@ -19,12 +19,14 @@ def markdown(results: Results, folder: Path) -> str:
     parts = ["# What the papers claim",
              f"Campaign `{campaign.profile}` of {campaign.started[:10]}; numbers and machine: [tables.md](tables.md).",
              ", ".join(f"{found[outcome]} {outcome}" for outcome in OUTCOMES) + "."]
-    for paper, figures in by_paper([each for each in shown if each.verdict.outcome != UNTOLD]):
-        parts.append(f"## {paper}")
+    for paper, figures in by_paper(shown):
+        parts += [f"## {paper}", *filter(None, [figures[0].figure.note])]
         for each in figures:
             parts += _figure(each, folder)
-    if untold := [each for each in shown if each.verdict.outcome == UNTOLD]:
-        parts += [f"## {UNTOLD.capitalize()}", "\n".join(map(_line, untold))]
+    if lines := list(map(_line, untold(shown))):
+        here = campaign.environment.get("CPUs", "an unknown number of")
+        parts += [f"## {UNTOLD.capitalize()}", f"Each with what it would take to tell; this machine has {here} CPUs.",
+                  "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -44,7 +46,7 @@ def _figure(shown: Shown, folder: Path) -> Iterable[str]:
 
 def _line(shown: Shown) -> str:
     figure = shown.figure
-    return f"- {figure.paper}, {figure.label}, {figure.title}: {shown.verdict.reason}"
+    return f"- {figure.paper}, {figure.label}, {figure.title}: {shown.lack}"
 
 
 def _table(table: Table) -> str:

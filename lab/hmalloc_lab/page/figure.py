@@ -47,6 +47,7 @@ CONFIRMED, NOT_CONFIRMED, UNTOLD = "confirmed", "not confirmed", "cannot be told
 class Verdict:
     outcome: Literal["confirmed", "not confirmed", "cannot be told here"]
     reason: str                # one or two sentences with the numbers that it rests on
+    takes: str = ""            # what this machine or campaign lacks to tell
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class PaperFigure:
     draw: Callable[[Results], Sequence[Chart | Table]]  # empty where nothing was measured
     judge: Callable[[Results], Verdict]
     reading: str = ""          # how to read our picture, where it differs from the paper's
+    note: str = ""             # what stands for what the paper measured, the same for all its figures
     id: str = field(default="")
 
     def __post_init__(self) -> None:

@@ -23,9 +23,13 @@ class Shown:
         return bool(self.charts or self.tables)
 
     @property
-    def is_silent(self) -> bool:
-        """Nothing to show and nothing to say but why."""
-        return not self.drawn and self.verdict.outcome == UNTOLD
+    def is_told(self) -> bool:
+        return self.verdict.outcome != UNTOLD
+
+    @property
+    def lack(self) -> str:
+        """In a line why it cannot be told."""
+        return f"takes {self.verdict.takes}" if self.verdict.takes else self.verdict.reason
 
     @property
     def is_broad(self) -> bool:
@@ -48,7 +52,13 @@ def show(results: Results, figure: PaperFigure) -> Shown:
 
 
 def by_paper(shown: Sequence[Shown]) -> list[tuple[str, list[Shown]]]:
-    return [(paper, list(group)) for paper, group in groupby(shown, key=lambda each: each.paper)]
+    """What was told."""
+    told = [each for each in shown if each.is_told]
+    return [(paper, list(group)) for paper, group in groupby(told, key=lambda each: each.paper)]
+
+
+def untold(shown: Sequence[Shown]) -> list[Shown]:
+    return [each for each in shown if not each.is_told]
 
 
 def counts(shown: Sequence[Shown]) -> dict[str, int]:

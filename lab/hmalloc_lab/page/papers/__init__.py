@@ -1,9 +1,24 @@
-"""The claims of the papers, a row each: claims.md has the wording, a module for each paper says what is asked of which
-cells (predicates.py, measures.py) and what is shown (pictures.py)."""
+"""The claims of the papers: table.py has a row for each, of cells (measures.py), what is shown (pictures.py) and what is
+asked (predicates.py); claims.md has the words.  What a single paper needs besides stands in a module of its name."""
 
 from ..figure import PaperFigure
-from . import ar_malloc, hmalloc, hoard, linux_malloc, repairs, vvmalloc
+from . import repairs
+from .predicates import judge
+from .table import PAPERS
+from .wording import section
 
 
 def all_figures() -> list[PaperFigure]:
-    return [figure for part in (hmalloc, repairs, hoard, linux_malloc, vvmalloc, ar_malloc) for figure in part.FIGURES]
+    hmalloc, *others = (_figures(paper, rows) for paper, rows in PAPERS.items())
+    return [*hmalloc, repairs.FIGURE, *(figure for figures in others for figure in figures)]
+
+
+def _figures(paper: str, rows: list[tuple]) -> list[PaperFigure]:
+    note, wording = section(paper)
+    words = {label: rest for label, *rest in wording}
+    return [_figure(paper, note, label, *words[label], *row) for label, *row in rows]
+
+
+def _figure(paper: str, note: str, label: str, title: str, claim: str, reading: str, of, draw, *predicates) -> PaperFigure:
+    return PaperFigure(paper, label, title, claim, lambda results: draw(results, of(results)),
+                       lambda results: judge(results, of, predicates), reading, note)

@@ -1,17 +1,18 @@
-"""What a claim may ask.  A claim has clauses; a clause is a list of numbers with a range that each has to lie in.
+"""What a claim may ask.  A claim has predicates; a predicate is a range, and numbers that each have to lie in it.
 
   a number holds     when its whole 95 % interval lies in the range
   a number fails     when its whole interval lies outside
   anything else      cannot be told: an interval across the border, too few rounds, nothing measured
 
-A claim is confirmed when all clauses hold, not confirmed when one fails.  Times are compared with as many threads as
-the machine has CPUs and no more: beyond that the scheduler is measured.
+A claim is confirmed when all its predicates hold, not confirmed when one fails; where it cannot be told, the verdict says
+what that would take.  Times are compared with as many threads as the machine has CPUs and no more: beyond that the
+scheduler is measured.
 """
 
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,191 +20,197 @@ from ...bench.catalogue import Cell
 from ...bench.results import Results
 from ...bench.statistics import FEWEST, SAME, TOO_FEW, Ratio, interval, paired_ratio
 from ..figure import CONFIRMED, NOT_CONFIRMED, UNTOLD, Verdict
-from .measures import Cells, Metric, Who, alone, chosen, cpus, percent, runnable, values_of, with_threads
+from ..formats import counted
+from .measures import Allocator, Cells, Metric, chosen, cpus, percent, place, runnable, unlike, values_of
 
-Show = Callable[[float], str]
-Limit = float | Callable[..., float]  # of a number; or what makes it of a cell, and of the one it is compared with
+_LONGER = "a campaign of the profile paper or full"
+Pairs = Callable[[Results, list[Cell]], list[tuple[Cell, Cell]]]  # each cell with the one that it is compared with
 
 
 @dataclass(frozen=True)
-class Check:
-    at: str              # "with 2 threads"
-    ratio: Ratio | None
-    least: float = 0.0
-    most: float = math.inf
-    show: Show = "{:.2f}".format
-    below: bool = True   # a number below the range fails; else it tells nothing
-
-    @property
-    def too_few(self) -> bool:
-        return self.ratio is not None and self.ratio.verdict == TOO_FEW
-
-    @property
-    def holds(self) -> bool | None:
-        if self.ratio is None or self.too_few:
-            return None
-        if self.least <= self.ratio.low and self.ratio.high <= self.most:
-            return True
-        return False if self.ratio.high < self.least and self.below or self.ratio.low > self.most else None
-
-    def __str__(self) -> str:
-        if self.ratio is None:
-            return f"nothing measured {self.at}"
-        exact = self.too_few or self.ratio.low == self.ratio.high
-        between = "" if exact else f" ({self.show(self.ratio.low)}\N{EN DASH}{self.show(self.ratio.high)})"
-        return f"{self.show(self.ratio.median)}{between} {self.at}"
+class Number:
+    at: str                # "with 2 threads"
+    ratio: Ratio | None    # none where nothing was measured
+    expected: float = 1.0  # the range is in multiples of it
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of one clause."""
+    """What became of one predicate; and where it cannot be told, how many CPUs and what else that would take."""
 
     holds: bool | None
-    text: str
-    limit: str = ""      # what of the claim this machine leaves out; said once for all clauses
+    text: str = ""
+    cpus: int = 0
+    lacks: tuple[str, ...] = ()
 
 
-Clause = Callable[[Results, Cells], Finding]  # the cells are the claim's, for a clause that has none of its own
-Pairs = Callable[[Results, list[Cell]], list[tuple[Cell, Cell]]]
+@dataclass(frozen=True)
+class Predicate:
+    allocators: Sequence[Allocator]
+    numbers: Callable[..., list[Number]]  # of the results, the cells and the allocators' names
+    what: str
+    least: float = 0.0
+    most: float = math.inf
+    asked: str = ""
+    show: Callable[[float], str] = "{:.2f}".format
+    of: Cells | None = None         # its cells, where they are not the claim's
+    oversubscribed: bool = False    # also with more threads than CPUs
+    in_most: bool = False           # more than half of the numbers decide; otherwise one may fail the predicate
+    cpus: int = 0                   # with fewer nothing can be told
+    cpus_to_hold: int = 0           # with fewer it can fail, but not hold
+    cpus_to_fall_short: int = 0     # with fewer a number below the range tells nothing
+    lacks: tuple[str, ...] = ()     # what no campaign here can have
 
+    def find(self, results: Results, of_claim: Cells) -> Finding:
+        here, wanted = cpus(results), (self.of or of_claim)(results)
+        names = [chosen(results, each) for each in self.allocators]
+        if self.lacks or here < self.cpus:
+            return Finding(None, cpus=self.cpus, lacks=self.lacks)
+        if absent := [f"runs of {name}" for name in names if name not in results.allocators]:
+            return Finding(None, lacks=tuple(absent))
+        among = wanted if self.oversubscribed else runnable(lambda _: wanted)(results)
+        numbers = self.numbers(results, among, *names)
+        if not numbers:
+            beyond = [cell.threads for cell in wanted if cell not in among]
+            return Finding(None, cpus=min(beyond, default=0), lacks=() if beyond else (_LONGER,))
+        return self._finding(numbers, names, here)
 
-def judge(results: Results, of: Cells, clauses: Sequence[Clause], note: str) -> Verdict:
-    findings = [clause(results, of) for clause in clauses]
-    holds = [finding.holds for finding in findings]
-    outcome = NOT_CONFIRMED if False in holds else UNTOLD if None in holds else CONFIRMED
-    words = [finding.text for finding in findings] + [finding.limit for finding in findings] + [note]
-    return Verdict(outcome, " ".join(dict.fromkeys(filter(None, words))))
-
-
-def held(who: Sequence[Who], build: Callable[..., list[Check]], what: str, asked: str, of: Cells | None = None,
-         crowded: bool = False, in_most: bool = False) -> Clause:
-    """All checks hold.  build(results, cells, *names) makes them.  crowded: also with more threads than CPUs.
-    in_most: more than half of the checks decide; otherwise one may fail the clause."""
-    def clause(results: Results, usual: Cells) -> Finding:
-        names, wanted = [chosen(results, each) for each in who], (of or usual)(results)
-        gap = [f"{name} was not measured." for name in names if name not in results.allocators]
-        gap += [] if wanted else ["This campaign has no such cells; a longer profile may."]
-        checks = [] if gap else build(results, wanted if crowded else runnable(results, wanted), *names)
-        if not checks:
-            return Finding(None, gap[0] if gap else "Not measured with the threads that it takes, or more than the "
-                                                    f"{cpus(results)} CPUs of this machine.")
-        holds = [check.holds for check in checks]
+    def _finding(self, numbers: Sequence[Number], names: Sequence[str], here: int) -> Finding:
+        holds = [self._holds(number, here) for number in numbers]
         answer = False if False in holds else None if None in holds else True
-        if in_most:
+        if self.in_most:
             half = len(holds) / 2
             answer = True if holds.count(True) > half else False if holds.count(False) >= half else None
-        few = "; from too few rounds" if any(check.too_few for check in checks) else ""
-        return Finding(answer, f"{what.format(*names)}: {', '.join(map(str, checks))} (asked: {asked}{few}).")
-    return clause
+        asked = (self.asked or self._range()) + ", in most" * self.in_most
+        few = "; from too few rounds" * any(number.ratio is not None and number.ratio.verdict == TOO_FEW
+                                            for number in numbers)
+        text = f"{self.what.format(*names)}: {'; '.join(map(self._said, numbers))} (asked: {asked}{few})."
+        more = max(self.cpus_to_hold if answer else 0, self.cpus_to_fall_short if answer is None else 0)
+        if more > here:
+            return Finding(None, text, more)
+        unmeasured = [f"results {number.at}" for number in numbers if number.ratio is None]
+        return Finding(answer, text, lacks=tuple(unmeasured or ["more rounds"]) if answer is None else ())
+
+    def _holds(self, number: Number, here: int) -> bool | None:
+        ratio, least, most = number.ratio, self.least * number.expected, self.most * number.expected
+        if ratio is None or ratio.verdict == TOO_FEW:
+            return None
+        if least <= ratio.low and ratio.high <= most:
+            return True
+        return False if ratio.low > most or ratio.high < least and here >= self.cpus_to_fall_short else None
+
+    def _said(self, number: Number) -> str:
+        ratio = number.ratio
+        if ratio is None:
+            return f"nothing measured {number.at}"
+        exact = ratio.verdict == TOO_FEW or ratio.low == ratio.high
+        between = "" if exact else f" ({self.show(ratio.low)}\N{EN DASH}{self.show(ratio.high)})"
+        return f"{self.show(ratio.median)}{between} {number.at}"
+
+    def _range(self) -> str:
+        least, most = self.show(self.least), self.show(self.most)
+        if self.least == 0:
+            return f"at most {most}"
+        return f"at least {least}" if self.most == math.inf else f"{least} to {most}"
 
 
-def span(least: float = 0.0, most: float = math.inf, in_most: bool = False, show: Show = "{:.2f}".format) -> str:
-    words = (f"at most {show(most)}" if least == 0 else f"at least {show(least)}" if most == math.inf
-             else f"{show(least)} to {show(most)}")
-    return words + (", in most" if in_most else "")
+def judge(results: Results, of: Cells, predicates: Sequence[Predicate]) -> Verdict:
+    findings = [predicate.find(results, of) for predicate in predicates]
+    holds = [finding.holds for finding in findings]
+    outcome = NOT_CONFIRMED if False in holds else UNTOLD if None in holds else CONFIRMED
+    fewest = max(finding.cpus for finding in findings)
+    lacks = dict.fromkeys(lack for finding in findings for lack in finding.lacks)
+    takes = ", ".join([*([counted(fewest, "CPU")] if fewest else []), *lacks])
+    rest = f"To tell{' the rest' if outcome == NOT_CONFIRMED else ''}, it takes {takes}." if takes else ""
+    texts = filter(None, [*dict.fromkeys(finding.text for finding in findings), rest])
+    return Verdict(outcome, " ".join(texts), takes)
 
 
-def _limit(limit: Limit, *about) -> float:
-    return limit(*about) if callable(limit) else limit
+def unavailable(what: str) -> Predicate:
+    return Predicate((), lambda *_: [], "", lacks=(what,))
 
 
-# ---- Who against whom in the same cells. ----------------------------------------------------------------------------
+# ---- One allocator against another in the same cells. ---------------------------------------------------------------
 
 
-def compared(who: Who, whom: Who, least: float = 0.0, most: float = math.inf, metric: Metric = None, what: str = "Time",
-             at: Callable[[Cell], str] = with_threads, of: Cells | None = None, in_most: bool = False,
-             crowded: bool = False) -> Clause:
-    """The ratio of who's to whom's metric in each cell."""
-    def build(results: Results, among: list[Cell], mine: str, theirs: str) -> list[Check]:
-        return [Check(at(cell), paired_ratio(values_of(results, cell, mine, metric),
-                                             values_of(results, cell, theirs, metric)), least, most) for cell in among]
-
-    ratios = held((who, whom), build, what + " of {0} over {1}'s", span(least, most, in_most), of, crowded, in_most)
-
-    def clause(results: Results, usual: Cells) -> Finding:
-        found, wanted = ratios(results, usual), (of or usual)(results)
-        among = runnable(results, wanted)
-        left_out = among and len(among) < len(wanted) and "(asked" in found.text and not crowded
-        limit = f"More threads than the {cpus(results)} CPUs are not judged." if left_out else ""
-        return replace(found, limit=limit)
-    return clause
+def compared(allocator: Allocator, reference: Allocator, least: float = 0.0, most: float = math.inf, metric: Metric = None,
+             what: str = "time", **more) -> Predicate:
+    def numbers(results: Results, among: list[Cell], *names: str) -> list[Number]:
+        return [Number(place(cell, among), paired_ratio(*(values_of(results, cell, name, metric) for name in names)))
+                for cell in among]
+    return Predicate((allocator, reference), numbers, f"{{0}}'s {what} over {{1}}'s", least, most, **more)
 
 
-def faster(who: Who, whom: Who, by: float = 0.0, **more) -> Clause:
+def faster(allocator: Allocator, reference: Allocator, by: float = 0.0, **more) -> Predicate:
     """by: 0.15 for an improvement of 15 %, as the papers count it: the other's time is 1.15 times as long."""
-    return compared(who, whom, most=min(1 / (1 + by), 1 - SAME), **more)
+    return compared(allocator, reference, most=min(1 / (1 + by), 1 - SAME), **more)
 
 
-def slower(who: Who, whom: Who, by: float = 0.0, **more) -> Clause:
-    return compared(who, whom, least=1 + max(by, SAME), **more)
+def slower(allocator: Allocator, reference: Allocator, by: float = 0.0, **more) -> Predicate:
+    return compared(allocator, reference, 1 + max(by, SAME), **more)
 
 
-def alike(who: Who, whom: Who, within: float, **more) -> Clause:
-    return compared(who, whom, least=1 / (1 + within), most=1 + within, **more)
+def alike(allocator: Allocator, reference: Allocator, within: float, **more) -> Predicate:
+    return compared(allocator, reference, 1 / (1 + within), 1 + within, **more)
 
 
 # ---- One allocator in different cells. ------------------------------------------------------------------------------
 
 
-def related(who: Who, pairs: Pairs, what: str, asked: str = "", least: Limit = 0.0, most: Limit = math.inf,
-            at: Callable[[Cell, Cell], str] = lambda cell, base: with_threads(cell), metric: Metric = None, **more
-            ) -> Clause:
-    """The ratio of the metric in one cell to that in another, of each pair.  Limits may be made of both
-    cells and the number of CPUs."""
-    def build(results: Results, among: list[Cell], name: str) -> list[Check]:
-        return [Check(at(cell, base), paired_ratio(values_of(results, cell, name, metric),
-                                                   values_of(results, base, name, metric)),
-                      _limit(least, cell, base, cpus(results)),
-                      _limit(most, cell, base, cpus(results))) for cell, base in pairs(results, among)]
-    return held((who,), build, f"{{0}}, {what}", asked or span(least, most), **more)
+def related(allocator: Allocator, pairs: Pairs, what: str = "time", metric: Metric = None,
+            expected: Callable[[Cell, Cell, int], float] = lambda cell, base, cpus: 1.0, **more) -> Predicate:
+    def numbers(results: Results, among: list[Cell], name: str) -> list[Number]:
+        return [Number(f"{place(cell, among)} over {unlike(base, cell)}",
+                       paired_ratio(values_of(results, cell, name, metric), values_of(results, base, name, metric)),
+                       expected(cell, base, cpus(results))) for cell, base in pairs(results, among)]
+    return Predicate((allocator,), numbers, f"{{0}}'s {what}", **more)
 
 
-def to_one_thread(_: Results, among: list[Cell]) -> list[tuple[Cell, Cell]]:
-    return [(cell, base) for base in alone(among) for cell in among if cell.threads > 1]
+def pairs_where(test: Callable[[Cell, Cell], bool]) -> Pairs:
+    return lambda _, among: [(cell, base) for base in among for cell in among if test(cell, base)]
+
+
+to_one_thread = pairs_where(lambda cell, base: base.threads == 1 < cell.threads)
 
 
 def most_to_one_thread(results: Results, among: list[Cell]) -> list[tuple[Cell, Cell]]:
     return to_one_thread(results, among)[-1:]
 
 
-def ends(_: Results, among: list[Cell]) -> list[tuple[Cell, Cell]]:
+def last_to_first(_: Results, among: list[Cell]) -> list[tuple[Cell, Cell]]:
     return [(among[-1], among[0])] if len(among) > 1 else []
 
 
-def from_to(cell: Cell, base: Cell) -> str:
-    return f"from {base.threads} to {cell.threads} threads"
-
-
-def linear(who: Who, up_to: int, share: float = 0.7, **more) -> Clause:
+def linear(allocator: Allocator, up_to: int, share: float = 0.7) -> Predicate:
     """The speed-up with t threads is at least this share of t, to the paper's number of processors."""
-    scales = related(who, to_one_thread, "time against one thread", f"at least {percent(share)} of linear speed-up",
-                     most=lambda cell, *_: 1 / (share * cell.threads), **more)
-
-    def clause(results: Results, of: Cells) -> Finding:
-        found = scales(results, of)
-        if found.holds and cpus(results) < up_to:
-            return Finding(None, found.text, f"The claim goes to {up_to} CPUs, this machine has {cpus(results)}.")
-        return found
-    return clause
+    return related(allocator, to_one_thread, expected=lambda cell, *_: 1 / cell.threads, most=1 / share,
+                   asked=f"at least {percent(share)} of linear speed-up", cpus_to_hold=up_to)
 
 
-def stops_scaling(who: Who, after: int, gain: float = 0.1) -> Clause:
+def stops_scaling(allocator: Allocator, after: int, gain: float = 0.1) -> Predicate:
     """The most threads are not faster than so many would be, but for that gain, although there are CPUs for them."""
     def pairs(_: Results, among: list[Cell]) -> list[tuple[Cell, Cell]]:
         few, many = ([cell for cell in among if (cell.threads > after) == beyond] for beyond in (False, True))
         return [(many[-1], few[-1])] if few and many else []
-    return on_cpus(after + 1, related(
-        who, pairs, "change in the time",
-        f"at most {percent(gain)} faster than linear up to {after} thread{'s' * (after > 1)}",
-        least=lambda _, few, cpus: few.threads / after / (1 + gain), at=from_to))
+    return related(allocator, pairs, expected=lambda _, few, cpus: few.threads / after, least=1 / (1 + gain), cpus=after + 1,
+                   asked=f"at most {percent(gain)} faster than linear up to {counted(after, 'thread')}")
 
 
-def slows_down(who: Who, by: float = SAME, metric: Metric = None) -> Clause:
+def slows_down(allocator: Allocator, metric: Metric = None) -> Predicate:
     """The most threads that there are CPUs for take longer than one."""
-    return on_cpus(2, related(who, most_to_one_thread, "change in the time", least=1 + by, at=from_to, metric=metric))
+    return related(allocator, most_to_one_thread, metric=metric, least=1 + SAME, cpus=2)
 
 
 # ---- Numbers that are compared with nobody's. -----------------------------------------------------------------------
+
+
+def lies(allocator: Allocator, what: str, metric: Metric, number: Callable[[list[float]], Ratio | None] | None = None,
+         expected: Callable[[Cell], float] = lambda cell: 1.0, **more) -> Predicate:
+    """number: what is made of the rounds, their median unless told."""
+    def numbers(results: Results, among: list[Cell], name: str) -> list[Number]:
+        return [Number(place(cell, among), (number or level)(list(values_of(results, cell, name, metric).values())),
+                       expected(cell)) for cell in among]
+    return Predicate((allocator,), numbers, f"{{0}}'s {what}", oversubscribed=True, **more)
 
 
 def level(values: Sequence[float]) -> Ratio | None:
@@ -216,35 +223,3 @@ def level(values: Sequence[float]) -> Ratio | None:
 
 def exactly(value: float, rounds: int = FEWEST) -> Ratio:
     return Ratio(value, value, value, rounds)
-
-
-def lies(who: Who, what: str, metric: Metric, least: float = 0.0, most: Limit = math.inf, show: Show = "{:.2f}".format,
-         at: Callable[[Cell], str] = with_threads, number: Callable[[list[float]], Ratio | None] = level,
-         asked: str = "", of: Cells | None = None, below_from: int = 0) -> Clause:
-    """number: what is made of the rounds.  The most may be made of the cell.  below_from: with fewer CPUs a number that
-    is too small tells nothing."""
-    def build(results: Results, among: list[Cell], name: str) -> list[Check]:
-        return [Check(at(cell), number(list(values_of(results, cell, name, metric).values())), least,
-                      _limit(most, cell), show, cpus(results) >= below_from) for cell in among]
-
-    lie = held((who,), build, f"{{0}}, {what}", asked or span(least, most, show=show), of, crowded=True)
-
-    def clause(results: Results, usual: Cells) -> Finding:
-        found = lie(results, usual)
-        few = found.holds is None and cpus(results) < below_from
-        return replace(found, limit=f"The claim is about {below_from} threads, this machine has {cpus(results)} CPUs: "
-                                    "fewer threads wait less.") if few else found
-    return clause
-
-
-# ---- What there is no telling here. ---------------------------------------------------------------------------------
-
-
-def on_cpus(fewest: int, clause: Clause) -> Clause:
-    """A claim about a machine of so many CPUs."""
-    return lambda results, of: clause(results, of) if cpus(results) >= fewest else Finding(
-        None, f"The claim takes {fewest} CPUs, this machine has {cpus(results)}.")
-
-
-def untold(why: str) -> Clause:
-    return lambda *_: Finding(None, why)
