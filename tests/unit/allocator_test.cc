@@ -61,14 +61,6 @@ TEST_F(Allocator, ReallocBetweenEveryTwoKinds) {
     }
 }
 
-TEST_F(Allocator, ReallocOfNullAllocatesAndToZeroFrees) {
-  void* block = hm_realloc(nullptr, 100);
-  EXPECT_NE(block, nullptr);
-  EXPECT_EQ(hm_realloc(block, 0), nullptr);
-  EXPECT_NE(block = hm_realloc(nullptr, 0), nullptr);
-  hm_free(block);
-}
-
 TEST_F(Allocator, AFailedReallocLeavesTheBlock) {
   for (size_t size : {size_t{100}, 3 * kSlice, 2 * kMiB}) {
     void* block = hm_malloc(size);
@@ -98,15 +90,6 @@ TEST_F(Allocator, CallocOverADirtyRunIsZero) {
   hm_free(block);
 }
 
-TEST_F(Allocator, CallocRefusesOverflow) {
-  volatile size_t half = size_t{1} << 32, most = SIZE_MAX;
-  expect_no_memory(hm_calloc(half, half));
-  expect_no_memory(hm_calloc(most, 2));
-  void* none = hm_calloc(0, most);
-  EXPECT_NE(none, nullptr);
-  hm_free(none);
-}
-
 TEST_F(Allocator, EveryAlignmentWithEverySize) {
   for (size_t alignment = 1; alignment <= 64 * kMiB; alignment *= 2)
     for (size_t size : boundary_sizes()) {
@@ -127,18 +110,6 @@ TEST_F(Allocator, ImpossibleSizesAreRefused) {
     expect_no_memory(hm_aligned_alloc(8 * kMiB, size));
   }
   expect_no_memory(hm_aligned_alloc(size_t{1} << 62, 1));
-}
-
-TEST_F(Allocator, FreeKeepsErrno) {
-  for (size_t size : boundary_sizes()) {
-    free_all(allocate_many(40, size));
-    ASSERT_EQ(errno, 4242) << size;
-  }
-}
-
-TEST_F(Allocator, NullIsNoBlock) {
-  hm_free(nullptr);
-  EXPECT_EQ(hm_usable_size(nullptr), 0u);
 }
 
 TEST_F(Allocator, BlocksInRandomUseKeepTheirContents) {

@@ -104,23 +104,3 @@ TEST_F(Huge, SlackIsCountedWithinTheExtent) {
   EXPECT_EQ(huge_gauges().kept, kMiB);
   hm_free(block);
 }
-
-TEST_F(Huge, BlocksGrowWithTheirContents) {
-  size_t size = 2 * kMiB;
-  char* block = allocate(size);
-  for (int i = 0; i < 6; ++i) {
-    fill(block, size, 77);
-    char* blocker = allocate(2 * kMiB);  // often behind the block, so that it must move
-    block = resize(block, size + size / 2);
-    ASSERT_TRUE(matches(block, size, 77));
-    size += size / 2;
-    ASSERT_NE(huge_extent(block), nullptr);
-    ASSERT_GE(hm_usable_size(block), size);
-    hm_free(blocker);
-  }
-  for (size_t smaller : {2 * kMiB, size_t{1000}}) {
-    block = resize(block, smaller);
-    EXPECT_TRUE(matches(block, smaller, 77));
-  }
-  hm_free(block);
-}

@@ -1,10 +1,7 @@
 // Local blocks that another thread frees, and local memory that outlives its thread.
 #include <algorithm>
-#include <array>
-#include <atomic>
 
 #include "local.h"
-#include "threads/registry.h"
 
 using namespace hm;
 using namespace hm::test;
@@ -100,26 +97,4 @@ TEST_F(LocalRemote, CollectLeavesADeadHeapsLiveBlocks) {
     EXPECT_TRUE(matches(blocks[i], 256, static_cast<unsigned>(i)));
     hm_local_free(blocks[i]);
   }
-}
-
-TEST_F(LocalRemote, ProducerAndConsumerKeepContents) {
-  constexpr size_t kRing = 512, kMessages = 60000;
-  static std::array<std::atomic<void*>, kRing> ring{};
-  auto size_of_message = [](size_t i) { return i * 37 % 700 + 16; };
-  std::thread producer([=] {
-    for (size_t i = 0; i < kMessages; ++i) {
-      void* block = hm_local_alloc(size_of_message(i));
-      fill(block, size_of_message(i), static_cast<unsigned>(i));
-      while (ring[i % kRing].load(std::memory_order_acquire) != nullptr) std::this_thread::yield();
-      ring[i % kRing].store(block, std::memory_order_release);
-    }
-    EXPECT_TRUE(my_local_heap().is_valid());
-  });
-  for (size_t i = 0; i < kMessages; ++i) {
-    void* block;
-    while ((block = ring[i % kRing].exchange(nullptr, std::memory_order_acq_rel)) == nullptr) std::this_thread::yield();
-    ASSERT_TRUE(matches(block, size_of_message(i), static_cast<unsigned>(i)));
-    hm_local_free(block);
-  }
-  producer.join();
 }

@@ -66,16 +66,6 @@ TEST(Registry, DeadHeapsAreDrainedAndUsedAgain) {
 
 #if !defined(__SANITIZE_THREAD__)  // its run-time does not survive a fork beside threads
 
-TEST(Registry, TheChildOfAForkGoesOn) {
-  void* block = hm_malloc(1000);
-  EXPECT_TRUE(child_succeeds([=] {
-    hm_free(block);
-    return allocator_works();
-  }));
-  EXPECT_TRUE(allocator_works());
-  hm_free(block);
-}
-
 TEST(Registry, HeapsOfThreadsThatDidNotSurviveAreNeverUsed) {
   std::barrier step(2);
   ThreadHeap* other = nullptr;

@@ -188,29 +188,6 @@ TEST_F(SmallHeaps, OwnBlocksBeyondTheCapacityAreFreeAtOnce) {
   EXPECT_EQ(taken, entries(class_of(1024)));
 }
 
-// Foreign blocks: half a full cache goes back in one burst, and is counted.
-TEST_F(SmallHeaps, ForeignBlocksAreFlushedAndCounted) {
-  auto blocks = allocate_many(4000, 64);
-  on_thread([&] {
-    use_batches(1, k64);
-    free_all(blocks);
-    EXPECT_GT(my_heap()->flushes.get(), 0u);
-    EXPECT_GT(my_heap()->cross_thread_frees.get(), 2000u);
-    EXPECT_LE(my_heap()->cross_thread_frees.get(), 4000u);
-    EXPECT_LE(entries(k64), std::max(capacity(k64), 2 * kGroup));
-    EXPECT_TRUE(my_heap()->is_valid());
-  });
-}
-
-TEST_F(SmallHeaps, FreedMemoryIsFoundAgainByAnotherThread) {
-  for (int round = 0; round < 20; ++round) {
-    std::vector<void*> blocks;
-    on_thread([&] { blocks = allocate_many(4000, 512); });
-    on_thread([&] { free_all(blocks); });
-  }
-  EXPECT_LE(slice_pool.chunks() * kChunk, 16 * kMiB) << "2 MB live at a time, twenty times";
-}
-
 // Who allocates and frees nothing stops looking for room among what is full; who finds some looks as often as ever.
 TEST_F(SmallHeaps, LooksInVainBecomeFewer) {
   auto blocks = allocate_many(64 * 200, 512);

@@ -3,7 +3,6 @@
 
 #include <hmalloc/hmalloc_local.h>
 
-#include <atomic>
 #include <regex>
 
 #include "support.h"
@@ -95,19 +94,4 @@ TEST(Stats, TextNamesEveryGaugeAndClass) {
   std::string text = printed_stats(false);
   for (const char* name : {"allocated:", "active:", "resident:", "retained:", "mapped:", "metadata:", "1024"})
     EXPECT_NE(text.find(name), std::string::npos) << name << "\n" << text;
-}
-
-TEST(Stats, GatheringDisturbsNobody) {
-  std::atomic<bool> done{false};
-  std::thread worker([&] {
-    std::mt19937 random(kSeed);
-    while (!done.load()) {
-      void* local = hm_local_alloc(random() % 4000);
-      hm_free(hm_realloc(hm_malloc(random() % 300000), random() % 300000 + 1));
-      hm_local_free(local);
-    }
-  });
-  for (int i = 0; i < 200; ++i) stats_now();
-  done.store(true);
-  worker.join();
 }
