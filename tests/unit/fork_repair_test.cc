@@ -7,6 +7,7 @@
 #include <barrier>
 
 #include "core/superblock_pool.h"
+#include "pages/options.h"
 #include "threads/registry.h"
 
 using namespace hm;
@@ -103,7 +104,10 @@ bool is_sound(SlicePool& pool, size_t held) {
 struct Slices {
   SlicePool pool;
   Slice* run = take(4);
-  Slices() { use_and_release(kLongest); }
+  Slices() {
+    options.retain_bytes = 128 * kKiB;
+    use_and_release(kLongest);
+  }
   Slice* take(size_t slices) { return pool.allocate(slices, true).first; }
   void use_and_release(size_t slices) {
     Slice* first = take(slices);
@@ -123,6 +127,10 @@ void PrintTo(const SliceCase& each, std::ostream* out) { *out << each.name; }
 
 void nothing(Slices&) {}
 void purge_all(Slices& s) { s.pool.purge(SlicePool::Purge::kAll); }
+void leave_dirty_slices(Slices& s) {
+  options.retain_bytes = SIZE_MAX / 2;
+  s.use_and_release(kLongest);
+}
 void fill_a_region(Slices& s) {
   for (size_t i = 1; i < kChunksInRegion; ++i) s.take(kSlicesInChunk);
 }
@@ -145,8 +153,8 @@ const SliceCase kSliceCases[] = {
     {"OpenASecondChunk", nothing, [](Slices& s) { s.take(kSlicesInChunk); }, 4 + kSlicesInChunk},
     {"OpenARegionsFirstChunk", fill_a_region, [](Slices& s) { s.take(kSlicesInChunk / 2); }, kChunksInRegion* kSlicesInChunk,
      7},
-    {"Purge", nothing, purge_all},
-    {"PurgeInTwoRounds", nothing,
+    {"Purge", leave_dirty_slices, purge_all},
+    {"PurgeInTwoRounds", leave_dirty_slices,
      [](Slices& s) { s.pool.purge(SlicePool::Purge::kDue), s.pool.purge(SlicePool::Purge::kDue); }, 4, 3},
     {"PurgeThatClosesAChunk", [](Slices& s) { s.use_and_release(kSlicesInChunk); }, purge_all, 4, 5},
     {"UnmapARegion", empty_the_second_region, purge_all, 4, 31},

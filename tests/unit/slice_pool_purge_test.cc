@@ -36,6 +36,17 @@ TEST_F(SlicePoolPurge, ARoundGivesBackWhatWasFreedBeforeTheLast) {
   for (size_t slices : {0, 3, 0}) EXPECT_EQ(pool.purge(SlicePool::Purge::kDue), slices * kSlice);
 }
 
+TEST_F(SlicePoolPurge, ARoundLeavesWhatIsInUseAgain) {
+  take(1);
+  pool.release(*take(3).first, 3);
+  pool.purge(SlicePool::Purge::kDue);
+  char* again = base(take(3));
+  fill_slices(again, 3, 1);
+  pool.purge(SlicePool::Purge::kDue);
+  EXPECT_TRUE(is_filled(again, 3, 1));
+  EXPECT_TRUE(pool.is_valid());
+}
+
 TEST_F(SlicePoolPurge, AsksWhetherTheNextRunIsResident) {
   take(kFirstRun);
   SlicePool::Run cold = take(kSlicesInChunk), warm = take(kSlicesInChunk);
