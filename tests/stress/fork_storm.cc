@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,8 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/superblock_pool.h"
-#include "threads/registry.h"
 #include "verdict.h"
 #include "worker.h"
 
@@ -33,8 +30,7 @@ void work(uint64_t life, const std::atomic<bool>& stop) {
   for (uint64_t i = 0; !stop.load(std::memory_order_relaxed); ++i) {
     Kind kind = kEvery[random() % 4];
     Block* block = allocate(kind, random_size(kind, random), random);
-    if (block != nullptr) block = table.exchange(random() % 64, block);
-    if (block != nullptr) release(block, random);
+    if (Block* other = table.exchange(random() % 64, block)) release(other, random);
     if (i % 1024 == 0) hm_collect();
   }
 }
@@ -49,12 +45,6 @@ void use_every_kind(Random& random) {
     }
 }
 
-void examine_child() {
-  if (!hm::superblock_pool.is_valid()) fail("a queue of superblocks is not valid in the child");
-  if (!hm::slice_pool.is_valid()) fail("the slice pool is not valid in the child");
-  examine_everything();
-}
-
 pid_t fork_by_system_call() { return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr)); }
 
 struct Way {
@@ -63,18 +53,10 @@ struct Way {
 };
 constexpr Way kWays[] = {{fork, true}, {_Fork, false}, {fork_by_system_call, false}};
 
-void require_good_end(pid_t child, const char* whose) {
-  int status = 0;
-  pid_t ended = waitpid(child, &status, 0);
-  if (ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-  fprintf(stderr, "fork storm: %s, status %x\n", whose, static_cast<unsigned>(status));
-  fail(ended == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "it hangs" : "it failed");
-}
-
 [[noreturn]] void live_as_child(uint64_t life, bool complete, int generations) {
   alarm(kPatience);
   Random random(life);
-  examine_child();
+  examine_everything();
   for (size_t slot = 0; slot < 64; ++slot)
     if (Block* block = table.exchange(slot, nullptr)) release(block, random);
   use_every_kind(random);
@@ -92,7 +74,7 @@ void require_good_end(pid_t child, const char* whose) {
     require_good_end(child, "a grandchild");
   }
   hm_collect();
-  examine_child();
+  examine_everything();
   _exit(0);
 }
 
@@ -114,7 +96,7 @@ void run_once(unsigned forks) {
   for (std::thread& thread : forkers) thread.join();
   stop.store(true);
   for (std::thread& thread : workers) thread.join();
-  examine_child();
+  examine_everything();
 }
 
 unsigned number_after(const char* name, int count, char** arguments, unsigned otherwise) {

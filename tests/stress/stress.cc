@@ -1,14 +1,14 @@
 // hm_stress [--seconds S] [--threads N] [--seed X] [--kinds general,shared,local,large] [--no-forks]
 #include <hmalloc/hmalloc.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <string>
+#include <sstream>
+#include <string_view>
 #include <thread>
 
 #include "verdict.h"
@@ -25,15 +25,13 @@ constexpr bool kMayFork = true;
 #endif
 
 std::vector<Kind> parse_kinds(const char* text) {
-  constexpr const char* kNames[kKinds] = {"general", "shared", "local", "large"};
+  constexpr std::array<std::string_view, kKinds> kNames = {"general", "shared", "local", "large"};
   std::vector<Kind> kinds;
-  for (const char* at = text; *at != '\0';) {
-    size_t length = strcspn(at, ",");
-    uint32_t kind = 0;
-    while (kind < kKinds && std::string(at, length) != kNames[kind]) ++kind;
-    if (kind == kKinds) fail("unknown kind");
-    kinds.push_back(static_cast<Kind>(kind));
-    at += length + (at[length] == ',');
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    auto name = std::find(kNames.begin(), kNames.end(), word);
+    if (name == kNames.end()) fail("unknown kind");
+    kinds.push_back(static_cast<Kind>(name - kNames.begin()));
   }
   return kinds;
 }
@@ -64,19 +62,11 @@ void succession(const Plan& plan, unsigned line) {
     std::thread(live, std::cref(plan), life).join();
 }
 
-void fork_once(const Plan& plan, uint64_t life) {
-  pid_t child = fork_and_live(plan, life);
-  if (child < 0) return;
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) fail("the child of a fork hangs");
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail("the child of a fork failed");
-}
-
 void forks(const Plan& plan) {
   hm_free(hm_malloc(1));
   for (uint64_t life = 1'000'000; plan.forks && !done.load(std::memory_order_relaxed); ++life) {
-    fork_once(plan, life);
+    pid_t child = fork_and_live(plan, life);
+    if (child > 0) require_good_end(child, "the child of a fork");
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }

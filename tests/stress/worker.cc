@@ -22,37 +22,26 @@ class Worker {
 
   void step() {
     Block*& mine = held_[random_() % held_.size()];
-    switch (random_() % 16) {
-      case 0:
-      case 1:
-      case 2:
-        mine = table.exchange(random_(), mine);
-        if (mine != nullptr) check(mine);
-        break;
-      case 3:
-        if (mine != nullptr) mine = resize(mine, random_size(mine->kind, random_), random_);
-        break;
-      case 4:
-      case 5:
-      case 6:
-      case 7:
-      case 8: drop(mine); break;
-      case 9: burst(); break;
-      default: drop(mine); mine = fresh();
+    uint64_t dice = random_() % 16;
+    if (dice < 3) {
+      mine = table.exchange(random_(), mine);
+      if (mine != nullptr) check(mine);
+    } else if (dice == 3) {
+      if (mine != nullptr) mine = resize(mine, random_size(mine->kind, random_), random_);
+    } else if (dice == 4) {
+      burst();
+    } else {
+      drop(mine);
+      if (dice > 9) mine = fresh();
     }
   }
 
   // Rare operations, which look at everybody's memory.
   void step_aside() {
-    switch (random_() % 8) {
-      case 0: hm_collect(); break;
-      case 1:
-      case 2: look_at_stats(); break;
-      case 3:
-        if (hm::have_heap() && !hm::my_heap()->is_valid()) fail("this thread's heap is not valid");
-        break;
-      default: break;
-    }
+    uint64_t dice = random_() % 8;
+    if (dice == 0) hm_collect();
+    if (dice == 1 || dice == 2) look_at_stats();
+    if (dice == 3 && hm::have_heap() && !hm::my_heap()->is_valid()) fail("this thread's heap is not valid");
   }
 
   // To the table first: a thread's blocks outlive it.

@@ -2,14 +2,14 @@
 
 #include <cerrno>
 
-#include "large/runs.h"
 #include "support.h"
 
 using namespace hm;
+using namespace hm::test;
 
 namespace {
 
-// Sizes around every boundary between classes and kinds.
+// Around every boundary between classes and kinds.
 std::vector<size_t> boundary_sizes() {
   std::vector<size_t> sizes{1, 2, 15, 16, 17, 100};
   for (size_t edge : {size_t{128}, size_t{1024}, size_t{8192}, kSmallMax, kSlice, 5 * kSlice, kLargeMax, kChunk})
@@ -17,154 +17,108 @@ std::vector<size_t> boundary_sizes() {
   return sizes;
 }
 
+// What succeeds leaves errno alone, a collection too.
+struct Allocator : NothingIsLost {
+  void SetUp() override { errno = 4242; }
+  void TearDown() override {
+    hm_collect();
+    EXPECT_EQ(errno, 4242);
+    NothingIsLost::TearDown();
+  }
+  static void expect_no_memory(const void* answer) {
+    EXPECT_EQ(answer, nullptr);
+    EXPECT_EQ(std::exchange(errno, 4242), ENOMEM);
+  }
+};
+
 }  // namespace
 
-TEST(Allocator, EverySizeIsAlignedUsableAndItsOwn) {
-  std::vector<std::pair<char*, size_t>> blocks;
+TEST_F(Allocator, EverySizeIsAlignedUsableAndItsOwn) {
+  std::vector<void*> blocks;
   for (size_t size = 0; size <= 40000; size += size < 600 ? 1 : 97) {
-    auto* block = static_cast<char*>(allocate(size));
+    void* block = hm_malloc(size);
     ASSERT_NE(block, nullptr);
     ASSERT_EQ(address_of(block) % 16, 0u);
-    size_t usable = usable_size(block, "test");
-    ASSERT_GE(usable, size);
-    test::fill(block, usable, static_cast<unsigned>(size));
-    blocks.emplace_back(block, usable);
+    ASSERT_GE(hm_usable_size(block), size);
+    fill(block, hm_usable_size(block), static_cast<unsigned>(blocks.size()));
+    blocks.push_back(block);
   }
-  unsigned n = 0;
-  for (auto& [block, usable] : blocks) {
-    unsigned seed = n < 600 ? n : 600 + (n - 600) * 97;
-    ASSERT_TRUE(test::matches(block, usable, seed)) << n;
-    ++n;
-    deallocate(block, "test");
-  }
-  EXPECT_EQ(test::allocated_after_collect(), 0u);
+  for (size_t i = 0; i < blocks.size(); ++i)
+    ASSERT_TRUE(matches(blocks[i], hm_usable_size(blocks[i]), static_cast<unsigned>(i))) << i;
+  free_all(blocks);
 }
 
-TEST(Allocator, ReallocMatrix) {
+TEST_F(Allocator, ReallocBetweenEveryTwoKinds) {
   for (size_t from : boundary_sizes())
     for (size_t to : boundary_sizes()) {
-      void* block = allocate(from);
-      test::fill(block, from, 42);
-      void* other = reallocate(block, to, "test");
-      ASSERT_NE(other, nullptr);
-      ASSERT_TRUE(test::matches(other, std::min(from, to), 42)) << from << " -> " << to;
-      ASSERT_GE(usable_size(other, "test"), to);
-      static_cast<char*>(other)[to - 1] = 1;
-      deallocate(other, "test");
+      void* block = hm_malloc(from);
+      fill(block, from, 42);
+      char* other = static_cast<char*>(hm_realloc(block, to));
+      ASSERT_TRUE(matches(other, std::min(from, to), 42)) << from << " -> " << to;
+      ASSERT_GE(hm_usable_size(other), to);
+      other[to - 1] = 1;
+      hm_free(other);
     }
-  EXPECT_EQ(test::allocated_after_collect(), 0u);
 }
 
-TEST(Allocator, ReallocOfNullAllocatesAndToZeroFrees) {
-  void* block = reallocate(nullptr, 100, "test");
-  EXPECT_NE(block, nullptr);
-  EXPECT_EQ(reallocate(block, 0, "test"), nullptr);
-  EXPECT_NE(block = reallocate(nullptr, 0, "test"), nullptr);
-  deallocate(block, "test");
-  EXPECT_EQ(test::allocated_after_collect(), 0u);
-}
-
-TEST(Allocator, AFailedReallocLeavesTheBlock) {
+TEST_F(Allocator, AFailedReallocLeavesTheBlock) {
   for (size_t size : {size_t{100}, 3 * kSlice, 2 * kMiB}) {
-    void* block = allocate(size);
-    test::fill(block, size, 8);
-    errno = 0;
-    EXPECT_EQ(reallocate(block, SIZE_MAX / 2, "test"), nullptr);
-    EXPECT_EQ(errno, ENOMEM);
-    EXPECT_TRUE(test::matches(block, size, 8));
-    deallocate(block, "test");
+    void* block = hm_malloc(size);
+    fill(block, size, 8);
+    expect_no_memory(hm_realloc(block, SIZE_MAX / 2));
+    EXPECT_TRUE(matches(block, size, 8));
+    hm_free(block);
   }
 }
 
-TEST(Allocator, CallocIsZeroAfterDirtyFrees) {
+TEST_F(Allocator, CallocIsZeroAfterDirtyFrees) {
   for (size_t size : boundary_sizes())
     for (int round = 0; round < 3; ++round) {
-      void* block = allocate_zeroed(1, size);
-      ASSERT_TRUE(test::is_zero(block, size)) << size << " round " << round;
-      memset(block, 0xff, usable_size(block, "test"));
-      deallocate(block, "test");
+      void* block = hm_calloc(1, size);
+      ASSERT_TRUE(is_zero(block, size)) << size << " round " << round;
+      memset(block, 0xff, hm_usable_size(block));
+      hm_free(block);
       if (round == 1) hm_collect();
     }
 }
 
-TEST(Allocator, CallocOverADirtyRunIsZero) {
-  // A run over slices of which some are fresh and some were freed dirty.
-  void* first = allocate(3 * kSlice);
-  memset(first, 0xff, 3 * kSlice);
-  deallocate(first, "test");
-  void* second = allocate_zeroed(1, 6 * kSlice);
-  EXPECT_TRUE(test::is_zero(second, 6 * kSlice));
-  deallocate(second, "test");
+// A run over slices of which some are fresh and some were freed dirty.
+TEST_F(Allocator, CallocOverADirtyRunIsZero) {
+  hm_free(memset(hm_malloc(3 * kSlice), 0xff, 3 * kSlice));
+  void* block = hm_calloc(1, 6 * kSlice);
+  EXPECT_TRUE(is_zero(block, 6 * kSlice));
+  hm_free(block);
 }
 
-TEST(Allocator, CallocRefusesOverflow) {
-  errno = 0;
-  EXPECT_EQ(allocate_zeroed(size_t{1} << 32, size_t{1} << 32), nullptr);
-  EXPECT_EQ(errno, ENOMEM);
-  EXPECT_EQ(allocate_zeroed(SIZE_MAX, 2), nullptr);
-  void* none = allocate_zeroed(0, SIZE_MAX);
-  EXPECT_NE(none, nullptr);
-  deallocate(none, "test");
-}
-
-TEST(Allocator, AlignmentForEverySize) {
-  for (size_t alignment = 1; alignment <= kMiB; alignment *= 2)
+TEST_F(Allocator, EveryAlignmentWithEverySize) {
+  for (size_t alignment = 1; alignment <= 64 * kMiB; alignment *= 2)
     for (size_t size : boundary_sizes()) {
-      void* block = allocate_aligned(alignment, size);
+      char* block = static_cast<char*>(hm_aligned_alloc(alignment, size));
       ASSERT_NE(block, nullptr);
       ASSERT_EQ(address_of(block) % std::max<size_t>(alignment, 16), 0u);
-      ASSERT_GE(usable_size(block, "test"), size);
-      deallocate(block, "test");
+      ASSERT_GE(hm_usable_size(block), size);
+      block[0] = block[size - 1] = 'a';
+      block = static_cast<char*>(hm_realloc(block, size + size / 2 + 1));
+      ASSERT_TRUE(block[0] == 'a' && block[size - 1] == 'a');
+      hm_free(block);
     }
-  EXPECT_EQ(test::allocated_after_collect(), 0u);
 }
 
-TEST(Allocator, FreeKeepsErrno) {
-  for (size_t size : boundary_sizes()) {
-    std::vector<void*> blocks;
-    for (int i = 0; i < 40; ++i) blocks.push_back(allocate(size));
-    errno = 4242;
-    for (void* block : blocks) deallocate(block, "test");
-    ASSERT_EQ(errno, 4242) << size;
-    hm_collect();
-    ASSERT_EQ(errno, 4242) << size;
+TEST_F(Allocator, ImpossibleSizesAreRefused) {
+  for (volatile size_t size : {SIZE_MAX, SIZE_MAX / 2, size_t{PTRDIFF_MAX}, size_t{1} << 60, SIZE_MAX - kSlice}) {
+    expect_no_memory(hm_malloc(size));
+    expect_no_memory(hm_aligned_alloc(8 * kMiB, size));
   }
+  expect_no_memory(hm_aligned_alloc(size_t{1} << 62, 1));
 }
 
-TEST(Allocator, SuccessKeepsErrno) {
-  errno = 4242;
-  for (size_t size : boundary_sizes()) {
-    void* block = allocate_zeroed(1, size);
-    block = reallocate(block, 2 * size, "test");
-    deallocate(block, "test");
-  }
-  EXPECT_EQ(errno, 4242);
-}
-
-TEST(Allocator, NullIsNoBlock) {
-  deallocate(nullptr, "test");
-  EXPECT_EQ(usable_size(nullptr, "test"), 0u);
-}
-
-TEST(Allocator, RandomOperationsDoNotOverlap) {
-  std::mt19937 random(test::kSeed);
-  struct Slot {
-    void* block = nullptr;
-    size_t size = 0;
-    unsigned seed = 0;
-  };
-  std::vector<Slot> slots(1500);
-  for (unsigned i = 0; i < 60000; ++i) {
-    Slot& slot = slots[random() % slots.size()];
-    ASSERT_TRUE(test::matches(slot.block, slot.size, slot.seed));
-    deallocate(slot.block, "test");
-    slot.size = random() % 50 == 0 ? random() % 100000 : random() % 400;
-    slot.block = random() % 8 == 0 ? allocate_aligned(size_t{16} << random() % 6, slot.size) : allocate(slot.size);
-    slot.seed = i;
-    test::fill(slot.block, slot.size, i);
-  }
-  EXPECT_TRUE(test::everything_is_valid());
-  for (Slot& slot : slots) deallocate(slot.block, "test");
-  EXPECT_TRUE(test::everything_is_valid());
-  EXPECT_EQ(test::allocated_after_collect(), 0u);
+TEST_F(Allocator, BlocksInRandomUseKeepTheirContents) {
+  static unsigned n = 0;
+  RandomUse use{
+      .allocate =
+          [](size_t size) { return ++n % 8 != 0 ? hm_malloc(size) : hm_aligned_alloc(size_t{16} << n / 8 % 6, size); },
+      .reallocate = hm_realloc,
+      .release = hm_free,
+      .size = [](uint32_t random) -> size_t { return random % 50 == 0 ? random / 50 % 100000 : random % 400; }};
+  use_at_random(use, 1500, 60000);
 }

@@ -1,10 +1,11 @@
 #include "at_every_instruction.h"
 
+#if HM_STEPS
+
+#include <hmalloc/hmalloc_local.h>
 #include <signal.h>
 #include <sys/auxv.h>
-#include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include <cstdlib>
 
@@ -13,32 +14,24 @@
 
 namespace hm::test {
 
-void become_another_thread() {
-  my_name.id = 0;
-  set_my_heap(nullptr);
-  hm_local_tls_ = kNoPlace;
-}
-
-#if HM_STEPS
-
 namespace {
 
 constexpr unsigned long long kTrapFlag = 0x100;
-constexpr unsigned kPatience = 20;
 
 Steps steps;
-size_t every = 1;
+Stepping how;
 const std::function<bool()>* child_check = nullptr;
 
-bool child_succeeds() {
-  pid_t child = _Fork();  // no handlers: what runs here is in the middle of something
-  if (child == 0) {
-    alarm(kPatience);
-    become_another_thread();
-    _exit((*child_check)() ? 0 : 1);
-  }
-  int status = 0;
-  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+bool child_is_well() {
+  ++steps.forks;
+  return child_succeeds(
+      [] {
+        my_name.id = 0;
+        set_my_heap(nullptr);
+        hm_local_tls_ = kNoPlace;
+        return (*child_check)();
+      },
+      _Fork);  // no handlers: what runs here is in the middle of something
 }
 
 // In the kernel's image, which changes nothing of ours, a clock is read again until it has not moved meanwhile.
@@ -48,14 +41,17 @@ bool is_the_kernels(greg_t instruction) {
 
 void after_instruction(int, siginfo_t*, void* context) {
   if (is_the_kernels(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP])) return;
-  if (steps.failed == 0 && ++steps.seen % every == 0 && !child_succeeds()) steps.failed = steps.seen;
+  if (steps.failed > 0 || ++steps.seen % how.stride != 0) return;
+  if (how.worth_a_fork() && !child_is_well()) steps.failed = steps.seen;
 }
 
 }  // namespace
 
-Steps fork_at_every_instruction(const std::function<void()>& operation, const std::function<bool()>& check, size_t stride) {
+Steps fork_at_every_instruction(const std::function<void()>& operation, const std::function<bool()>& check,
+                                const Stepping& stepping) {
   steps = {};
-  every = getenv("HM_EVERY_INSTRUCTION") != nullptr ? 1 : stride;
+  how = stepping;
+  if (getenv("HM_EVERY_INSTRUCTION") != nullptr) how.stride = 1;
   child_check = &check;
   struct sigaction trap{}, before{};
   trap.sa_sigaction = after_instruction;
@@ -68,6 +64,6 @@ Steps fork_at_every_instruction(const std::function<void()>& operation, const st
   return steps;
 }
 
-#endif
-
 }  // namespace hm::test
+
+#endif

@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define HM_STEPS 1
 #else
 #define HM_STEPS 0
@@ -13,16 +13,18 @@
 
 namespace hm::test {
 
-// The child of a fork, before its repair: the thread that was in the operation is another one, which it does not have.
-void become_another_thread();
-
 struct Steps {
-  size_t seen = 0;    // instructions
+  size_t seen = 0;  // instructions
+  size_t forks = 0;
   size_t failed = 0;  // the first at which a child did not end with true, in time; 0: none
 };
-// check() runs in the child of each `stride`th instruction's fork, before anything was repaired; of each one's where
-// HM_EVERY_INSTRUCTION is set in the environment.
+struct Stepping {
+  size_t stride = 1;  // forks at each of so many instructions; at each where HM_EVERY_INSTRUCTION is set in the environment,
+  std::function<bool()> worth_a_fork = [] { return true; };  // and says so, in the parent
+};
+// check() runs in the child, before anything was repaired: there the thread that was in the operation is another one, which
+// the child does not have.
 Steps fork_at_every_instruction(const std::function<void()>& operation, const std::function<bool()>& check,
-                                size_t stride = 1);
+                                const Stepping& stepping = {});
 
 }  // namespace hm::test

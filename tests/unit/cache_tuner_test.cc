@@ -8,65 +8,65 @@ namespace {
 
 const ClassIndex kSmall = class_of(64), kWide = class_of(4096);
 
-CacheTuner in_use(ClassIndex c) {
-  CacheTuner tuner;
-  tuner.set_capacity(CacheTuner::first_capacity(index_of(c)));
-  return tuner;
-}
-size_t after_batch(CacheTuner& tuner, ClassIndex c, size_t blocks) {
-  tuner.on_refill(blocks);
-  return tuner.on_overflow_after_refills(c);
-}
+// In use, of a class.
+struct Tuner : CacheTuner {
+  ClassIndex c;
+  explicit Tuner(ClassIndex its = kSmall) : c(its) { set_capacity(first_capacity(index_of(c))); }
+  size_t after_batch(size_t blocks) {
+    on_refill(blocks);
+    return on_overflow_after_refills(c);
+  }
+};
 
 }  // namespace
 
 TEST(CacheTuner, OneBatchMayBeChance) {
-  CacheTuner tuner = in_use(kSmall);
+  Tuner tuner;
   size_t batch = tuner.capacity() + 1;
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(after_batch(tuner, kSmall, batch), tuner.capacity()) << i;
-  EXPECT_EQ(after_batch(tuner, kSmall, batch), batch + batch / 8) << "the sixth in a row";
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(tuner.after_batch(batch), tuner.capacity()) << i;
+  EXPECT_EQ(tuner.after_batch(batch), batch + batch / 8) << "the sixth in a row";
 }
 
 TEST(CacheTuner, ASmallerBatchBeginsAnew) {
-  CacheTuner tuner = in_use(kSmall);
+  Tuner tuner;
   size_t now = tuner.capacity();
-  for (int i = 0; i < 15; ++i) EXPECT_EQ(after_batch(tuner, kSmall, i % 5 == 4 ? now : now + 1), now) << i;
+  for (int i = 0; i < 15; ++i) EXPECT_EQ(tuner.after_batch(i % 5 == 4 ? now : now + 1), now) << i;
 }
 
 TEST(CacheTuner, ALongBatchOrOneOfLargeBlocksGrowsAtOnce) {
-  CacheTuner small = in_use(kSmall), wide = in_use(kWide);
-  EXPECT_EQ(after_batch(small, kSmall, 256), 256u + 32);
+  Tuner small, wide(kWide);
+  EXPECT_EQ(small.after_batch(256), 256u + 32);
   size_t batch = wide.capacity() + 1;
-  EXPECT_EQ(after_batch(wide, kWide, batch), batch + batch / 8);
+  EXPECT_EQ(wide.after_batch(batch), batch + batch / 8);
 }
 
 TEST(CacheTuner, FullAndEmptyTimeAfterTimeGrowsByAQuarter) {
-  CacheTuner tuner = in_use(kSmall);
+  Tuner tuner;
   size_t now = tuner.capacity();
-  for (int i = 0; i < 15; ++i) EXPECT_EQ(after_batch(tuner, kSmall, 1), now);
-  EXPECT_EQ(after_batch(tuner, kSmall, 1), now + now / 4 + 1);
+  for (int i = 0; i < 15; ++i) EXPECT_EQ(tuner.after_batch(1), now);
+  EXPECT_EQ(tuner.after_batch(1), now + now / 4 + 1);
 }
 
 TEST(CacheTuner, SuchCyclesCountWithinARoundOnly) {
-  CacheTuner tuner = in_use(kSmall);
+  Tuner tuner;
   for (int i = 0; i < 100; ++i) {
     if (i % 10 == 0) tuner.on_round();
-    EXPECT_EQ(after_batch(tuner, kSmall, 1), tuner.capacity());
+    EXPECT_EQ(tuner.after_batch(1), tuner.capacity());
   }
 }
 
 TEST(CacheTuner, GrowthEndsWithTheClass) {
   for (size_t c = 0; c < kClasses; ++c) {
-    CacheTuner tuner = in_use(ClassIndex(c));
+    Tuner tuner{ClassIndex(c)};
     EXPECT_LE(tuner.capacity(), CacheTuner::max_capacity(c));
-    for (int i = 0; i < 200; ++i) tuner.set_capacity(after_batch(tuner, ClassIndex(c), 60'000));
+    for (int i = 0; i < 200; ++i) tuner.set_capacity(tuner.after_batch(60'000));
     EXPECT_EQ(tuner.capacity(), CacheTuner::max_capacity(c));
     EXPECT_LE(tuner.capacity() * kClassSize[c], std::max<size_t>(CacheTuner::kMaxBytes, 2 * kClassSize[c]));
   }
 }
 
 TEST(CacheTuner, IdleIsWhatHasNotChangedBetweenTwoLooks) {
-  CacheTuner tuner = in_use(kSmall);
+  Tuner tuner;
   int a, b;
   EXPECT_FALSE(tuner.on_tick(5, &a, false));
   EXPECT_FALSE(tuner.on_tick(5, &b, false)) << "another block is on top";
@@ -77,7 +77,7 @@ TEST(CacheTuner, IdleIsWhatHasNotChangedBetweenTwoLooks) {
 }
 
 TEST(CacheTuner, WhatIsOnlyFreedWhileTheProcessShrinksIsIdleToo) {
-  CacheTuner tuner = in_use(kSmall);
+  Tuner tuner;
   int a, b, c, d;
   EXPECT_FALSE(tuner.on_tick(5, &a, true)) << "it did not overflow";
   tuner.on_overflow();
@@ -90,14 +90,14 @@ TEST(CacheTuner, WhatIsOnlyFreedWhileTheProcessShrinksIsIdleToo) {
 }
 
 TEST(CacheTuner, HalfOfWhatLayThereAtEveryLookIsSurplus) {
-  CacheTuner tuner = in_use(kSmall);
+  Tuner tuner;
   int blocks[4];
   for (size_t i : {0, 1, 2, 3}) tuner.on_tick(i == 2 ? 40 : 100, &blocks[i], false);
   EXPECT_EQ(tuner.take_surplus(), 20u);
 }
 
 TEST(CacheTuner, OthersFreeWhatIsAllocatedWithoutOverflow) {
-  CacheTuner tuner = in_use(kSmall);
+  Tuner tuner;
   for (int i = 0; i < 127; ++i) tuner.on_refill(64);
   EXPECT_FALSE(tuner.feeds_other_threads());
   for (int i = 0; i < 2000; ++i) tuner.on_refill(64);

@@ -75,12 +75,10 @@ TEST_F(ExtentTables, RepairFindsFreeDescriptorsOnly) {
 }
 
 TEST_F(ExtentTables, DescriptorsLieBetweenGuards) {
-  void* block = hm_malloc(2 * kMiB);
-  uintptr_t extent = address_of(huge_extent(block)), arena = 64 * kKiB, page = os::page_size();
+  uintptr_t extent = address_of(huge_extent(hm_malloc(2 * kMiB))), arena = 64 * kKiB, page = os::page_size();
   auto near = test::accessible_bytes(extent - arena - page, extent + arena + page);
   auto mine =
-      std::find_if(near.begin(), near.end(), [&](auto& part) { return part.first <= extent && extent < part.second; });
+      std::find_if(near.begin(), near.end(), [=](auto& part) { return part.first <= extent && extent < part.second; });
   ASSERT_NE(mine, near.end());
   EXPECT_EQ(mine->second - mine->first, arena);
-  hm_free(block);
 }

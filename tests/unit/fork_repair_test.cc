@@ -1,20 +1,17 @@
 // What the child of a fork finds when another thread was cut off at any instruction, and what its repair makes of it.
 #include "at_every_instruction.h"
 
-#if HM_STEPS
+#if HM_STEPS && !defined(__SANITIZE_ADDRESS__)
 
-#include <array>
 #include <atomic>
+#include <barrier>
 
-#include "base/process.h"
 #include "core/superblock_pool.h"
-#include "large/huge.h"
+#include "pages/options.h"
 #include "threads/registry.h"
 
 using namespace hm;
-using test::fork_at_every_instruction;
-using test::on_thread;
-using test::Steps;
+using namespace hm::test;
 
 namespace {
 
@@ -46,17 +43,6 @@ struct Queue {
   }
 };
 
-void test_queue(const char* name, int change, void (*operation)(Queue&)) {
-  for (size_t n = 0; n < 4; ++n) {
-    Queue q(n);
-    auto after = static_cast<size_t>(std::max(static_cast<int>(n) + change, 0));
-    Steps steps =
-        fork_at_every_instruction([&] { operation(q); }, [&] { return q.is_sound(std::min(n, after), std::max(n, after)); });
-    expect_all_good(steps, std::string(name) + " of " + std::to_string(n));
-    EXPECT_EQ(q.queue.count(), after);
-  }
-}
-
 Superblock* three(Queue& q) {
   q.sbs[5].next = &q.sbs[6];
   q.sbs[6].next = &q.sbs[7];
@@ -66,11 +52,24 @@ Superblock* three(Queue& q) {
 }  // namespace
 
 TEST(ForkRepair, QueuesAtEveryInstruction) {
-  test_queue("push", 1, [](Queue& q) { q.queue.push(q.sbs[7]); });
-  test_queue("push_front", 1, [](Queue& q) { q.queue.push_front(q.sbs[7]); });
-  test_queue("pop", -1, [](Queue& q) { q.queue.pop(); });
-  test_queue("pop_some", -2, [](Queue& q) { q.queue.pop_some(2); });
-  test_queue("push_all", 3, [](Queue& q) { q.queue.push_all(three(q)); });
+  struct {
+    const char* name;
+    int change;
+    void (*operation)(Queue&);
+  } cases[] = {{"push", 1, [](Queue& q) { q.queue.push(q.sbs[7]); }},
+               {"push_front", 1, [](Queue& q) { q.queue.push_front(q.sbs[7]); }},
+               {"pop", -1, [](Queue& q) { q.queue.pop(); }},
+               {"pop_some", -2, [](Queue& q) { q.queue.pop_some(2); }},
+               {"push_all", 3, [](Queue& q) { q.queue.push_all(three(q)); }}};
+  for (auto [name, change, operation] : cases)
+    for (int before = 0; before < 4; ++before) {
+      Queue q(static_cast<size_t>(before));
+      auto [least, most] =
+          std::minmax<size_t>({static_cast<size_t>(before), static_cast<size_t>(std::max(before + change, 0))});
+      expect_all_good(fork_at_every_instruction([&] { operation(q); }, [&] { return q.is_sound(least, most); }),
+                      std::string(name) + " of " + std::to_string(before));
+      EXPECT_EQ(q.queue.count(), change > 0 ? most : least);
+    }
 }
 
 // ---- slices
@@ -85,116 +84,103 @@ bool is_sound(SlicePool& pool, size_t held) {
   if (!pool.is_valid()) return false;
   SlicePool::Gauges g = pool.gauges();
   size_t regions = (g.chunks * kChunk + g.space) / kRegion;
-  size_t all = g.chunks * kSlicesInChunk, accounted = g.free_slices + held + regions * kMetaSlices;
-  if (accounted < all) return false;
-  constexpr std::array<size_t, 4> kLengths = {1, 6, 31, kSlicesInChunk};
-  std::array<SlicePool::Run, kLengths.size()> runs;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    runs[i] = pool.allocate(kLengths[i], true);
-    for (size_t slice = 0; slice < kLengths[i]; ++slice) {
-      char* start = runs[i].first->base() + slice * kSlice;
-      if (runs[i].zeroed && !test::is_zero(start, kLine)) return false;
+  if (g.free_slices + held + regions * kMetaSlices < g.chunks * kSlicesInChunk) return false;
+  std::vector<std::pair<Slice*, size_t>> runs;
+  for (size_t length : {size_t{1}, size_t{6}, size_t{31}, kSlicesInChunk}) {
+    SlicePool::Run run = pool.allocate(length, true);
+    runs.emplace_back(run.first, length);
+    for (size_t slice = 0; slice < length; ++slice) {
+      char* start = run.first->base() + slice * kSlice;
+      if (run.zeroed && !is_zero(start, kLine)) return false;
       *start = 1;
     }
   }
   if (!pool.is_valid()) return false;
-  for (size_t i = 0; i < runs.size(); ++i) pool.release(*runs[i].first, kLengths[i]);
+  for (auto [first, length] : runs) pool.release(*first, length);
   pool.purge(SlicePool::Purge::kAll);
   return pool.is_valid();
 }
 
 struct Slices {
   SlicePool pool;
-  SlicePool::Run run;
+  Slice* run = take(4);
   Slices() {
-    run = pool.allocate(4, true);
-    SlicePool::Run other = pool.allocate(kLongest, true);
-    memset(other.first->base(), 1, kLongest * kSlice);
-    pool.release(*other.first, kLongest);
+    options.retain_bytes = 128 * kKiB;
+    use_and_release(kLongest);
+  }
+  Slice* take(size_t slices) { return pool.allocate(slices, true).first; }
+  void use_and_release(size_t slices) {
+    Slice* first = take(slices);
+    memset(first->base(), 1, slices * kSlice);
+    pool.release(*first, slices);
   }
 };
 
-void test_slices(const char* name, void (*prepare)(SlicePool&), void (*operation)(Slices&), size_t held = 4,
-                 size_t stride = 1) {
-  Slices slices;
-  prepare(slices.pool);
-  ASSERT_TRUE(slices.pool.is_valid()) << name;
-  expect_all_good(fork_at_every_instruction([&] { operation(slices); }, [&] { return is_sound(slices.pool, held); }, stride),
-                  name);
-  EXPECT_TRUE(slices.pool.is_valid()) << name;
+struct SliceCase {
+  const char* name;
+  void (*prepare)(Slices&);
+  void (*operation)(Slices&);
+  size_t held = 4;
+  size_t stride = 1;
+};
+void PrintTo(const SliceCase& each, std::ostream* out) { *out << each.name; }
+
+void nothing(Slices&) {}
+void purge_all(Slices& s) { s.pool.purge(SlicePool::Purge::kAll); }
+void leave_dirty_slices(Slices& s) {
+  options.retain_bytes = SIZE_MAX / 2;
+  s.use_and_release(kLongest);
+}
+void fill_a_region(Slices& s) {
+  for (size_t i = 1; i < kChunksInRegion; ++i) s.take(kSlicesInChunk);
+}
+void empty_the_second_region(Slices& s) {
+  constexpr size_t kQuarter = kSlicesInChunk / 4 + 1;
+  std::vector<Slice*> quarters(kChunksInRegion), wholes(kChunksInRegion - 1);
+  for (Slice*& first : quarters) first = s.take(kQuarter);
+  for (Slice*& first : wholes) first = s.take(kSlicesInChunk);
+  Slice* last = s.take(10);
+  for (Slice* first : wholes) s.pool.release(*first, kSlicesInChunk);
+  for (Slice* first : quarters) s.pool.release(*first, kQuarter);
+  s.pool.release(*last, 10);
 }
 
-void nothing(SlicePool&) {}
+const SliceCase kSliceCases[] = {
+    {"Allocate", nothing, [](Slices& s) { s.pool.allocate(3, false); }, 4 + 3},
+    {"AllocateDirtyOnes", nothing, [](Slices& s) { s.pool.allocate(kLongest, false); }, 4 + kLongest},
+    {"Release", nothing, [](Slices& s) { s.pool.release(*s.run, 4); }},
+    {"Extend", nothing, [](Slices& s) { s.pool.extend(*s.run, 4, 6); }, 6},
+    {"OpenASecondChunk", nothing, [](Slices& s) { s.take(kSlicesInChunk); }, 4 + kSlicesInChunk},
+    {"OpenARegionsFirstChunk", fill_a_region, [](Slices& s) { s.take(kSlicesInChunk / 2); }, kChunksInRegion* kSlicesInChunk,
+     7},
+    {"Purge", leave_dirty_slices, purge_all},
+    {"PurgeInTwoRounds", leave_dirty_slices,
+     [](Slices& s) { s.pool.purge(SlicePool::Purge::kDue), s.pool.purge(SlicePool::Purge::kDue); }, 4, 3},
+    {"PurgeThatClosesAChunk", [](Slices& s) { s.use_and_release(kSlicesInChunk); }, purge_all, 4, 5},
+    {"UnmapARegion", empty_the_second_region, purge_all, 4, 31},
+};
+
+class ForkRepairOfSlices : public testing::TestWithParam<SliceCase> {};
 
 }  // namespace
 
-TEST(ForkRepair, RunsOfSlicesAtEveryInstruction) {
-  test_slices("allocate", nothing, [](Slices& s) { s.pool.allocate(3, false); }, 4 + 3);
-  test_slices("allocate dirty ones", nothing, [](Slices& s) { s.pool.allocate(kLongest, false); }, 4 + kLongest);
-  test_slices("release", nothing, [](Slices& s) { s.pool.release(*s.run.first, 4); });
-  test_slices("extend", nothing, [](Slices& s) { s.pool.extend(*s.run.first, 4, 6); }, 6);
+TEST_P(ForkRepairOfSlices, AtEveryInstruction) {
+  const SliceCase& each = GetParam();
+  Slices slices;
+  each.prepare(slices);
+  ASSERT_TRUE(slices.pool.is_valid());
+  expect_all_good(fork_at_every_instruction([&] { each.operation(slices); },
+                                            [&] { return is_sound(slices.pool, each.held); }, {.stride = each.stride}),
+                  each.name);
+  EXPECT_TRUE(slices.pool.is_valid());
 }
 
-TEST(ForkRepair, ChunksAreOpenedAtEveryInstruction) {
-  test_slices("the second", nothing, [](Slices& s) { s.pool.allocate(kSlicesInChunk, true); }, 4 + kSlicesInChunk);
-  test_slices(
-      "a region's first",
-      [](SlicePool& pool) {
-        for (size_t i = 1; i < kChunksInRegion; ++i) pool.allocate(kSlicesInChunk, true);
-      },
-      [](Slices& s) { s.pool.allocate(kSlicesInChunk / 2, true); }, kChunksInRegion * kSlicesInChunk, 7);
-}
-
-TEST(ForkRepair, PurgesAtEveryInstruction) {
-  test_slices("purge", nothing, [](Slices& s) { s.pool.purge(SlicePool::Purge::kAll); });
-  test_slices(
-      "two rounds", nothing, [](Slices& s) { s.pool.purge(SlicePool::Purge::kDue), s.pool.purge(SlicePool::Purge::kDue); },
-      4, 3);
-  test_slices(
-      "a purge that closes a chunk",
-      [](SlicePool& pool) {
-        SlicePool::Run run = pool.allocate(kSlicesInChunk, true);
-        memset(run.first->base(), 1, kSlicesInChunk * kSlice);
-        pool.release(*run.first, kSlicesInChunk);
-      },
-      [](Slices& s) { s.pool.purge(SlicePool::Purge::kAll); }, 4, 5);
-}
-
-TEST(ForkRepair, RegionsAreUnmappedAtEveryInstruction) {
-  test_slices(
-      "unmap",
-      [](SlicePool& pool) {
-        std::vector<SlicePool::Run> runs;
-        for (size_t i = 0; i < kChunksInRegion; ++i) runs.push_back(pool.allocate(kSlicesInChunk / 4 + 1, true));
-        for (size_t i = 1; i < kChunksInRegion; ++i) runs.push_back(pool.allocate(kSlicesInChunk, true));
-        SlicePool::Run last = pool.allocate(10, true);
-        for (size_t i = kChunksInRegion; i < runs.size(); ++i) pool.release(*runs[i].first, kSlicesInChunk);
-        for (size_t i = 0; i < kChunksInRegion; ++i) pool.release(*runs[i].first, kSlicesInChunk / 4 + 1);
-        pool.release(*last.first, 10);
-      },
-      [](Slices& s) { s.pool.purge(SlicePool::Purge::kAll); }, 4, 31);
-}
+INSTANTIATE_TEST_SUITE_P(All, ForkRepairOfSlices, testing::ValuesIn(kSliceCases),
+                         [](const auto& test) { return test.param.name; });
 
 // ---- heaps, and everything together
 
 namespace {
-
-bool all_is_valid() {
-  return test::everything_is_valid() && superblock_pool.is_valid() && slice_pool.is_valid() && registry.is_valid();
-}
-
-bool allocator_works() {
-  for (size_t size = 1; size < 900'000; size = size * 3 + 1) {
-    void* block = hm_malloc(size);
-    if (block == nullptr) return false;
-    test::fill(block, size, 1);
-    hm_free(block);
-  }
-  hm_local_free(hm_local_alloc(100));
-  if (!all_is_valid()) return false;
-  hm_collect();
-  return all_is_valid();
-}
 
 size_t heaps_in_use() {
   size_t n = 0;
@@ -202,40 +188,29 @@ size_t heaps_in_use() {
   return n;
 }
 
-void leave_dead_heaps(size_t n) {
-  std::vector<std::thread> threads;
-  std::atomic<size_t> arrived{0};
-  for (size_t i = 0; i < n; ++i)
-    threads.emplace_back([&] {
-      std::array<void*, 50> blocks;
-      for (void*& block : blocks) block = hm_malloc(100);
-      for (void* block : blocks) hm_free(block);
-      arrived.fetch_add(1);
-      while (arrived.load() < n) std::this_thread::yield();
-    });
-  for (std::thread& thread : threads) thread.join();
+void leave_dead_heaps(unsigned n) {
+  std::barrier all_have_one(n);
+  on_threads(n, [&](unsigned) {
+    free_all(allocate_many(50, 100));
+    all_have_one.arrive_and_wait();
+  });
 }
-
-}  // namespace
-
-namespace {
 
 class AttachedThread {
  public:
-  AttachedThread() {
-    while (!attached_.load()) std::this_thread::yield();
-  }
+  AttachedThread() { attached_.wait(false); }
   ~AttachedThread() {
-    done_.store(true);
-    thread_.join();
+    done_ = true;
+    done_.notify_one();
   }
 
  private:
   std::atomic<bool> attached_{false}, done_{false};
-  std::thread thread_{[this] {
+  std::jthread thread_{[this] {
     registry.attach();
-    attached_.store(true);
-    while (!done_.load()) std::this_thread::yield();
+    attached_ = true;
+    attached_.notify_one();
+    done_.wait(false);
   }};
 };
 
@@ -253,7 +228,7 @@ TEST(ForkRepair, AThreadGetsAndLosesItsHeapAtEveryInstruction) {
   on_thread([] {
     while (registry.attach() != nullptr && heaps_in_use() < 4) set_my_heap(nullptr);  // or it has one already
     set_my_heap(nullptr);
-    expect_all_good(fork_at_every_instruction([] { registry.attach(); }, allocator_works, 31), "create");
+    expect_all_good(fork_at_every_instruction([] { registry.attach(); }, allocator_works, {.stride = 31}), "create");
   });
 }
 
@@ -261,15 +236,15 @@ TEST(ForkRepair, AThreadGetsAndLosesItsHeapAtEveryInstruction) {
 TEST(ForkRepair, DeadHeapsAreDrainedAtEveryInstruction) {
   leave_dead_heaps(3);
   expect_all_good(fork_at_every_instruction([] { registry.drain_dead(Registry::Drain::kAll); },
-                                            [] { return allocator_works() && heaps_in_use() >= 2; }, 61),
+                                            [] { return allocator_works() && heaps_in_use() >= 2; }, {.stride = 61}),
                   "drain");
 }
 
 TEST(ForkRepair, TheFallbackAtEveryInstruction) {
   leave_dead_heaps(1);
   auto use = [] { registry.with_fallback([](ThreadHeap& heap) { return heap.refill(class_of(500)); }); };
-  expect_all_good(
-      fork_at_every_instruction(use, [use] { return allocator_works() && (use(), all_is_valid()); }, 17), "fallback");
+  auto goes_on = [use] { return allocator_works() && (use(), everything_is_valid()); };
+  expect_all_good(fork_at_every_instruction(use, goes_on, {.stride = 17}), "fallback");
 }
 
 TEST(ForkRepair, BlocksOfAllKindsAtEveryInstruction) {
@@ -277,8 +252,8 @@ TEST(ForkRepair, BlocksOfAllKindsAtEveryInstruction) {
     for (size_t size : {20u, 3000u, 20000u, 60000u, 700000u}) hm_free(hm_malloc(size));
     hm_local_free(hm_local_alloc(200));
   };
-  expect_all_good(fork_at_every_instruction(work, allocator_works, 23), "first use");
-  expect_all_good(fork_at_every_instruction([] { hm_collect(); }, allocator_works, 197), "collect");
+  expect_all_good(fork_at_every_instruction(work, allocator_works, {.stride = 23}), "first use");
+  expect_all_good(fork_at_every_instruction([] { hm_collect(); }, allocator_works, {.stride = 197}), "collect");
 }
 
 #endif

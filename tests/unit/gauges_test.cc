@@ -1,14 +1,14 @@
 // Every gauge against a model: a program that knows what it holds, in each kind of block, by each kind of thread.
+#include <hmalloc/hmalloc_local.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <string>
 
 #include "base/size_classes.h"
 #include "support.h"
 
 using namespace hm;
+using namespace hm::test;
 
 namespace {
 
@@ -17,26 +17,24 @@ struct Block {
   size_t size;
   void* (*allocate)(size_t);
   void (*release)(void*);
-  size_t (*usable)(const void*);
   bool small;  // lives in a superblock, so that who frees it elsewhere is a cross-thread free
 };
-void* aligned_to_line(size_t size) { return hm_aligned_alloc(256, size); }
-void* aligned_to_page(size_t size) { return hm_aligned_alloc(4096, size); }
-void* aligned_to_chunk(size_t size) { return hm_aligned_alloc(kChunk, size); }
-void* local(size_t size) { return hm_local_alloc(size); }
-void free_local_block(void* block) { hm_local_free(block); }
+template <size_t kAlignment>
+void* aligned(size_t size) {
+  return hm_aligned_alloc(kAlignment, size);
+}
 constexpr Block kBlocks[] = {
-    {"Tiny", 16, hm_malloc, hm_free, hm_usable_size, true},
-    {"Small", 100, hm_malloc, hm_free, hm_usable_size, true},
-    {"FourSlices", 20000, hm_malloc, hm_free, hm_usable_size, true},
-    {"Shared", 100, hm_shared_alloc, hm_shared_free, hm_usable_size, true},
-    {"AlignedToALine", 100, aligned_to_line, hm_free, hm_usable_size, true},
-    {"AlignedToAPage", 4000, aligned_to_page, hm_free, hm_usable_size, true},
-    {"Large", 100000, hm_malloc, hm_free, hm_usable_size, false},
-    {"LargeAligned", 100000, aligned_to_page, hm_free, hm_usable_size, false},
-    {"Huge", 3 * kMiB, hm_malloc, hm_free, hm_usable_size, false},
-    {"HugeAligned", 3 * kMiB, aligned_to_chunk, hm_free, hm_usable_size, false},
-    {"Local", 100, local, free_local_block, hm_local_usable_size, false},
+    {"Tiny", 16, hm_malloc, hm_free, true},
+    {"Small", 100, hm_malloc, hm_free, true},
+    {"FourSlices", 20000, hm_malloc, hm_free, true},
+    {"Shared", 100, hm_shared_alloc, hm_shared_free, true},
+    {"AlignedToALine", 100, aligned<256>, hm_free, true},
+    {"AlignedToAPage", 4000, aligned<4096>, hm_free, true},
+    {"Large", 100000, hm_malloc, hm_free, false},
+    {"LargeAligned", 100000, aligned<4096>, hm_free, false},
+    {"Huge", 3 * kMiB, hm_malloc, hm_free, false},
+    {"HugeAligned", 3 * kMiB, aligned<kChunk>, hm_free, false},
+    {"Local", 100, hm_local_alloc, hm_local_free, false},
 };
 
 // Who allocates, or frees: the main thread; another that has allocated such blocks; one that has allocated others; one that
@@ -100,22 +98,12 @@ void act_as(Who who, const Block& block, const std::function<void()>& body, cons
   meanwhile();
 }
 
-hm_stats now() {
-  hm_stats stats;
-  hm_stats_get(&stats);
-  return stats;
-}
-
 // A number that only the printed statistics have.
-uint64_t printed(const char* name) {
-  FILE* file = tmpfile();
-  hm_stats_print(fileno(file), 1);
-  std::string text(static_cast<size_t>(lseek(fileno(file), 0, SEEK_END)), '\0');
-  EXPECT_EQ(pread(fileno(file), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
-  fclose(file);
-  size_t at = text.find(std::string("\"").append(name).append("\":"));
+uint64_t printed(const std::string& name) {
+  std::string text = printed_stats(true);
+  size_t at = text.find("\"" + name + "\":");
   EXPECT_NE(at, std::string::npos) << name;
-  return std::stoull(text.substr(at + strlen(name) + 3));
+  return std::stoull(text.substr(at + name.size() + 3));
 }
 
 size_t resident_bytes() {
@@ -134,13 +122,13 @@ class Gauges : public testing::TestWithParam<Case> {
     hm_collect();
     blocks_.assign(count(), nullptr);  // its memory is not the allocator's
     blocks_.clear();
-    before_ = now();
+    before_ = stats_now();
     resident_before_ = resident_bytes();
   }
   void TearDown() override {
-    for (void* block : blocks_) block_.release(block);
+    release_all();
     hm_collect();
-    EXPECT_EQ(now().allocated, before_.allocated);
+    EXPECT_EQ(stats_now().allocated, before_.allocated);
   }
   size_t count() const { return std::max<size_t>(16 * kMiB / block_.size / (block_.size < 50 ? 4 : 1), 4); }
   void allocate_all() {
@@ -155,7 +143,7 @@ class Gauges : public testing::TestWithParam<Case> {
   }
   size_t held() const {
     size_t bytes = 0;
-    for (void* block : blocks_) bytes += block_.usable(block);
+    for (void* block : blocks_) bytes += hm_usable_size(block);
     return bytes;
   }
   bool is(const char* name) const { return strstr(block_.name, name) != nullptr; }
@@ -177,7 +165,7 @@ TEST_P(GaugesOfAllocation, SayWhatTheProgramHolds) {
   act_as(
       who_, block_, [&] { allocate_all(); },
       [&] {
-        hm_stats s = now();
+        hm_stats s = stats_now();
         size_t bytes = held();
         size_t lead = blocks_.size() * huge_lead();
         EXPECT_GE(s.allocated, before_.allocated + bytes);
@@ -208,17 +196,18 @@ TEST_P(GaugesOfAllocation, ResidentIsWhatTheKernelSees) {
       who_, block_, [&] { allocate_all(); },
       [&] {
         size_t grown = resident_bytes() - resident_before_;
-        size_t said = now().resident - before_.resident;
+        size_t said = stats_now().resident - before_.resident;
         EXPECT_GE(said + kMiB, grown);
         EXPECT_LE(said, grown + grown / 4 + 4 * kMiB + blocks_.size() * huge_lead()) << "an upper estimate";
       });
 }
 
 TEST_P(GaugesOfFreeing, SayWhatWasFreedAndByWhom) {
+  // A thread without a heap reports its frees by the handful.
+  size_t unreported = who_ == Who::kFreeingOnly || who_ == Who::kLate ? 63 : 0;
   allocate_all();
-  hm_collect();
-  size_t freed = blocks_.size();
-  hm_stats before = now();
+  size_t freed = blocks_.size(), foreign = block_.small && who_ != Who::kMain ? freed : 0;
+  hm_stats before = stats_now();
   act_as(
       who_, block_,
       [&] {
@@ -226,31 +215,15 @@ TEST_P(GaugesOfFreeing, SayWhatWasFreedAndByWhom) {
         hm_collect();
       },
       [&] {
-        hm_stats s = now();
+        hm_stats s = stats_now();
         EXPECT_EQ(s.allocated, before_.allocated);
         EXPECT_EQ(printed("large_blocks"), 0u);
         EXPECT_EQ(printed("local_bytes"), 0u);
         EXPECT_LE(s.active, before.active);
         EXPECT_LE(s.flushes - before.flushes, freed + kClasses);
         EXPECT_GE(s.flushes, before.flushes + (who_ == Who::kOther && block_.small));
-      });
-}
-
-TEST_P(GaugesOfFreeing, CrossThreadFreesAreAllCounted) {
-  // A thread without a heap reports its frees by the handful.
-  size_t unreported = who_ == Who::kFreeingOnly || who_ == Who::kLate ? 63 : 0;
-  allocate_all();
-  size_t foreign = block_.small && who_ != Who::kMain ? blocks_.size() : 0;
-  act_as(
-      who_, block_,
-      [&] {
-        release_all();
-        hm_collect();
-      },
-      [&] {
-        uint64_t counted = now().cross_thread_frees - before_.cross_thread_frees;
-        EXPECT_LE(counted, foreign);
-        EXPECT_GE(counted + unreported, foreign);
+        EXPECT_LE(s.cross_thread_frees - before.cross_thread_frees, foreign);
+        EXPECT_GE(s.cross_thread_frees - before.cross_thread_frees + unreported, foreign);
       });
 }
 

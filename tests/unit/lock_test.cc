@@ -6,15 +6,32 @@
 #include "support.h"
 
 using namespace hm;
+using namespace hm::test;
+
+namespace {
+
+void wait_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+// Held by a thread that is not there any more.
+void leave_locked(Lock& lock) {
+  on_thread([&] { EXPECT_TRUE(lock.lock()); });
+}
+bool is_repaired(Lock& lock, uint32_t before) {
+  bool repaired = false;
+  repair_after_fork(lock, before, [&] { repaired = true; });
+  return repaired;
+}
+
+}  // namespace
 
 // A signal handler that interrupted the holder may fork: the lock tells that it is held by this very thread.
 TEST(Lock, ASecondLockByTheHolderIsRefused) {
   Lock lock;
-  EXPECT_TRUE(lock.lock());
-  EXPECT_FALSE(lock.lock());
-  lock.unlock();
-  EXPECT_TRUE(lock.lock()) << "free again";
-  lock.unlock();
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(lock.lock());
+    EXPECT_FALSE(lock.lock());
+    lock.unlock();
+  }
 }
 
 TEST(Lock, AnInnerGuardLeavesItHeld) {
@@ -29,7 +46,7 @@ TEST(Lock, AnInnerGuardLeavesItHeld) {
       LockGuard guard(lock);
       entered = true;
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    wait_ms(5);
     EXPECT_FALSE(entered);  // under the lock: no race
   }
   other.join();
@@ -37,19 +54,16 @@ TEST(Lock, AnInnerGuardLeavesItHeld) {
 }
 
 TEST(Lock, ExcludesAndOrders) {
-  constexpr int kThreads = 4, kRounds = 20000;
+  constexpr int kRounds = 20000;
   Lock lock;
-  long sum = 0;  // plain: ThreadSanitizer sees whether the lock orders the accesses
-  std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t)
-    threads.emplace_back([&] {
-      for (int i = 0; i < kRounds; ++i) {
-        LockGuard guard(lock);
-        ++sum;
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(sum, long{kThreads} * kRounds);
+  int sum = 0;  // plain: ThreadSanitizer sees whether the lock orders the accesses
+  on_threads(4, [&](unsigned) {
+    for (int i = 0; i < kRounds; ++i) {
+      LockGuard guard(lock);
+      ++sum;
+    }
+  });
+  EXPECT_EQ(sum, 4 * kRounds);
 }
 
 TEST(Lock, WaitsWithoutTouchingErrno) {
@@ -61,24 +75,10 @@ TEST(Lock, WaitsWithoutTouchingErrno) {
     EXPECT_EQ(errno, 4242);
     lock.unlock();
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // long enough for the waiter to sleep in the kernel
+  wait_ms(20);  // long enough for the waiter to sleep in the kernel
   lock.unlock();
   waiter.join();
 }
-
-namespace {
-
-// Held by a thread that is not there any more.
-void leave_locked(Lock& lock) {
-  std::thread([&] { EXPECT_TRUE(lock.lock()); }).join();
-}
-bool is_repaired(Lock& lock, uint32_t before) {
-  bool repaired = false;
-  repair_after_fork(lock, before, [&] { repaired = true; });
-  return repaired;
-}
-
-}  // namespace
 
 TEST(Lock, WhatAThreadThatIsGoneHeldIsRepairedAndFree) {
   Lock lock;

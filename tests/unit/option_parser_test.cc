@@ -1,163 +1,143 @@
-#include "pages/options.h"
-
-#include <unistd.h>
+#include "base/option_parser.h"
 
 #include <cstdlib>
-#include <string>
 
-#include "base/option_parser.h"
+#include "pages/options.h"
 #include "support.h"
 
 using namespace hm;
 
 namespace {
-size_t size_from(const char* text) {
-  size_t out = 0;
-  EXPECT_TRUE(parse_size(text, out)) << text;
-  return out;
-}
-bool refuses(const char* text) {
-  size_t out = 0;
-  return !parse_size(text, out);
-}
-size_t thousandths_from(const char* text) {
-  size_t out = 0;
-  EXPECT_TRUE(parse_thousandths(text, out)) << text;
-  return out;
-}
-// A table of its own, as the baselines have.  Reads two variables in a child process and ends it.
-[[noreturn]] void read_table(const char* name, const char* value, size_t number, size_t fraction, size_t bytes) {
-  size_t n = 1, f = 2, b = 3;
-  const OptionRow rows[] = {
-      {"NUMBER", OptionKind::kNumber, &n}, {"FRACTION", OptionKind::kThousandths, &f}, {"BYTES", OptionKind::kSize, &b}};
-  setenv("TABLE_BYTES", "4K", 1);
-  setenv(name, value, 1);
-  read_options({.prefix = "TABLE_", .rows = rows, .count = 3, .stats_file = nullptr});
-  _exit(n == number && f == fraction && b == bytes ? 0 : 1);
-}
-// Reads one variable in a child process and ends it; 0 if `holds` afterwards.
-template <class Holds>
-[[noreturn]] void read_with(const char* name, const char* value, Holds holds) {
-  setenv(name, value, 1);
-  read_options();
-  _exit(holds() ? 0 : 1);
-}
+
 auto succeeded = testing::ExitedWithCode(0);
+
+// What one reading of a text is.
+struct Reading {
+  const char* text;
+  size_t value;
+};
+// One variable of the environment, what must be so once it was read, and what is said of it; "": nothing.
+struct Case {
+  const char* name;
+  std::string value;
+  bool (*holds)();
+  std::string said = "";
+};
+
+void expect_each(const std::vector<Case>& cases, void (*read)()) {
+  for (const Case& each : cases) {
+    auto child = [&] {
+      setenv(each.name, each.value.c_str(), 1);
+      read();
+      _exit(each.holds() ? 0 : 1);
+    };
+    EXPECT_EXIT(child(), succeeded, each.said.empty() ? "^$" : "^hmalloc: " + each.said + "\n$")
+        << each.name << "=" << each.value;
+  }
+}
+
+// A table of its own, as the baselines have.
+size_t number = 1, fraction = 2, bytes = 3;
+char file[kMaxPath];
+const OptionRow kRows[] = {{"NUMBER", OptionKind::kNumber, &number},
+                           {"FRACTION", OptionKind::kThousandths, &fraction},
+                           {"BYTES", OptionKind::kSize, &bytes}};
+void read_table() { read_options({.prefix = "TABLE_", .rows = kRows, .count = 3, .stats_file = nullptr}); }
+void read_table_with_file() { read_options({.prefix = "TABLE_", .rows = kRows, .count = 3, .stats_file = file}); }
+bool as_before() { return number == 1 && fraction == 2 && bytes == 3 && file[0] == '\0'; }
+
+bool always() { return true; }
+bool decay_as_before() { return options.decay_ms == 500; }
+
 }  // namespace
 
 TEST(Options, SizesTakeUnits) {
-  EXPECT_EQ(size_from("0"), 0u);
-  EXPECT_EQ(size_from("4096"), 4096u);
-  EXPECT_EQ(size_from("64K"), 64u << 10);
-  EXPECT_EQ(size_from("64k"), 64u << 10);
-  EXPECT_EQ(size_from("3M"), 3u << 20);
-  EXPECT_EQ(size_from("2G"), size_t{2} << 30);
-  EXPECT_EQ(size_from("1gb"), size_t{1} << 30);
-  EXPECT_EQ(size_from("18446744073709551615"), SIZE_MAX);
-}
-
-TEST(Options, BadSizesAreRefused) {
+  for (auto [text, value] : {Reading{"0", 0},
+                             {"4096", 4096},
+                             {"64K", 64 << 10},
+                             {"64k", 64 << 10},
+                             {"3M", 3 << 20},
+                             {"2G", size_t{2} << 30},
+                             {"1gb", size_t{1} << 30},
+                             {"18446744073709551615", SIZE_MAX}}) {
+    size_t out = value + 1;
+    EXPECT_TRUE(parse_size(text, out)) << text;
+    EXPECT_EQ(out, value) << text;
+  }
   for (const char* text : {"", " 1", "-1", "K", "1Q", "1KK", "1K ", "0x10", "1.5M", "18446744073709551616",
-                           "99999999999999999999", "17179869184G"})
-    EXPECT_TRUE(refuses(text)) << text;
+                           "99999999999999999999", "17179869184G"}) {
+    size_t out = 0;
+    EXPECT_FALSE(parse_size(text, out)) << text;
+  }
 }
 
 TEST(Options, ThousandthsAreDecimalsOrFractions) {
-  EXPECT_EQ(thousandths_from("0"), 0u);
-  EXPECT_EQ(thousandths_from("1"), 1000u);
-  EXPECT_EQ(thousandths_from("1.2"), 1200u);
-  EXPECT_EQ(thousandths_from("6/5"), 1200u);
-  EXPECT_EQ(thousandths_from("0.25"), 250u);
-  EXPECT_EQ(thousandths_from("1/4"), 250u);
-  EXPECT_EQ(thousandths_from("0.125"), 125u);
-  EXPECT_EQ(thousandths_from("1/8"), 125u);
-  EXPECT_EQ(thousandths_from("2/3"), 666u);
-  EXPECT_EQ(thousandths_from("0.0009"), 0u) << "the fourth digit is no thousandth";
-  EXPECT_EQ(thousandths_from("1.9999"), 1999u);
-  EXPECT_EQ(thousandths_from("12.034"), 12034u);
-  EXPECT_EQ(thousandths_from("18446744073709550.999"), 18446744073709550999u);
-}
-
-TEST(Options, BadThousandthsAreRefused) {
-  size_t out = 0;
+  for (auto [text, value] : {Reading{"0", 0},
+                             {"1", 1000},
+                             {"1.2", 1200},
+                             {"6/5", 1200},
+                             {"0.25", 250},
+                             {"1/4", 250},
+                             {"0.125", 125},
+                             {"1/8", 125},
+                             {"2/3", 666},
+                             {"0.0009", 0},
+                             {"1.9999", 1999},
+                             {"12.034", 12034},
+                             {"18446744073709550.999", 18446744073709550999u}}) {
+    size_t out = value + 1;
+    EXPECT_TRUE(parse_thousandths(text, out)) << text;
+    EXPECT_EQ(out, value) << text;
+  }
   for (const char* text : {"", ".5", "-1", "1,2", "1.2x", "1/0", "1/", "1/2/3", "1/2.5", "a", " 1", "1.2.3", "1 ",
-                           "18446744073709551.999", "18446744073709551615", "99999999999999999999"})
+                           "18446744073709551.999", "18446744073709551615", "99999999999999999999"}) {
+    size_t out = 0;
     EXPECT_FALSE(parse_thousandths(text, out)) << text;
+  }
 }
 
 TEST(Options, ATableIsReadByItsPrefix) {
-  EXPECT_EXIT(read_table("TABLE_NUMBER", "17", 17, 2, 4096), succeeded, "^$");
-  EXPECT_EXIT(read_table("TABLE_FRACTION", "1/4", 1, 250, 4096), succeeded, "^$");
-  EXPECT_EXIT(read_table("TABLE_BYTES", "64K", 1, 2, 65536), succeeded, "^$");
-  EXPECT_EXIT(read_table("HMALLOC_NUMBER", "17", 1, 2, 4096), succeeded, "^$");
-  EXPECT_EXIT(read_table("TABLENUMBER", "17", 1, 2, 4096), succeeded, "^$");
+  expect_each({{"TABLE_NUMBER", "17", [] { return number == 17 && fraction == 2; }},
+               {"TABLE_FRACTION", "1/4", [] { return fraction == 250; }},
+               {"TABLE_BYTES", "64K", [] { return bytes == 65536; }},
+               {"HMALLOC_NUMBER", "17", as_before},
+               {"TABLENUMBER", "17", as_before},
+               {"TABLE_FRACTION", "1/0", as_before, "TABLE_FRACTION=1/0 is not understood; ignored"},
+               {"TABLE_NUMBER", "4K", as_before, "TABLE_NUMBER=4K is not understood; ignored"},
+               {"TABLE_OTHER", "1", as_before, "unknown option TABLE_OTHER; ignored"},
+               {"TABLE_STATS_FILE", "/tmp/x", as_before}},  // somebody else reads it
+              read_table);
 }
 
-TEST(Options, ATablesBadValuesAreNamedWithItsPrefix) {
-  EXPECT_EXIT(read_table("TABLE_FRACTION", "1/0", 1, 2, 4096), succeeded,
-              "^hmalloc: TABLE_FRACTION=1/0 is not understood; ignored\n$");
-  EXPECT_EXIT(read_table("TABLE_NUMBER", "4K", 1, 2, 4096), succeeded,
-              "^hmalloc: TABLE_NUMBER=4K is not understood; ignored\n$");
-  EXPECT_EXIT(read_table("TABLE_OTHER", "1", 1, 2, 4096), succeeded, "^hmalloc: unknown option TABLE_OTHER; ignored\n$");
+TEST(Options, ATablesStatsFileIsCopied) {
+  expect_each({{"TABLE_STATS_FILE", "/tmp/x", [] { return strcmp(file, "/tmp/x") == 0; }},
+               {"TABLE_STATS_FILE", std::string(kMaxPath, 'x'), as_before, "TABLE_STATS_FILE is too long; ignored"}},
+              read_table_with_file);
 }
 
-TEST(Options, ATableNeedsNoStatsFile) {
-  EXPECT_EXIT(read_table("TABLE_STATS_FILE", "/tmp/x", 1, 2, 4096), succeeded, "^$") << "somebody else reads it";
-  size_t number = 5;
-  const OptionRow row{"NUMBER", OptionKind::kNumber, &number};
-  EXPECT_EXIT((print_options({.prefix = "TABLE_", .rows = &row, .count = 1, .stats_file = nullptr}, 2), _exit(0)), succeeded,
-              "^hmalloc: options NUMBER=5\n$");
+TEST(Options, HmallocsOwnAreReadAndKeptInRange) {
+  // Of a bad or unknown one a line is said; a prefix or an extension of a known name is not that name; and what belongs to
+  // another library is its own.
+  expect_each({{"HMALLOC_CACHE_BYTES", "3M", [] { return options.cache_bytes == 3 * kMiB; }},
+               {"HMALLOC_DECAY_MS", "250", [] { return options.decay_ms == 250; }},
+               {"HMALLOC_SHOW_STATS", "json", [] { return options.show_stats == 2; }},
+               {"HMALLOC_VERBOSE", "yes", [] { return options.verbose == 1; }},
+               {"HMALLOC_CACHE_BLOCKS", "0", [] { return options.cache_blocks == 1; }},
+               {"HMALLOC_CACHE_BLOCKS", "5000", [] { return options.cache_blocks == 1023; }},
+               {"HMALLOC_DECAY_MS", "soon", decay_as_before, "HMALLOC_DECAY_MS=soon is not understood; ignored"},
+               {"HMALLOC_NONSENSE", "1", always, "unknown option HMALLOC_NONSENSE; ignored"},
+               {"HMALLOC_DECAY", "1", decay_as_before, "unknown option HMALLOC_DECAY; ignored"},
+               {"HMALLOC_DECAY_MSX", "1", decay_as_before, "unknown option HMALLOC_DECAY_MSX; ignored"},
+               {"HMALLOC_PAPER_STATS_FILE", "x", always}},
+              read_options);
 }
 
-TEST(Options, AStatsFileIsCopied) {
-  static char file[kMaxPath];
-  EXPECT_EXIT(
-      {
-        setenv("TABLE_STATS_FILE", "/tmp/x", 1);
-        read_options({.prefix = "TABLE_", .rows = nullptr, .count = 0, .stats_file = file});
-        _exit(strcmp(file, "/tmp/x"));
-      },
-      succeeded, "^$");
-  EXPECT_EXIT(
-      {
-        setenv("TABLE_STATS_FILE", std::string(kMaxPath, 'x').c_str(), 1);
-        read_options({.prefix = "TABLE_", .rows = nullptr, .count = 0, .stats_file = file});
-        _exit(file[0]);
-      },
-      succeeded, "^hmalloc: TABLE_STATS_FILE is too long; ignored\n$");
-}
-
-TEST(Options, AValueIsTaken) {
-  EXPECT_EXIT(read_with("HMALLOC_CACHE_BYTES", "3M", [] { return options.cache_bytes == 3 * kMiB; }), succeeded, "^$");
-  EXPECT_EXIT(read_with("HMALLOC_DECAY_MS", "250", [] { return options.decay_ms == 250; }), succeeded, "^$");
-  EXPECT_EXIT(read_with("HMALLOC_SHOW_STATS", "json", [] { return options.show_stats == 2; }), succeeded, "^$");
-  EXPECT_EXIT(read_with("HMALLOC_VERBOSE", "yes", [] { return options.verbose == 1; }), succeeded, "^$");
-}
-
-TEST(Options, ABadValueIsNamedAndIgnored) {
-  size_t before = options.decay_ms;
-  EXPECT_EXIT(read_with("HMALLOC_DECAY_MS", "soon", [=] { return options.decay_ms == before; }), succeeded,
-              "^hmalloc: HMALLOC_DECAY_MS=soon is not understood; ignored\n$");
-}
-
-TEST(Options, AnUnknownOptionIsNamedAndIgnored) {
-  EXPECT_EXIT(read_with("HMALLOC_NONSENSE", "1", [] { return true; }), succeeded,
-              "^hmalloc: unknown option HMALLOC_NONSENSE; ignored\n$");
-  // A prefix or an extension of a known name is not that name.
-  EXPECT_EXIT(read_with("HMALLOC_DECAY", "1", [] { return options.decay_ms == 500; }), succeeded, "HMALLOC_DECAY;");
-  EXPECT_EXIT(read_with("HMALLOC_DECAY_MSX", "1", [] { return options.decay_ms == 500; }), succeeded, "_MSX;");
-}
-
-TEST(Options, AnotherLibrarysAreItsOwn) {
-  EXPECT_EXIT(read_with("HMALLOC_PAPER_STATS_FILE", "x", [] { return true; }), succeeded, "^$");
-}
-
-TEST(Options, CacheBlocksStayWithinWhatAHeapHasRoomFor) {
-  EXPECT_EXIT(read_with("HMALLOC_CACHE_BLOCKS", "0", [] { return options.cache_blocks == 1; }), succeeded, "^$");
-  EXPECT_EXIT(read_with("HMALLOC_CACHE_BLOCKS", "5000", [] { return options.cache_blocks == 1023; }), succeeded, "^$");
-}
-
-TEST(Options, VerboseNamesEveryOption) {
+TEST(Options, ArePrintedWithTheirValues) {
   EXPECT_EXIT((print_options(2), _exit(0)), succeeded,
               "^hmalloc: options VERBOSE=0 .*DECAY_MS=500 .*CACHE_BYTES=5242880 .*CACHE_BLOCKS=1023 .*\n$");
+  auto print_table = [] {
+    print_options({.prefix = "TABLE_", .rows = kRows, .count = 1, .stats_file = nullptr}, 2);
+    _exit(0);
+  };
+  EXPECT_EXIT(print_table(), succeeded, "^hmalloc: options NUMBER=1\n$");
 }

@@ -1,39 +1,40 @@
 #include "base/os_pages.h"
-#include "base/clock.h"
-
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
-#include <utility>
-#include <vector>
 
+#include "base/clock.h"
 #include "support.h"
 
 using namespace hm;
+using namespace hm::test;
 
-TEST(OsPages, PageSizeIsTheSystems) { EXPECT_EQ(os::page_size(), static_cast<size_t>(sysconf(_SC_PAGESIZE))); }
+namespace {
 
-TEST(OsPages, MapsAreAlignedZeroedAndWritable) {
-  for (size_t alignment = os::page_size(); alignment <= 64 * kMiB; alignment *= 4)
-    for (size_t bytes : {size_t{1}, os::page_size(), kChunk + 5}) {
+struct OsPages : testing::Test {
+  const size_t page = os::page_size();
+  char* map(size_t pages) const { return static_cast<char*>(os::map(pages * page, page)); }
+};
+
+}  // namespace
+
+TEST_F(OsPages, PageSizeIsTheSystems) { EXPECT_EQ(page, static_cast<size_t>(sysconf(_SC_PAGESIZE))); }
+
+TEST_F(OsPages, MapsAreAlignedZeroedAndWritable) {
+  for (size_t alignment = page; alignment <= 64 * kMiB; alignment *= 4)
+    for (size_t bytes : {size_t{1}, page, kChunk + 5}) {
       auto* base = static_cast<char*>(os::map(bytes, alignment));
-      ASSERT_NE(base, nullptr);
       EXPECT_EQ(address_of(base) % alignment, 0u);
-      EXPECT_TRUE(test::is_zero(base, bytes));
+      EXPECT_TRUE(is_zero(base, bytes));
       base[0] = base[bytes - 1] = 1;
       EXPECT_TRUE(os::unmap(base, bytes));
     }
 }
 
-TEST(OsPages, APlaceBehindTheStartIsAligned) {
+TEST_F(OsPages, APlaceBehindTheStartIsAligned) {
   std::vector<std::pair<void*, size_t>> maps;
   for (size_t alignment = 2 * kChunk; alignment <= 64 * kMiB; alignment *= 2)
     for (size_t bytes : {2 * kChunk, 7 * kChunk, 64 * kMiB}) {
       auto* base = static_cast<char*>(os::map(bytes, alignment, kChunk));
-      ASSERT_NE(base, nullptr);
       EXPECT_EQ((address_of(base) + kChunk) % alignment, 0u);
       base[0] = base[bytes - 1] = 1;
       maps.emplace_back(base, bytes);
@@ -41,41 +42,37 @@ TEST(OsPages, APlaceBehindTheStartIsAligned) {
   for (auto [base, bytes] : maps) EXPECT_TRUE(os::unmap(base, bytes));
 }
 
-TEST(OsPages, PurgedPagesReadAsZero) {
-  auto* base = static_cast<char*>(os::map(4 * os::page_size(), os::page_size()));
-  test::fill(base, 4 * os::page_size(), 7);
-  EXPECT_TRUE(os::purge(base + os::page_size(), os::page_size()));
-  EXPECT_TRUE(test::matches(base, os::page_size(), 7));
-  EXPECT_TRUE(test::is_zero(base + os::page_size(), os::page_size()));
-  EXPECT_NE(base[2 * os::page_size() + 1], 0);
-  EXPECT_TRUE(os::unmap(base, 4 * os::page_size()));
+TEST_F(OsPages, PurgedPagesReadAsZero) {
+  char* base = map(4);
+  fill(base, 4 * page, 7);
+  EXPECT_TRUE(os::purge(base + page, page));
+  EXPECT_TRUE(matches(base, page, 7));
+  EXPECT_TRUE(is_zero(base + page, page));
+  EXPECT_NE(base[2 * page + 1], 0);
 }
 
-TEST(OsPages, MovedPagesKeepTheirContents) {
-  size_t old_bytes = 16 * os::page_size(), new_bytes = 2 * kChunk;
-  auto* from = static_cast<char*>(os::map(old_bytes, os::page_size()));
-  auto* to = static_cast<char*>(os::map(new_bytes, kChunk));
-  test::fill(from, old_bytes, 3);
+TEST_F(OsPages, MovedPagesKeepTheirContents) {
+  size_t old_bytes = 16 * page, new_bytes = 2 * kChunk;
+  char *from = map(16), *to = static_cast<char*>(os::map(new_bytes, kChunk));
+  fill(from, old_bytes, 3);
   ASSERT_TRUE(os::move(from, old_bytes, to, new_bytes));
-  EXPECT_TRUE(test::matches(to, old_bytes, 3));
-  EXPECT_TRUE(test::is_zero(to + old_bytes, new_bytes - old_bytes));
-  EXPECT_TRUE(os::unmap(to, new_bytes));
+  EXPECT_TRUE(matches(to, old_bytes, 3));
+  EXPECT_TRUE(is_zero(to + old_bytes, new_bytes - old_bytes));
 }
 
-TEST(OsPages, NobodyCanTouchAGuard) {
-  size_t page = os::page_size();
+TEST_F(OsPages, NobodyCanTouchAGuard) {
   auto* base = static_cast<char*>(os::map_guarded(3 * page));
-  test::fill(base, 3 * page, 1);
+  fill(base, 3 * page, 1);
   EXPECT_DEATH(base[-1] = 1, "");  // of SIGSEGV, which a sanitizer catches
   EXPECT_DEATH(base[3 * page] = 1, "");
   EXPECT_TRUE(os::guard(base + page, page));
   EXPECT_DEATH(base[page] = 1, "");
-  EXPECT_TRUE(test::matches(base, page, 1));
+  EXPECT_TRUE(matches(base, page, 1));
 }
 
-TEST(OsPages, ThereAreOnlySoManyGuards) {
-  size_t page = os::page_size(), made = 0;
-  auto* base = static_cast<char*>(os::map(page, page));
+TEST_F(OsPages, ThereAreOnlySoManyGuards) {
+  size_t made = 0;
+  char* base = map(1);
   while (made <= os::kMaxGuards && os::guard(base, page)) ++made;
   EXPECT_EQ(made, os::kMaxGuards);
   EXPECT_NE(os::map_guarded(page), nullptr) << "without";
@@ -84,28 +81,27 @@ TEST(OsPages, ThereAreOnlySoManyGuards) {
   EXPECT_FALSE(os::guard(base, page));
 }
 
-TEST(OsPages, FailureIsNullOrFalseAndLeavesErrno) {
+TEST_F(OsPages, FailureIsNullOrFalseAndLeavesErrno) {
+  void* none = reinterpret_cast<void*>(1);
   errno = 4242;
-  EXPECT_EQ(os::map(size_t{1} << 60, os::page_size()), nullptr);
-  EXPECT_EQ(os::map(size_t{1} << 60, kChunk), nullptr);
-  EXPECT_FALSE(os::unmap(reinterpret_cast<void*>(1), 4096));
-  EXPECT_FALSE(os::purge(reinterpret_cast<void*>(1), 4096));
-  EXPECT_FALSE(os::guard(reinterpret_cast<void*>(1), 4096));
-  EXPECT_FALSE(os::resize(reinterpret_cast<void*>(os::page_size()), os::page_size(), 2 * os::page_size()));
-  os::prefer_huge_pages(reinterpret_cast<void*>(1), 4096);
+  for (size_t alignment : {page, kChunk}) EXPECT_EQ(os::map(size_t{1} << 60, alignment), nullptr);
+  EXPECT_FALSE(os::unmap(none, 4096));
+  EXPECT_FALSE(os::purge(none, 4096));
+  EXPECT_FALSE(os::guard(none, 4096));
+  EXPECT_FALSE(os::resize(reinterpret_cast<void*>(page), page, 2 * page));
+  os::prefer_huge_pages(none, 4096);
   EXPECT_EQ(errno, 4242);
 }
 
-TEST(OsPages, CallsAreCounted) {
+TEST_F(OsPages, CallsAreCounted) {
   uint64_t before = os::calls();
-  void* base = os::map(1, os::page_size());
-  os::unmap(base, 1);
+  os::unmap(map(1), page);
   EXPECT_EQ(os::calls(), before + 2);
 }
 
-TEST(OsPages, ResidentIsWhatWasTouched) {
-  size_t page = os::page_size(), bytes = 1500 * page;
-  auto* base = static_cast<char*>(os::map(bytes, page));
+TEST_F(OsPages, ResidentIsWhatWasTouched) {
+  size_t bytes = 1500 * page;
+  char* base = map(1500);
   EXPECT_EQ(os::resident(base, bytes), 0u);
   for (size_t at = 0; at < bytes; at += 3 * page) base[at] = 1;
   EXPECT_EQ(os::resident(base, bytes), 500 * page);
@@ -114,13 +110,13 @@ TEST(OsPages, ResidentIsWhatWasTouched) {
   EXPECT_EQ(os::resident(base, bytes), 0u) << "an error is no memory";
 }
 
-TEST(OsPages, TheThreadsClockGoesOnWithItsWork) {
+TEST(Clock, TheThreadsGoesOnWithItsWork) {
   uint64_t start = os::cpu_ns(), spent = 0;
   for (int i = 0; i < 100'000'000 && spent < 1'000'000; ++i) spent = os::cpu_ns() - start;
   EXPECT_GE(spent, 1'000'000u);
 }
 
-TEST(OsPages, ClockDoesNotGoBack) {
+TEST(Clock, DoesNotGoBack) {
   uint64_t first = os::now_ms();
   EXPECT_GE(os::now_ms(), first);
   EXPECT_GT(first, 0u);

@@ -1,27 +1,27 @@
 #include "base/process.h"
 
-#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <atomic>
+#include <barrier>
+#include <csignal>
 
 #include "base/lock.h"
 #include "large/huge.h"
 #include "support.h"
 
 using namespace hm;
+using test::child_succeeds;
 
 namespace {
 
-uint32_t id_of_system() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
+bool id_is_the_systems() { return my_thread_id() == static_cast<uint32_t>(syscall(SYS_gettid)); }
 
 }  // namespace
 
 TEST(Process, AThreadsIdIsTheSystems) {
-  EXPECT_EQ(my_thread_id(), id_of_system());
-  test::on_thread([] { EXPECT_EQ(my_thread_id(), id_of_system()); });
+  EXPECT_TRUE(id_is_the_systems());
+  test::on_thread([] { EXPECT_TRUE(id_is_the_systems()); });
 }
 
 #if !defined(__SANITIZE_THREAD__)  // its run-time knows neither of these ways to fork
@@ -29,65 +29,48 @@ TEST(Process, AThreadsIdIsTheSystems) {
 namespace {
 
 pid_t bare_clone() { return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr)); }
-
-using Way = pid_t (*)();
-constexpr Way kWays[] = {fork, _Fork, bare_clone};
-
-bool ended_well(pid_t child) {
-  int status = 0;
-  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
+constexpr pid_t (*kWays[])() = {fork, _Fork, bare_clone};
 
 }  // namespace
 
 TEST(Process, AChildHasItsOwnIdHoweverItWasForked) {
-  for (Way way : kWays) {
+  for (auto way : kWays) {
     my_thread_id();
-    pid_t child = way();
-    if (child == 0) {
-      bool right = my_thread_id() == id_of_system();
-      if (pid_t grandchild = way(); grandchild == 0) _exit(my_thread_id() == id_of_system() ? 0 : 1);
-      else right = right && ended_well(grandchild);
-      _exit(right && my_thread_id() == id_of_system() ? 0 : 1);
-    }
-    EXPECT_TRUE(ended_well(child));
+    EXPECT_TRUE(child_succeeds(
+        [=] { return id_is_the_systems() && child_succeeds(id_is_the_systems, way) && id_is_the_systems(); }, way));
   }
 }
 
 // The two have one memory, variables of the thread and all.
 TEST(Process, AChildOfVforkLeavesItsParentTheId) {
   rename_thread();  // the first to ask is the child
-  static uint32_t asked, its_own;
+  static bool right_in_child;
   pid_t child = vfork();
   if (child == 0) {
-    asked = my_thread_id();
-    its_own = id_of_system();
+    right_in_child = id_is_the_systems();
     _exit(0);
   }
-  EXPECT_TRUE(ended_well(child));
-  EXPECT_EQ(asked, its_own);
-  EXPECT_NE(asked, id_of_system());
-  EXPECT_EQ(my_thread_id(), id_of_system());
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(right_in_child);
+  EXPECT_TRUE(id_is_the_systems());
 }
 
 // Of a lock that a thread of the parent holds: nobody tells the child of the fork.
 TEST(Process, AChildRepairsBeforeItsFirstLock) {
-  for (Way way : kWays) {
-    std::atomic<bool> locked{false}, done{false};
+  for (auto way : kWays) {
+    std::barrier step(2);
     std::thread other([&] {
       LockGuard guard(huge_lock());
-      locked.store(true);
-      while (!done.load()) std::this_thread::yield();
+      step.arrive_and_wait();
+      step.arrive_and_wait();
     });
-    while (!locked.load()) std::this_thread::yield();
-    pid_t child = way();
-    if (child == 0) {
-      alarm(10);
+    step.arrive_and_wait();
+    auto lock = [] {
       LockGuard guard(huge_lock());
-      _exit(0);
-    }
-    EXPECT_TRUE(ended_well(child));
-    done.store(true);
+      return true;
+    };
+    EXPECT_TRUE(child_succeeds(lock, way));
+    step.arrive_and_wait();
     other.join();
   }
 }

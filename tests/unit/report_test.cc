@@ -1,39 +1,31 @@
 #include "base/report.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <csignal>
-#include <string>
 
 #include "support.h"
 
 using namespace hm;
 
 namespace {
-template <class Write>
-std::string written(Write write) {
-  int ends[2];
-  EXPECT_EQ(pipe(ends), 0);
+
+std::string written(const std::function<void(FdWriter&)>& write) {
+  testing::internal::CaptureStderr();
   {
-    FdWriter text(ends[1]);
+    FdWriter text(2);
     write(text);
   }
-  close(ends[1]);
-  std::string all;
-  char buffer[256];
-  for (ssize_t n; (n = read(ends[0], buffer, sizeof buffer)) > 0;) all.append(buffer, static_cast<size_t>(n));
-  close(ends[0]);
-  return all;
+  return testing::internal::GetCapturedStderr();
 }
+
 }  // namespace
 
 TEST(Report, NumbersAndPointers) {
   EXPECT_EQ(written([](FdWriter& t) { t << uint64_t{0} << " " << uint64_t{18446744073709551615u}; }),
             "0 18446744073709551615");
-  EXPECT_EQ(written([](FdWriter& t) { t << reinterpret_cast<void*>(0x7f00dead0010); }), "0x7f00dead0010");
-  EXPECT_EQ(written([](FdWriter& t) { t << static_cast<const void*>(nullptr); }), "0x0");
-  EXPECT_EQ(written([](FdWriter& t) { t << reinterpret_cast<void*>(~uintptr_t{0}); }), "0xffffffffffffffff");
+  for (auto [address, text] :
+       {std::pair{uintptr_t{0x7f00dead0010}, "0x7f00dead0010"}, {0, "0x0"}, {~uintptr_t{0}, "0xffffffffffffffff"}})
+    EXPECT_EQ(written([=](FdWriter& t) { t << reinterpret_cast<void*>(address); }), text);
   EXPECT_EQ(written([](FdWriter& t) { t.padded(42, 6).padded(1234567, 3); }), "    421234567");
 }
 

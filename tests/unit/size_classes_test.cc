@@ -4,13 +4,6 @@
 
 using namespace hm;
 
-TEST(SizeClasses, EveryClassServesItsOwnSizeAndNotOneMore) {
-  for (size_t c = 0; c < kClasses; ++c) {
-    EXPECT_EQ(index_of(class_of(kClassSize[c])), c);
-    if (c + 1 < kClasses) { EXPECT_EQ(index_of(class_of(kClassSize[c] + 1)), c + 1); }
-  }
-}
-
 TEST(SizeClasses, SmallestFittingClassIsChosen) {
   for (size_t size = 1; size <= kSmallMax; ++size) {
     size_t c = index_of(class_of(size));

@@ -1,8 +1,8 @@
 #include "introspect/stats_at_exit.h"
 
-#include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#include <csignal>
 
 #include "base/lock.h"
 #include "pages/options.h"
@@ -17,17 +17,25 @@ std::string record_after(const char* text) { return std::string(text).append(kRe
 
 void say(const char* word) { ASSERT_EQ(write(STDERR_FILENO, word, strlen(word)), static_cast<ssize_t>(strlen(word))); }
 
-// The library has started without statistics, and now is told to have them.
-void start_watching() {
-  options.show_stats = 1;
-  watch_for_termination();
+// In a process of its own; the library has started without statistics, and now is told to have them.
+template <class End>
+void expect_end(End end, const std::string& said, int signal = 0) {
+  auto watched = [&] {
+    options.show_stats = 1;
+    watch_for_termination();
+    end();
+    exit(0);
+  };
+  auto is_as_expected = [=](int status) {
+    return signal != 0 ? testing::KilledBySignal(signal)(status) : testing::ExitedWithCode(0)(status);
+  };
+  EXPECT_EXIT(watched(), is_as_expected, said);
 }
 
 }  // namespace
 
 TEST(StatsAtExit, AnInterruptedHolderOfALockLetsGoFirst) {
   auto end = [] {
-    start_watching();
     Lock one, other;
     one.lock();
     other.lock();
@@ -38,12 +46,11 @@ TEST(StatsAtExit, AnInterruptedHolderOfALockLetsGoFirst) {
     other.unlock();
     say("never reached");
   };
-  EXPECT_EXIT(end(), testing::KilledBySignal(SIGTERM), record_after("^both held, one held, hmalloc .* "));
+  expect_end(end, record_after("^both held, one held, hmalloc .* "), SIGTERM);
 }
 
 TEST(StatsAtExit, ALockThatWasHeldAlreadyCountsOnce) {
   auto end = [] {
-    start_watching();
     Lock lock;
     lock.lock();
     EXPECT_FALSE(lock.lock());
@@ -51,33 +58,29 @@ TEST(StatsAtExit, ALockThatWasHeldAlreadyCountsOnce) {
     EXPECT_FALSE(holds_a_lock());
     raise(SIGTERM);
   };
-  EXPECT_EXIT(end(), testing::KilledBySignal(SIGTERM), kRecord);
+  expect_end(end, kRecord, SIGTERM);
 }
 
 TEST(StatsAtExit, WhoEndsInTheMiddleOfAnAllocationIsToldSo) {
   auto end = [] {
-    start_watching();
     Lock lock;
     lock.lock();
     exit(0);
   };
-  EXPECT_EXIT(end(), testing::ExitedWithCode(0), "^hmalloc: no statistics: the process was ended in the middle");
+  expect_end(end, "^hmalloc: no statistics: the process was ended in the middle");
 }
 
 TEST(StatsAtExit, AProcessIsToldOfOnce) {
   auto end = [] {
-    start_watching();
     print_stats_at_exit();
     say("\nend");
-    exit(0);
   };
-  EXPECT_EXIT(end(), testing::ExitedWithCode(0), "\nend$");
+  expect_end(end, "\nend$");
 }
 
 TEST(StatsAtExit, AChildThatSharesTheMemorySaysNothingAndLeavesTheParentItsEnd) {
   if (kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer makes a fork of vfork, whose child has an end of its own";
   auto end = [] {
-    start_watching();
     pid_t child = vfork();
     if (child == 0) {
       raise(SIGTERM);
@@ -85,24 +88,16 @@ TEST(StatsAtExit, AChildThatSharesTheMemorySaysNothingAndLeavesTheParentItsEnd) 
     }
     int status = 0;
     if (waitpid(child, &status, 0) == child && WIFSIGNALED(status)) say("ended, ");
-    exit(0);
   };
-  EXPECT_EXIT(end(), testing::ExitedWithCode(0), record_after("^ended, hmalloc .* "));
+  expect_end(end, record_after("^ended, hmalloc .* "));
 }
 
 TEST(StatsAtExit, AChildOfForkHasAnEndOfItsOwn) {
   auto end = [] {
-    start_watching();
     print_stats_at_exit();
-    say("\n");
     pid_t child = fork();
-    if (child == 0) {
-      say("child: ");
-      exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    exit(status);
+    if (child == 0) say("\nchild: ");
+    else waitpid(child, nullptr, 0);
   };
-  EXPECT_EXIT(end(), testing::ExitedWithCode(0), record_after("\nchild: hmalloc .* "));
+  expect_end(end, record_after("\nchild: hmalloc .* "));
 }

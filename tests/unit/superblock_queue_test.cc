@@ -7,72 +7,51 @@
 using namespace hm;
 
 namespace {
-std::vector<Superblock> some(size_t n) { return std::vector<Superblock>(n); }
+
+struct SuperblockQueues : testing::Test {
+  std::vector<Superblock> sbs = std::vector<Superblock>(4);
+  SuperblockQueue queue;
+  void push_all() {
+    for (Superblock& sb : sbs) queue.push(sb);
+  }
+};
+
 }  // namespace
 
-TEST(SuperblockQueue, FirstInFirstOut) {
-  auto sbs = some(4);
-  SuperblockQueue queue;
+TEST_F(SuperblockQueues, FirstInFirstOut) {
   EXPECT_EQ(queue.pop(), nullptr);
-  for (Superblock& sb : sbs) queue.push(sb);
-  EXPECT_EQ(queue.count(), 4u);
-  for (Superblock& sb : sbs) EXPECT_EQ(queue.pop(), &sb);
-  EXPECT_EQ(queue.pop(), nullptr);
-  EXPECT_EQ(queue.count(), 0u);
-}
-
-TEST(SuperblockQueue, PushFrontIsPoppedNext) {
-  auto sbs = some(3);
-  SuperblockQueue queue;
-  queue.push_front(sbs[0]);  // into an empty queue: it is also the last
-  queue.push(sbs[1]);
-  queue.push_front(sbs[2]);
-  EXPECT_EQ(queue.pop(), &sbs[2]);
-  EXPECT_EQ(queue.pop(), &sbs[0]);
-  EXPECT_EQ(queue.pop(), &sbs[1]);
-}
-
-TEST(SuperblockQueue, RefillsAfterRunningEmpty) {
-  auto sbs = some(2);
-  SuperblockQueue queue;
   for (int round = 0; round < 3; ++round) {
-    queue.push(sbs[0]);
-    queue.push(sbs[1]);
-    EXPECT_EQ(queue.pop(), &sbs[0]);
-    EXPECT_EQ(queue.pop(), &sbs[1]);
-    EXPECT_EQ(queue.pop(), nullptr);
+    push_all();
+    EXPECT_EQ(queue.count(), 4u);
+    std::vector<Superblock*> seen, popped;
+    queue.for_each([&](Superblock& sb) { seen.push_back(&sb); });
+    while (Superblock* sb = queue.pop()) popped.push_back(sb);
+    EXPECT_EQ(popped, (std::vector{&sbs[0], &sbs[1], &sbs[2], &sbs[3]}));
+    EXPECT_EQ(seen, popped);
+    EXPECT_EQ(queue.count(), 0u);
   }
 }
 
-TEST(SuperblockQueue, VisitsInOrder) {
-  auto sbs = some(3);
-  SuperblockQueue queue;
-  for (Superblock& sb : sbs) queue.push(sb);
-  std::vector<Superblock*> seen;
-  queue.for_each([&](Superblock& sb) { seen.push_back(&sb); });
-  EXPECT_EQ(seen, (std::vector<Superblock*>{&sbs[0], &sbs[1], &sbs[2]}));
+TEST_F(SuperblockQueues, PushFrontIsPoppedNext) {
+  queue.push_front(sbs[0]);  // into an empty queue: it is also the last
+  queue.push(sbs[1]);
+  queue.push_front(sbs[2]);
+  for (size_t i : {2, 0, 1}) EXPECT_EQ(queue.pop(), &sbs[i]);
 }
 
 // S1: whoever pops is the only holder.  `blocks` counts the visits, unguarded: ThreadSanitizer sees two holders at once.
-TEST(SuperblockQueue, OneHolderAtATime) {
-  constexpr size_t kThreads = 4;
-  constexpr uint32_t kRounds = 20000;
-  auto sbs = some(3);
-  SuperblockQueue queue;
-  for (Superblock& sb : sbs) queue.push(sb);
-  std::vector<std::thread> threads;
+TEST_F(SuperblockQueues, OneHolderAtATime) {
+  push_all();
   std::atomic<uint32_t> visits{0};
-  for (size_t t = 0; t < kThreads; ++t)
-    threads.emplace_back([&] {
-      for (uint32_t i = 0; i < kRounds; ++i) {
-        Superblock* sb = queue.pop();
-        if (sb == nullptr) continue;
-        ++sb->blocks;
-        visits.fetch_add(1);
-        i % 2 == 0 ? queue.push(*sb) : queue.push_front(*sb);
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(queue.count(), 3u);
-  EXPECT_EQ(sbs[0].blocks + sbs[1].blocks + sbs[2].blocks, visits.load());
+  test::on_threads(5, [&](unsigned) {
+    for (int i = 0; i < 16000; ++i) {
+      Superblock* sb = queue.pop();
+      if (sb == nullptr) continue;
+      ++sb->blocks;
+      visits.fetch_add(1);
+      i % 2 == 0 ? queue.push(*sb) : queue.push_front(*sb);
+    }
+  });
+  EXPECT_EQ(queue.count(), 4u);
+  EXPECT_EQ(sbs[0].blocks + sbs[1].blocks + sbs[2].blocks + sbs[3].blocks, visits.load());
 }

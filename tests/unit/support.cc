@@ -1,15 +1,50 @@
 #include "support.h"
 
+#include <hmalloc/hmalloc_local.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include <fstream>
-#include <string>
 
 #include "base/os_pages.h"
 #include "core/superblock_pool.h"
 #include "threads/registry.h"
 
 namespace hm::test {
+
+void on_threads(unsigned n, const std::function<void(unsigned)>& body) {
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < n; ++i) threads.emplace_back(body, i);
+  for (std::thread& thread : threads) thread.join();
+}
+
+bool child_succeeds(const std::function<bool()>& body, pid_t (*way_to_fork)()) {
+  pid_t child = way_to_fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(body() ? 0 : 1);
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
+std::vector<void*> allocate_many(size_t n, size_t size, void* (*allocate)(size_t)) {
+  std::vector<void*> blocks(n);
+  for (void*& block : blocks) block = allocate(size);
+  return blocks;
+}
+
+void free_all(const std::vector<void*>& blocks) {
+  for (void* block : blocks) hm_free(block);
+}
+
+std::vector<void*> take_one_of_each_slice(std::vector<void*>& blocks, size_t size) {
+  std::vector<void*> taken;
+  for (void* block : blocks)
+    if (address_of(block) % kSlice < size) taken.push_back(block);
+  std::erase_if(blocks, [=](void* block) { return address_of(block) % kSlice < size; });
+  return taken;
+}
 
 void fill(void* block, size_t size, unsigned seed) {
   auto* bytes = static_cast<unsigned char*>(block);
@@ -30,13 +65,39 @@ bool is_zero(const void* block, size_t size) {
   return true;
 }
 
+void use_at_random(const RandomUse& use, size_t slots, unsigned operations) {
+  std::mt19937 random(kSeed);
+  struct Slot {
+    void* block = nullptr;
+    size_t size = 0;
+    unsigned seed = 0;
+  };
+  std::vector<Slot> all(slots);
+  for (unsigned i = 0; i < operations; ++i) {
+    auto& [block, size, seed] = all[random() % slots];
+    ASSERT_TRUE(matches(block, size, seed)) << i;
+    size_t wanted = use.size(random());
+    if (random() % 4 == 0) {
+      block = use.reallocate(block, wanted);
+      ASSERT_TRUE(matches(block, std::min(size, wanted), seed)) << i;
+    } else {
+      use.release(block);
+      block = use.allocate(wanted);
+    }
+    size = block == nullptr ? 0 : wanted;
+    fill(block, size, seed = i);
+    if (i % 10000 == 0) ASSERT_TRUE(everything_is_valid()) << i;
+  }
+  for (Slot& slot : all) use.release(slot.block);
+}
+
 size_t resident(char* from, size_t bytes) {
   auto* page = reinterpret_cast<char*>(align_up(address_of(from), os::page_size()));
   return os::resident(page, align_down(address_of(from + bytes), os::page_size()) - address_of(page));
 }
 
-std::vector<std::pair<uintptr_t, uintptr_t>> accessible_bytes(uintptr_t from, uintptr_t to) {
-  std::vector<std::pair<uintptr_t, uintptr_t>> found;
+std::vector<AddressRange> accessible_bytes(uintptr_t from, uintptr_t to) {
+  std::vector<AddressRange> found;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     uintptr_t start = 0, end = 0;
@@ -64,18 +125,51 @@ Superblock& fresh_superblock(ClassIndex c) {
   return *sb;
 }
 
-size_t allocated_after_collect() {
-  hm_collect();
+void drop(Superblock& sb) {
+  for (size_t i = 0; i < sb.blocks; ++i) sb.states[i].give_back();
+  release(sb);
+}
+
+hm_stats stats_now() {
   hm_stats stats;
   hm_stats_get(&stats);
-  return stats.allocated;
+  return stats;
+}
+
+std::string printed_stats(bool json) {
+  FILE* file = tmpfile();
+  hm_stats_print(fileno(file), json);
+  std::string text(static_cast<size_t>(lseek(fileno(file), 0, SEEK_END)), '\0');
+  EXPECT_EQ(pread(fileno(file), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  fclose(file);
+  return text;
+}
+
+size_t allocated_after_collect() {
+  hm_collect();
+  return stats_now().allocated;
 }
 
 bool everything_is_valid() {
-  bool sound = registry.is_valid() && (!have_heap() || my_heap()->is_valid());
+  bool sound = registry.is_valid() && superblock_pool.is_valid() && slice_pool.is_valid() &&
+               (!have_heap() || my_thread_heap().is_valid());
   slice_pool.for_each(
       [&](Slice& first) { sound = sound && (first.kind() == SliceKind::kLarge || Superblock::of(first).is_valid()); });
   return sound;
+}
+
+bool allocator_works() {
+  for (size_t size = 1; size < 900'000; size = size * 3 + 1) {
+    void* block = hm_malloc(size);
+    if (block == nullptr) return false;
+    fill(block, size, 1);
+    hm_free(block);
+  }
+  void* local = hm_local_alloc(100);
+  hm_local_free(local);
+  if (local == nullptr || !everything_is_valid()) return false;
+  hm_collect();
+  return everything_is_valid();
 }
 
 }  // namespace hm::test

@@ -2,11 +2,13 @@
 #pragma once
 #include <gtest/gtest.h>
 #include <hmalloc/hmalloc.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <functional>
 #include <random>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -32,11 +34,30 @@ inline std::vector<ClassIndex> all_classes() {
 
 // Runs on a thread of its own, to its end: its heap is dead afterwards.
 inline void on_thread(const std::function<void()>& body) { std::thread(body).join(); }
+// Runs body(0) to body(n - 1), each on a thread of its own, to their ends.
+void on_threads(unsigned n, const std::function<void(unsigned)>& body);
+
+// Whether the child of a fork ends with true, in time.
+bool child_succeeds(const std::function<bool()>& body, pid_t (*way_to_fork)() = fork);
+
+std::vector<void*> allocate_many(size_t n, size_t size, void* (*allocate)(size_t) = hm_malloc);
+void free_all(const std::vector<void*>& blocks);
+// Of blocks of `size` bytes, takes the first of each slice out of the list.
+std::vector<void*> take_one_of_each_slice(std::vector<void*>& blocks, size_t size);
 
 // A block filled with a pattern that depends on the seed; matches() says whether all of it is still there.
 void fill(void* block, size_t size, unsigned seed);
 bool matches(const void* block, size_t size, unsigned seed);
 bool is_zero(const void* block, size_t size);
+
+// Allocates, resizes and frees blocks of these sizes at random, and looks at their contents each time.
+struct RandomUse {
+  void* (*allocate)(size_t);
+  void* (*reallocate)(void*, size_t);
+  void (*release)(void*);
+  size_t (*size)(uint32_t random);
+};
+void use_at_random(const RandomUse& use, size_t slots, unsigned operations);
 
 // A block above 1 MB, of a size that the program asks for again and again.
 inline char* allocate_recurring(size_t size) {
@@ -52,24 +73,35 @@ inline char* keep_written(size_t size) {
 }
 
 inline ChunkKind kind_of(const void* block) { return AddressMap::kind(address_of(block)); }
-inline void mark_ends(void* block, size_t size) {
-  static_cast<char*>(block)[0] = 'a';
-  static_cast<char*>(block)[size - 1] = 'z';
-}
 // How many bytes of the whole pages therein are resident.
 size_t resident(char* from, size_t bytes);
 
 // What the process may write to between two addresses, as the system sees it; what touches is one.
-std::vector<std::pair<uintptr_t, uintptr_t>> accessible_bytes(uintptr_t from, uintptr_t to);
+using AddressRange = std::pair<uintptr_t, uintptr_t>;
+std::vector<AddressRange> accessible_bytes(uintptr_t from, uintptr_t to);
 bool is_guard(uintptr_t page);  // mapped, and not for writing
 
 // A formatted superblock outside every heap and queue; the test is its holder.
 Superblock& fresh_superblock(ClassIndex c);
+// Releases it, whatever of its blocks is taken.
+void drop(Superblock& sb);
+
+hm_stats stats_now();
+std::string printed_stats(bool json);
 
 // Bytes that the program holds, as the census sees them, after everything that may be given back has been.
 size_t allocated_after_collect();
-
-// Every superblock and every heap without a thread, and this thread's own.
+// Everything that is shared, every heap without a thread, and this thread's own.
 bool everything_is_valid();
+// Blocks of every kind can be had, and everything is valid, before a collection and after it.
+bool allocator_works();
+
+// Tests that free all that they allocate.
+struct NothingIsLost : testing::Test {
+  void TearDown() override {
+    EXPECT_TRUE(everything_is_valid());
+    EXPECT_EQ(allocated_after_collect(), 0u);
+  }
+};
 
 }  // namespace hm::test
