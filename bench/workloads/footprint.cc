@@ -82,7 +82,7 @@ std::int64_t steps_done(const std::vector<Progress>& progress) {
 }
 
 // Touches the table and the code that the run needs, so that their pages are not counted.
-long repair_after_fork(const Setting& setting) {
+long warm_up(const Setting& setting) {
   for (std::uint32_t i = 0; i < setting.slots; ++i) table[i].store(nullptr);
   shared::release(make_block(setting.smallest), setting.smallest);
   resident_kb();
@@ -101,7 +101,7 @@ int main(int count, char** values) {
   arguments.finish();
   Setting setting{slots, smallest, largest - smallest + 1, total / threads};
   std::vector<Progress> progress(threads);
-  Sampler sampler{repair_after_fork(setting), {}};
+  Sampler sampler{warm_up(setting), {}};
   sampler.ratios.reserve(10000);
 
   std::thread watcher([&] {

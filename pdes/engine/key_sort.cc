@@ -25,8 +25,8 @@ void insertion_sort(std::span<Key> keys) noexcept {
 }  // namespace
 
 // Copies keys to sorted, ordered by place(key), which is below their number.  True if no slot is crowded.
-template <class CpuPin>
-bool KeySort::spread(std::span<const Key> keys, Key* sorted, CpuPin place) {
+template <class Place>
+bool KeySort::spread(std::span<const Key> keys, Key* sorted, Place place) {
   counts_.assign(keys.size() + 1, 0);
   if (slots_.size() < keys.size()) slots_.resize(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {

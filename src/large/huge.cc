@@ -32,7 +32,7 @@ Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
 // ---- blocks
 
 // Accounts for a block that was allocated here (before == 0) or took `before` bytes; this thread holds the extent.
-void repair_after_fork(Extent& extent, size_t before) noexcept {
+void account(Extent& extent, size_t before) noexcept {
   bool fits;
   ExtentList dropped;
   {
@@ -72,7 +72,7 @@ FreshBlock allocate_huge(size_t size, size_t alignment, bool map) noexcept {
   extent->size = size;
   extent_table.enter(*extent);
   FreshBlock result{extent->start(), std::min(extent->dirty, size)};
-  repair_after_fork(*extent, 0);
+  account(*extent, 0);
   return result;
 }
 
@@ -123,7 +123,7 @@ void* resize_huge(Extent& extent, size_t size) noexcept {
   }
   if (!done) done = resize_extent(extent, bytes);
   if (done) extent.size = size;
-  repair_after_fork(extent, before);
+  account(extent, before);
   return done ? extent.start() : nullptr;
 }
 
