@@ -64,16 +64,17 @@ struct Case {
   char operation;  // stops at this step, once
   QueueStep at;
   const char* others;
+  size_t others_take;
 };
 
-Case* stop = nullptr;
-void (*others)(const char* operations) = nullptr;
+const Case* stop = nullptr;
+void (*let_others)(const Case& the) = nullptr;
 
 template <bool kWithCounts>
 struct Stepped : Tiny<1000> {
   static constexpr bool kCounts = kWithCounts;
   static void at(QueueStep step) noexcept {
-    if (stop != nullptr && stop->at == step) others(std::exchange(stop, nullptr)->others);
+    if (stop != nullptr && stop->at == step) let_others(*std::exchange(stop, nullptr));
   }
 };
 
@@ -88,19 +89,18 @@ struct Script {
       if (*operations == '+') give(*queue, ++given);
       else if (size_t n = take(*queue)) taken.push_back(n);
   }
-  // Whether each number came out once, and the queue is sound; also while the stopped thread is in its operation.
-  static bool is_right(Case the) {
+  // Whether each number came out once, the others found theirs, and the queue is sound, then too.
+  static bool is_right(const Case& the) {
     MsQueueOf<Stepped<kWithCounts>> own;
     queue = &own;
     given = 0;
     taken.clear();
     operate(the.before);
-    bool sound = true;
-    static bool* sound_within;
-    sound_within = &sound;
-    others = [](const char* operations) {
-      operate(operations);
-      *sound_within = queue->is_valid(1);
+    static bool sound_within;
+    let_others = [](const Case& now) {
+      size_t before = taken.size();
+      operate(now.others);
+      sound_within = taken.size() == before + now.others_take && queue->is_valid(1);
     };
     stop = &the;
     const char last[] = {the.operation, '\0'};
@@ -110,7 +110,7 @@ struct Script {
     std::vector<size_t> all(given);
     for (size_t i = 0; i < given; ++i) all[i] = i + 1;
     std::ranges::sort(taken);
-    return sound && taken == all && own.is_valid();
+    return sound_within && taken == all && own.is_valid();
   }
 };
 
@@ -124,21 +124,21 @@ TEST_P(MsQueueSteps, OthersGoOnAndNothingIsLost) {
 
 INSTANTIATE_TEST_SUITE_P(, MsQueueSteps,
                          testing::Values(  // the dummy goes round and is the dummy again
-                             Case{"aba_at_head", "+", '-', QueueStep::kBeforeAdvance, "-+-+"},
+                             Case{"aba_at_head", "+", '-', QueueStep::kBeforeAdvance, "-+-+", 2},
                              // the last node is freed, and is the last one of the pool
-                             Case{"aba_at_link", "", '+', QueueStep::kBeforeLink, "+-"},
+                             Case{"aba_at_link", "", '+', QueueStep::kBeforeLink, "+-", 1},
                              // of two free nodes both are taken, and the first comes back alone
-                             Case{"aba_in_pool", "++--", '+', QueueStep::kFreeRead, "++--"},
+                             Case{"aba_in_pool", "++--", '+', QueueStep::kFreeRead, "++--", 2},
                              // its link is null again, with a count that is the newest
-                             Case{"tail_was_freed", "", '+', QueueStep::kTailRead, "+-"},
+                             Case{"tail_was_freed", "", '+', QueueStep::kTailRead, "+-", 1},
                              // its link is null, and there is no node null
-                             Case{"head_was_freed", "++", '-', QueueStep::kHeadRead, "-"},
+                             Case{"head_was_freed", "++", '-', QueueStep::kHeadRead, "-", 1},
                              // others move it on
-                             Case{"tail_lags", "", '+', QueueStep::kLinked, "-+-"},
-                             Case{"stopped_before_link", "+++-", '+', QueueStep::kBeforeLink, "++++--------++"},
-                             Case{"stopped_when_linked", "+++-", '+', QueueStep::kLinked, "++++--------++"},
-                             Case{"stopped_before_advance", "+++-", '-', QueueStep::kBeforeAdvance, "++++--------++"},
-                             Case{"stopped_when_advanced", "+++-", '-', QueueStep::kAdvanced, "++++--------++"}),
+                             Case{"tail_lags", "", '+', QueueStep::kLinked, "-+-", 2},
+                             Case{"stopped_before_link", "+++-", '+', QueueStep::kBeforeLink, "++++--------++", 6},
+                             Case{"stopped_when_linked", "+++-", '+', QueueStep::kLinked, "++++--------++", 7},
+                             Case{"stopped_before_advance", "+++-", '-', QueueStep::kBeforeAdvance, "++++--------++", 6},
+                             Case{"stopped_when_advanced", "+++-", '-', QueueStep::kAdvanced, "++++--------++", 5}),
                          [](const auto& of) { return of.param.name; });
 
 // ---- Threads. ----
