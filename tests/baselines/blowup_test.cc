@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <ostream>
 #include <semaphore>
 #include <string_view>
 #include <thread>
@@ -129,6 +130,7 @@ void random_lifetimes(size_t round, Crew& crew, Live& live, Live&) {
 struct Pattern {
   const char* name;
   void (*round)(size_t round, Crew& crew, Live& live, Live& kept);
+  friend void PrintTo(const Pattern& pattern, std::ostream* out) { *out << pattern.name; }
 };
 constexpr Pattern kPatterns[] = {{"hand_over", hand_over},
                                  {"round_robin", round_robin},

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ostream>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -65,6 +66,7 @@ struct Case {
   QueueStep at;
   const char* others;
   size_t others_take;
+  friend void PrintTo(const Case& the, std::ostream* out) { *out << the.name; }
 };
 
 const Case* stop = nullptr;
