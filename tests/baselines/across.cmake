@@ -6,14 +6,12 @@ foreach(baseline IN LISTS baselines)
   string(REGEX REPLACE "^hoard$" "hoard_examined" library ${baseline})
   hm_baseline_test(baseline_contract_${baseline} ${library} contract_test.cc)
 
-  hm_baseline_program(baseline_stress_${baseline} ${baseline} stress.cc stress_life.cc stress_blocks.cc)
-  add_test(NAME baselines.${baseline}.stress COMMAND baseline_stress_${baseline} --seconds 3)
+  hm_baseline_program(baseline_stress_${baseline} ${library} stress.cc)
+  add_test(NAME baselines.${baseline}.stress COMMAND baseline_stress_${baseline} 3)
   set_tests_properties(baselines.${baseline}.stress PROPERTIES LABELS baselines TIMEOUT 120)
 
-  hm_baseline_program(baseline_blowup_${baseline} ${baseline} blowup.cc blowup_patterns.cc)
   if(NOT HM_SANITIZE)  # it measures, and runs one thread at a time
-    add_test(NAME baselines.${baseline}.blowup COMMAND baseline_blowup_${baseline})
-    set_tests_properties(baselines.${baseline}.blowup PROPERTIES LABELS baselines TIMEOUT 120)
+    hm_baseline_test(baseline_blowup_${baseline} ${baseline} blowup_test.cc)
   endif()
 endforeach()
 

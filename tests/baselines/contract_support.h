@@ -37,6 +37,20 @@ inline size_t usable(const void* block) { return baseline::usable_size(block, "t
 inline bool holds_only(const char* block, size_t size, char byte) {
   return size == 0 || (block[0] == byte && memcmp(block, block + 1, size - 1) == 0);
 }
+inline std::vector<void*> get_many(size_t count, size_t size) {
+  std::vector<void*> blocks(count);
+  for (void*& block : blocks) block = get(size);
+  return blocks;
+}
+inline void give_all(const std::vector<void*>& blocks) {
+  for (void* block : blocks) give(block);
+}
+// The same without the process's own malloc, which a sanitizer does not hold still around a fork.
+inline void churn(size_t count, size_t size) {
+  std::array<char*, 500> blocks;
+  for (size_t i = 0; i < count; ++i) blocks[i] = get(size);
+  for (size_t i = 0; i < count; ++i) give(blocks[i]);
+}
 inline void on_thread(const std::function<void()>& body) { std::thread(body).join(); }
 
 // What it counts, as members of a JSON object.
@@ -61,6 +75,10 @@ inline void expect_nothing_left() {
 
 // ---- Forks, with what the library does around them. ----
 
+inline int status_of(pid_t child) {
+  int status = -1;
+  return waitpid(child, &status, 0) == child ? status : -1;
+}
 inline int status_of_child(const std::function<bool()>& body) {
   baseline::before_fork();
   pid_t child = fork();
@@ -70,8 +88,7 @@ inline int status_of_child(const std::function<bool()>& body) {
     _exit(body() ? 0 : 1);
   }
   baseline::after_fork_in_parent();
-  int status = -1;
-  return waitpid(child, &status, 0) == child ? status : -1;
+  return status_of(child);
 }
 
 // As in a signal handler that interrupted a malloc: the lock is held by this very thread, in the child too.
@@ -101,47 +118,6 @@ inline bool waits_for(Lock& lock, const std::function<void()>& call) {
   }
   caller.join();
   return !early;
-}
-
-// ---- Blocks that wander through a table: who frees is seldom who allocated, and each is one holder's at a time. ----
-
-struct Held {
-  size_t size;
-  char mark;
-  void check_and_free() {
-    auto* bytes = reinterpret_cast<char*>(this);
-    EXPECT_TRUE(holds_only(bytes + sizeof(Held), size - sizeof(Held), mark));
-    memset(static_cast<void*>(this), ~mark, size < 256 ? size : 256);  // who still holds it will see
-    give(this);
-  }
-};
-inline std::array<std::atomic<Held*>, 2000> table{};
-
-inline void wander(uint64_t seed, bool small_only) {
-  uint64_t random = seed * 0x9E3779B97F4A7C15 + 1;
-  for (size_t i = 0; i < 20'000 && !testing::Test::HasFailure(); ++i) {
-    random = random * 6364136223846793005 + 1442695040888963407;
-    uint64_t dice = random >> 33;
-    bool other = dice % 16 == 0 && !small_only;
-    size_t size = 16 + (other && dice % 128 == 0 ? dice / 128 % 200'000 : other ? dice / 128 % 20'000 : dice / 16 % 300);
-    void* block = other && dice % 64 == 0 ? baseline::allocate_aligned(64 << dice / 64 % 5, size) : baseline::allocate(size);
-    auto* held = static_cast<Held*>(memset(block, static_cast<char>(dice >> 8), size));
-    *held = {size, static_cast<char>(dice >> 8)};
-    bool drop = i / 2000 % 2 == 1 && dice % 2 == 0;  // at times the table empties
-    Held* old = table[dice / 7 % table.size()].exchange(drop ? nullptr : held);
-    if (drop) held->check_and_free();
-    if (old != nullptr) old->check_and_free();
-  }
-}
-
-inline void let_blocks_wander(bool small_only = false) {
-  std::vector<std::thread> threads;
-  for (uint64_t t = 1; t <= 4; ++t) threads.emplace_back(wander, t, small_only);
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_TRUE(baseline::is_valid());
-  for (auto& place : table)
-    if (Held* held = place.exchange(nullptr)) held->check_and_free();
-  expect_nothing_left();
 }
 
 }  // namespace contract

@@ -1,3 +1,3 @@
 # HMalloc as published: its rules, one by one.
-hm_baseline_test(hmalloc_paper_test hmalloc_paper hmalloc_paper_abi_test.cc hmalloc_paper_handover_test.cc
-  hmalloc_paper_local_test.cc hmalloc_paper_shared_test.cc hmalloc_paper_ssl_test.cc hmalloc_paper_threads_test.cc)
+hm_baseline_test(hmalloc_paper_test hmalloc_paper
+  hmalloc_paper_local_test.cc hmalloc_paper_shared_test.cc hmalloc_paper_threads_test.cc)

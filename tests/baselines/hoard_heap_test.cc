@@ -18,20 +18,14 @@ class HoardHeap : public testing::Test {
   // So many superblocks, all full.
   void fill(size_t superblocks) {
     for (size_t i = 0; i < superblocks; ++i) {
-      full_.push_back(allocate_many(kBlocks, kSize));
-      for (void* block : full_[i]) ASSERT_EQ(&superblock(block), &superblock(full_[i][0]));
+      full_.push_back(get_many(kBlocks, kSize));
+      for (void* block : full_[i]) ASSERT_EQ(&superblock(block), &at(i));
     }
   }
   void free_of(size_t i, size_t count) {
-    for (; count > 0; --count, full_[i].pop_back()) deallocate(full_[i].back(), "test");
+    for (; count > 0; --count, full_[i].pop_back()) give(full_[i].back());
   }
   Superblock& at(size_t i) { return superblock(full_[i][0]); }
-  size_t next_from() {
-    void* block = allocate(kSize);
-    for (size_t i = 0; i < full_.size(); ++i)
-      if (!full_[i].empty() && &superblock(block) == &at(i)) return i;
-    return full_.size();
-  }
   Heap* heap_ = nullptr;
   size_t c_ = 0;
   std::vector<std::vector<void*>> full_;
@@ -44,28 +38,30 @@ TEST_F(HoardHeap, AllocatesFromTheFullest) {
   free_of(0, 12);
   free_of(1, 1);
   free_of(2, 7);
-  EXPECT_EQ(next_from(), 1u);
-  EXPECT_EQ(next_from(), 2u) << "1 is full again";
+  EXPECT_EQ(&superblock(get(kSize)), &at(1));
+  EXPECT_EQ(&superblock(get(kSize)), &at(2)) << "1 is full again";
 }
 
+// With f = 1/4: full, then more and more free by quarters, the bound belonging to the fuller group; then empty.
 TEST_F(HoardHeap, MovesSuperblocksBetweenGroups) {
   fill(1);
   Superblock& s = at(0);
   EXPECT_EQ(s.group(), kFull);
   EXPECT_EQ(heap_->fullest_with_space(c_), nullptr);
   for (size_t free = 1; free <= kBlocks; ++free) {
-    free_of(0, 1);
+    give(full_[0].back());
+    full_[0].pop_back();
     EXPECT_EQ(s.group(), free == kBlocks ? kEmpty : (free + 3) / 4) << free;
     EXPECT_EQ(heap_->fullest_with_space(c_), &s);
     EXPECT_EQ(heap_->emptiest(c_), free > 4 ? &s : nullptr) << "more than f empty or not";
     EXPECT_EQ(heap_->emptiest(), free > 4 ? &s : nullptr);
     EXPECT_EQ(heap_->completely_empty(), free == kBlocks ? &s : nullptr);
-    EXPECT_TRUE(is_valid());
+    EXPECT_TRUE(hoard::is_valid());
   }
   for (size_t free = kBlocks; free-- > 0;) {
-    allocate(kSize);
+    get(kSize);
     EXPECT_EQ(s.group(), free == 0 ? kFull : (free + 3) / 4) << free;
-    EXPECT_TRUE(is_valid());
+    EXPECT_TRUE(hoard::is_valid());
   }
 }
 
@@ -73,21 +69,20 @@ TEST_F(HoardHeap, FreeMovesToTheFrontOfTheGroup) {
   fill(3);
   for (size_t i : {0, 1, 2}) free_of(i, 1);
   EXPECT_EQ(heap_->fullest_with_space(c_), &at(2));
-  free_of(0, 1);  // stays in its group
-  EXPECT_EQ(at(0).group(), at(2).group());
-  EXPECT_EQ(heap_->fullest_with_space(c_), &at(0));
-  free_of(1, 1);
-  EXPECT_EQ(heap_->fullest_with_space(c_), &at(1));
-  EXPECT_EQ(next_from(), 1u) << "the superblock that was freed to last";
+  for (size_t i : {0, 1}) {
+    free_of(i, 1);  // stays in its group
+    EXPECT_EQ(at(i).group(), at(2).group());
+    EXPECT_EQ(heap_->fullest_with_space(c_), &at(i));
+  }
 }
 
 TEST_F(HoardHeap, CountsUAndA) {
   fill(2);
-  void* other = allocate(16);
+  void* other = get(16);
   EXPECT_EQ(heap_->u(), 2 * kBlocks * kSize + 16);
   EXPECT_EQ(heap_->a(), 2 * kBlocks * kSize + blocks_of(16) * 16);
   free_of(1, 3);
-  deallocate(other, "test");
+  give(other);
   EXPECT_EQ(heap_->u(), (2 * kBlocks - 3) * kSize);
   EXPECT_EQ(heap_->a(), 2 * kBlocks * kSize + blocks_of(16) * 16);
 }
@@ -106,8 +101,7 @@ TEST_F(HoardHeap, CrossesTheThresholdWhenBothHalvesSaySo) {
       full_[i % superblocks].pop_back();
     }
     options.keep = 1000;
-    for (size_t i = 0; i < superblocks; ++i) EXPECT_EQ(at(i).in_use(), 1u);
-    allocate_many(superblocks * (kBlocks - 1), kSize);
+    get_many(superblocks * (kBlocks - 1), kSize);
     full_.clear();
   }
 }

@@ -1,3 +1,5 @@
+#include <sched.h>
+
 #include <cstdio>
 
 #include "hoard_support.h"
@@ -9,26 +11,23 @@ using namespace hoard_test;
 namespace {
 
 // Prints S b f K and the number of heaps on descriptor 2 after whatever the options were complained of, and ends.
-[[noreturn]] void show(std::initializer_list<std::pair<const char*, const char*>> variables) {
+[[noreturn]] void show(Variables variables) {
   for (auto [name, value] : variables) setenv(name, value, 1);
-  deallocate(allocate(1), "test");
+  give(get(1));
   fprintf(stderr, "%zu %zu %zu %zu %zu\n", options.superblock, options.class_base, options.empty_fraction, options.keep,
           options.heaps);
   _exit(heaps.count() == options.heaps && heaps.superblocks.bytes() == options.superblock ? 0 : 1);
 }
 
-void expect(std::initializer_list<std::pair<const char*, const char*>> variables, const char* shown) {
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+void expect(Variables variables, const char* shown) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(show(variables), testing::ExitedWithCode(0), shown);
 }
 
 }  // namespace
 
-TEST(HoardOptions, AreThePapersByDefault) {
-  EXPECT_EXIT(show({{"HOARD_HEAPS", "7"}}), testing::ExitedWithCode(0), "^8192 1200 250 4 7\n$");
-}
-
-TEST(HoardOptions, AreRead) {
+TEST(HoardOptions, AreThePapersByDefaultAndAreRead) {
+  expect({{"HOARD_HEAPS", "7"}}, "^8192 1200 250 4 7\n$");
   expect({{"HOARD_SUPERBLOCK", "64K"},
           {"HOARD_CLASS_BASE", "1.5"},
           {"HOARD_EMPTY_FRACTION", "1/8"},
@@ -46,42 +45,42 @@ TEST(HoardOptions, TwoHeapsForEachProcessor) {
 }
 
 // One line, and the default.
-TEST(HoardOptions, BadSuperblocks) {
-  for (const char* value : {"5000", "2048", "2M", "0"})
-    expect({{"HOARD_HEAPS", "1"}, {"HOARD_SUPERBLOCK", value}}, "^hoard[^\n]*HOARD_SUPERBLOCK[^\n]*\n8192 [^\n]*\n$");
-}
-
-TEST(HoardOptions, BadOthers) {
-  for (auto [name, value] : {std::pair{"HOARD_CLASS_BASE", "1"},
-                             {"HOARD_CLASS_BASE", "4.001"},
-                             {"HOARD_EMPTY_FRACTION", "1/11"},
-                             {"HOARD_EMPTY_FRACTION", "1.001"},
-                             {"HOARD_EMPTY_FRACTION", "0"},
-                             {"HOARD_KEEP", "1000001"},
-                             {"HOARD_KEEP", "-1"}})
-    expect({{"HOARD_HEAPS", "1"}, {name, value}}, "^hoard[^\n]*HOARD_[^\n]*\n8192 1200 250 4 1\n$");
+TEST(HoardOptions, BadOnes) {
+  for (auto [name, value] : {std::pair{"SUPERBLOCK", "5000"},
+                             {"SUPERBLOCK", "2048"},
+                             {"SUPERBLOCK", "2M"},
+                             {"SUPERBLOCK", "0"},
+                             {"CLASS_BASE", "1"},
+                             {"CLASS_BASE", "4.001"},
+                             {"EMPTY_FRACTION", "1/11"},
+                             {"EMPTY_FRACTION", "1.001"},
+                             {"EMPTY_FRACTION", "0"},
+                             {"KEEP", "1000001"},
+                             {"KEEP", "-1"}}) {
+    std::string variable = std::string("HOARD_") + name;
+    expect({{"HOARD_HEAPS", "1"}, {variable.c_str(), value}},
+           ("^hoard[^\n]*" + variable + "[^\n]*\n8192 1200 250 4 1\n$").c_str());
+  }
   expect({{"HOARD_HEAPS", "1025"}}, "^hoard[^\n]*HOARD_HEAPS[^\n]*\n8192 1200 250 4 [0-9]*\n$");
 }
 
 // A resolver that allocates while the C library has no environment yet.
 TEST(HoardOptions, NoSuperblockBeforeTheOptionsAreKnown) {
   setenv("HOARD_SUPERBLOCK", "16K", 1);
-  char** later = environ;
-  environ = nullptr;
-  void* early = allocate(100);
+  char** later = std::exchange(environ, nullptr);
+  void* early = get(100);
   EXPECT_TRUE(LargeBlocks::holds(early));
-  EXPECT_EQ(heaps.superblocks.taken(), 0u);
+  EXPECT_EQ(taken(), 0u);
   environ = later;
-  void* block = allocate(100);
+  void* block = get(100);
   EXPECT_FALSE(LargeBlocks::holds(block));
   EXPECT_EQ(heaps.superblocks.bytes(), 16 * kKiB);
-  deallocate(early, "test");
-  deallocate(block, "test");
-  EXPECT_TRUE(is_valid());
+  give_all({early, block});
+  EXPECT_TRUE(hoard::is_valid());
 }
 
 TEST(HoardOptions, AProgramMayHaveNoEnvironment) {
   clearenv();
   hoard::start();
-  EXPECT_FALSE(LargeBlocks::holds(allocate(100)));
+  EXPECT_FALSE(LargeBlocks::holds(get(100)));
 }

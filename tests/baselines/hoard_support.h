@@ -1,24 +1,22 @@
 // What the tests of Hoard share.  Each runs in a process of its own: the options are fixed with the first allocation.
 #pragma once
-#include <gtest/gtest.h>
-
+#include <algorithm>
 #include <cstdlib>
-#include <functional>
 #include <initializer_list>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "baselines/hoard/heaps.h"
-#include "baselines/hoard/hoard.h"
+#include "contract_support.h"
 
 namespace hoard_test {
 
-using namespace hm;
 using namespace hm::hoard;
+using namespace contract;
+
+using Variables = std::initializer_list<std::pair<const char*, const char*>>;
 
 // Where the options are, before anything was allocated.
-inline void start_with(std::initializer_list<std::pair<const char*, const char*>> variables) {
+inline void start_with(Variables variables) {
   ASSERT_EQ(heaps.count(), 0u) << "one test a process: run them with ctest";
   for (auto [name, value] : variables) setenv(name, value, 1);
   hoard::start();
@@ -27,27 +25,27 @@ inline void start_with(std::initializer_list<std::pair<const char*, const char*>
 // function(), on a thread of this heap.
 inline void on_heap(size_t number, const std::function<void()>& function) {
   for (bool done = false; !done;)
-    std::thread([&] {
+    on_thread([&] {
       if (heaps.of_this_thread() != &heaps[number]) return;
       function();
       done = true;
-    }).join();
-}
-
-inline void free_all(std::vector<void*>& blocks) {
-  for (void* block : blocks) deallocate(block, "test");
-  blocks.clear();
-}
-
-inline std::vector<void*> allocate_many(size_t count, size_t size) {
-  std::vector<void*> blocks(count);
-  for (void*& block : blocks) block = allocate(size);
-  return blocks;
+    });
 }
 
 // Of the block's class.
 inline size_t blocks_of(size_t size) { return classes[classes.of(size)].blocks; }
 inline Superblock& superblock(const void* block) { return Superblock::of(block); }
+inline size_t taken() { return heaps.superblocks.taken(); }
+
+// Frees all but so many of each superblock; the blocks fill theirs.
+inline std::vector<void*> thin_out(const std::vector<void*>& blocks, size_t left_in_each) {
+  std::vector<void*> left;
+  size_t n = superblock(blocks[0]).blocks();
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (i % n < left_in_each) left.push_back(blocks[i]);
+    else give(blocks[i]);
+  return left;
+}
 
 // Section 4.1 with its constants, in superblocks: U/(1 - f) and K*S for each heap.  U: the most bytes in use at a time;
 // smallest: what the blocks of a superblock come to, at least.  With several size classes in use, each may have that

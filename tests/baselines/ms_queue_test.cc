@@ -1,247 +1,246 @@
-// The lock-free queue by itself.  A test can step between two steps of an operation: what other threads might do there
-// is then done there, in the same thread, and the outcome is the same at every run.
+// The lock-free queue by itself: what its models (tests/formal) leave out, which is the code.  Its pool of nodes grows; a
+// fork cuts threads off; the models' interleavings are stepped into one by one, and threads run free among few nodes.
 #include "baselines/vvmalloc/ms_queue.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <functional>
+#include <ostream>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 namespace hm::vvmalloc {
 namespace {
 
-// What happens at a step of this thread's next operation, once.
-struct Interruption {
-  QueueStep at;
-  std::function<void()> what;
-};
-thread_local Interruption* interruption = nullptr;
-
-template <bool kWithCounts, uint32_t kNodes>
-struct Tested : QueueSetting {
+template <uint32_t kNodes>
+struct Tiny : QueueSetting {
   static constexpr uint32_t kFirstNodes = 2;
   static constexpr uint32_t kMaxNodes = kNodes;
-  static constexpr bool kCounts = kWithCounts;
-  static void at(QueueStep step) noexcept {
-    if (interruption == nullptr || interruption->at != step) return;
-    Interruption now = std::move(*std::exchange(interruption, nullptr));
-    now.what();
-  }
 };
-using Queue = MsQueueOf<Tested<true, 1000>>;
-using Uncounted = MsQueueOf<Tested<false, 1000>>;
 
-std::array<char, 100'000> arenas;  // only their addresses matter
-void* arena(size_t n) { return &arenas[n]; }
-size_t number_of(void* arena) { return static_cast<size_t>(static_cast<char*>(arena) - arenas.data()); }
-
-template <class Q>
-void* take(Q& queue) {
-  size_t bytes = 0;
-  void* got = queue.dequeue(&bytes);
-  EXPECT_TRUE(got == nullptr || bytes == number_of(got) * 10) << "the size of another arena";
-  return got;
-}
+// Arenas are numbers from 1 on, and three times as many bytes.
 template <class Q>
 bool give(Q& queue, size_t n) {
-  return queue.enqueue(arena(n), n * 10);
+  return queue.enqueue(reinterpret_cast<void*>(n), n * 3);
+}
+template <class Q>
+size_t take(Q& queue) {
+  size_t bytes = 0, n = address_of(queue.dequeue(&bytes));
+  EXPECT_TRUE(n == 0 || bytes == n * 3) << "the size of another arena";
+  return n;
 }
 
-TEST(MsQueue, FirstInFirstOut) {
+TEST(MsQueue, IsFirstInFirstOutAndGrowsByChunks) {
   static constinit MsQueue queue;
-  EXPECT_EQ(take(queue), nullptr);
-  for (size_t n = 0; n < 3; ++n) EXPECT_TRUE(give(queue, n));
-  EXPECT_EQ(take(queue), arena(0));
-  EXPECT_TRUE(give(queue, 3));
-  for (size_t n = 1; n < 4; ++n) EXPECT_EQ(take(queue), arena(n));
-  EXPECT_EQ(take(queue), nullptr);
+  EXPECT_EQ(take(queue), 0u);
+  for (size_t n = 1; n <= 100'000; ++n) ASSERT_TRUE(give(queue, n));
+  EXPECT_TRUE(queue.is_valid());
+  for (size_t n = 1; n <= 100'000; ++n) ASSERT_EQ(take(queue), n);
+  EXPECT_EQ(take(queue), 0u);
   EXPECT_TRUE(queue.is_valid());
   EXPECT_EQ(queue.retries(), 0u);
 }
 
-TEST(MsQueue, GrowsByChunks) {
-  static constinit MsQueue queue;
-  for (size_t n = 0; n < arenas.size(); ++n) ASSERT_TRUE(give(queue, n));
-  EXPECT_TRUE(queue.is_valid());
-  for (size_t n = 0; n < arenas.size(); ++n) ASSERT_EQ(take(queue), arena(n));
-  EXPECT_TRUE(queue.is_valid());
-}
-
 TEST(MsQueue, WithoutANodeItSaysSo) {
-  static constinit MsQueueOf<Tested<true, 3>> queue;
-  EXPECT_TRUE(give(queue, 0));
+  static constinit MsQueueOf<Tiny<3>> queue;
   EXPECT_TRUE(give(queue, 1));
-  EXPECT_FALSE(give(queue, 2));  // the dummy is the third
-  EXPECT_EQ(take(queue), arena(0));
   EXPECT_TRUE(give(queue, 2));
-  EXPECT_EQ(take(queue), arena(1));
-  EXPECT_EQ(take(queue), arena(2));
+  EXPECT_FALSE(give(queue, 3));  // the dummy is the third
+  EXPECT_EQ(take(queue), 1u);
+  EXPECT_TRUE(give(queue, 3));
   EXPECT_TRUE(queue.is_valid());
 }
 
-// ---- ABA, with the counts and without them. ----
+// ---- Between two steps of an operation others do theirs: in the same thread, so that every run is the same. ----
 
-struct Outcome {
-  std::vector<size_t> taken;  // by everybody, in order, until the queue was empty
-  bool valid;
-  bool operator==(const Outcome&) const = default;
+// Of operations: '+' enqueues the next number, '-' dequeues.
+struct Case {
+  const char* name;
+  const char* before;
+  char operation;  // stops at this step, once
+  QueueStep at;
+  const char* others;
+  size_t others_take;
+  friend void PrintTo(const Case& the, std::ostream* out) { *out << the.name; }
 };
 
-template <class Q>
-bool take_into(Q& queue, std::vector<size_t>& into) {
-  void* got = take(queue);
-  if (got != nullptr) into.push_back(number_of(got));
-  return got != nullptr;
-}
-// A queue without counts may have become a ring.
-template <class Q>
-void drain(Q& queue, std::vector<size_t>& into) {
-  for (int most = 20; most > 0 && take_into(queue, into); --most) {}
-}
+const Case* stop = nullptr;
+void (*let_others)(const Case& the) = nullptr;
 
-// A dequeuer has read the first arena and waits; the dummy that it saw goes round and is the dummy again.
-template <class Q>
-Outcome aba_at_head() {
-  Q queue;
-  std::vector<size_t> taken;
-  give(queue, 1);
-  Interruption others{QueueStep::kBeforeAdvance, [&] {
-                        take_into(queue, taken);
-                        give(queue, 2);
-                        take_into(queue, taken);
-                        give(queue, 3);
-                      }};
-  interruption = &others;
-  take_into(queue, taken);
-  drain(queue, taken);
-  return {taken, queue.is_valid()};
-}
-TEST(MsQueueAba, Head) {
-  Outcome right{{1, 2, 3}, true};
-  EXPECT_EQ(aba_at_head<Queue>(), right);
-  EXPECT_EQ(aba_at_head<Uncounted>().taken, (std::vector<size_t>{1, 2, 1}));  // the first twice, the third never
-}
-
-// An enqueuer has found the last node and waits; that node is freed, and is the last one of the pool.
-template <class Q>
-Outcome aba_at_link() {
-  Q queue;
-  std::vector<size_t> taken;
-  Interruption others{QueueStep::kBeforeLink, [&] {
-                        give(queue, 1);
-                        take_into(queue, taken);
-                      }};
-  interruption = &others;
-  give(queue, 2);
-  drain(queue, taken);
-  return {taken, queue.is_valid()};
-}
-TEST(MsQueueAba, Link) {
-  Outcome right{{1, 2}, true};
-  EXPECT_EQ(aba_at_link<Queue>(), right);
-  EXPECT_EQ(aba_at_link<Uncounted>().taken, (std::vector<size_t>{1}));  // the second hangs on a free node
-}
-
-// A thread is about to take the first of two free nodes; both are taken, and the first comes back alone.
-template <class Q>
-Outcome aba_in_pool() {
-  Q queue;
-  std::vector<size_t> taken;
-  for (size_t n = 1; n <= 2; ++n) give(queue, n);
-  drain(queue, taken);
-  Interruption others{QueueStep::kFreeRead, [&] {
-                        give(queue, 3);
-                        give(queue, 4);
-                        take_into(queue, taken);
-                        take_into(queue, taken);
-                      }};
-  interruption = &others;
-  give(queue, 5);
-  give(queue, 6);
-  drain(queue, taken);
-  return {taken, queue.is_valid()};
-}
-TEST(MsQueueAba, Pool) {
-  Outcome right{{1, 2, 3, 4, 5, 6}, true};
-  EXPECT_EQ(aba_in_pool<Queue>(), right);
-  Outcome wrong = aba_in_pool<Uncounted>();
-  EXPECT_NE(wrong.taken, right.taken);
-  EXPECT_FALSE(wrong.valid);
-}
-
-// ---- The second looks. ----
-
-TEST(MsQueueSecondLook, TailWasFreed) {  // its link is null again, with a count that is the newest
-  Queue queue;
-  std::vector<size_t> taken;
-  Interruption others{QueueStep::kTailRead, [&] {
-                        give(queue, 1);
-                        take_into(queue, taken);
-                      }};
-  interruption = &others;
-  give(queue, 2);
-  drain(queue, taken);
-  EXPECT_EQ(taken, (std::vector<size_t>{1, 2}));
-  EXPECT_TRUE(queue.is_valid());
-}
-
-TEST(MsQueueSecondLook, HeadWasFreed) {  // its link is null, and there is no node null
-  Queue queue;
-  std::vector<size_t> taken;
-  for (size_t n = 1; n <= 2; ++n) give(queue, n);
-  Interruption others{QueueStep::kHeadRead, [&] { take_into(queue, taken); }};
-  interruption = &others;
-  drain(queue, taken);
-  EXPECT_EQ(taken, (std::vector<size_t>{1, 2}));
-  EXPECT_TRUE(queue.is_valid());
-}
-
-TEST(MsQueueSecondLook, LaggingTailIsMovedByADequeuer) {
-  Queue queue;
-  std::vector<size_t> taken;
-  Interruption others{QueueStep::kLinked, [&] { drain(queue, taken); }};
-  interruption = &others;
-  give(queue, 1);
-  EXPECT_EQ(taken, std::vector<size_t>{1});
-  EXPECT_TRUE(give(queue, 2));
-  EXPECT_EQ(take(queue), arena(2));
-  EXPECT_TRUE(queue.is_valid());
-}
-
-// ---- Threads that stop for good, as far as the others can see. ----
-
-void others_go_on(Queue& queue) {
-  std::vector<size_t> taken;
-  for (size_t n = 10; n < 20; ++n) EXPECT_TRUE(give(queue, n));
-  drain(queue, taken);
-  EXPECT_GE(taken.size(), 10u);
-  EXPECT_EQ(std::vector<size_t>(taken.end() - 10, taken.end()),
-            (std::vector<size_t>{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}));
-  EXPECT_EQ(take(queue), nullptr);
-}
-
-TEST(MsQueue, AThreadThatStopsWithinAnOperationStopsNobody) {
-  for (QueueStep step : {QueueStep::kTailRead, QueueStep::kBeforeLink, QueueStep::kLinked, QueueStep::kHeadRead,
-                         QueueStep::kBeforeAdvance, QueueStep::kAdvanced, QueueStep::kFreeRead}) {
-    Queue queue;
-    for (size_t n = 1; n <= 3; ++n) give(queue, n);
-    take(queue);  // so that there is a free node
-    bool came = false;
-    Interruption others{step, [&] {
-                          came = true;
-                          EXPECT_TRUE(queue.is_valid(1)) << "step " << int(step);
-                          others_go_on(queue);
-                          EXPECT_TRUE(queue.is_valid(1)) << "step " << int(step);
-                        }};
-    interruption = &others;
-    bool enqueues = step < QueueStep::kHeadRead || step == QueueStep::kFreeRead;
-    enqueues ? void(give(queue, 4)) : void(take(queue));
-    EXPECT_TRUE(came);
-    others_go_on(queue);
-    EXPECT_TRUE(queue.is_valid()) << "step " << int(step);
+template <bool kWithCounts>
+struct Stepped : Tiny<1000> {
+  static constexpr bool kCounts = kWithCounts;
+  static void at(QueueStep step) noexcept {
+    if (stop != nullptr && stop->at == step) let_others(*std::exchange(stop, nullptr));
   }
+};
+
+template <bool kWithCounts>
+struct Script {
+  static inline MsQueueOf<Stepped<kWithCounts>>* queue;
+  static inline size_t given;
+  static inline std::vector<size_t> taken;
+
+  static void operate(const char* operations) {
+    for (; *operations != '\0'; ++operations)
+      if (*operations == '+') give(*queue, ++given);
+      else if (size_t n = take(*queue)) taken.push_back(n);
+  }
+  // Whether each number came out once, the others found theirs, and the queue is sound, then too.
+  static bool is_right(const Case& the) {
+    MsQueueOf<Stepped<kWithCounts>> own;
+    queue = &own;
+    given = 0;
+    taken.clear();
+    operate(the.before);
+    static bool sound_within;
+    let_others = [](const Case& now) {
+      size_t before = taken.size();
+      operate(now.others);
+      sound_within = taken.size() == before + now.others_take && queue->is_valid(1);
+    };
+    stop = &the;
+    const char last[] = {the.operation, '\0'};
+    operate(last);
+    EXPECT_EQ(stop, nullptr) << "it did not come there";
+    operate("--------------------");  // without counts it may be a ring
+    std::vector<size_t> all(given);
+    for (size_t i = 0; i < given; ++i) all[i] = i + 1;
+    std::ranges::sort(taken);
+    return sound_within && taken == all && own.is_valid();
+  }
+};
+
+class MsQueueSteps : public testing::TestWithParam<Case> {};
+
+TEST_P(MsQueueSteps, OthersGoOnAndNothingIsLost) {
+  EXPECT_TRUE(Script<true>::is_right(GetParam()));
+  bool needs_counts = std::string_view(GetParam().name).starts_with("aba");
+  EXPECT_TRUE(!needs_counts || !Script<false>::is_right(GetParam())) << "it shows nothing: it is right without counts too";
+}
+
+INSTANTIATE_TEST_SUITE_P(, MsQueueSteps,
+                         testing::Values(  // the dummy goes round and is the dummy again
+                             Case{"aba_at_head", "+", '-', QueueStep::kBeforeAdvance, "-+-+", 2},
+                             // the last node is freed, and is the last one of the pool
+                             Case{"aba_at_link", "", '+', QueueStep::kBeforeLink, "+-", 1},
+                             // of two free nodes both are taken, and the first comes back alone
+                             Case{"aba_in_pool", "++--", '+', QueueStep::kFreeRead, "++--", 2},
+                             // its link is null again, with a count that is the newest
+                             Case{"tail_was_freed", "", '+', QueueStep::kTailRead, "+-", 1},
+                             // its link is null, and there is no node null
+                             Case{"head_was_freed", "++", '-', QueueStep::kHeadRead, "-", 1},
+                             // others move it on
+                             Case{"tail_lags", "", '+', QueueStep::kLinked, "-+-", 2},
+                             Case{"stopped_before_link", "+++-", '+', QueueStep::kBeforeLink, "++++--------++", 6},
+                             Case{"stopped_when_linked", "+++-", '+', QueueStep::kLinked, "++++--------++", 7},
+                             Case{"stopped_before_advance", "+++-", '-', QueueStep::kBeforeAdvance, "++++--------++", 6},
+                             Case{"stopped_when_advanced", "+++-", '-', QueueStep::kAdvanced, "++++--------++", 5}),
+                         [](const auto& of) { return of.param.name; });
+
+// ---- Threads. ----
+
+constexpr size_t kThreads = 3, kEach = kThreadSanitizer ? 60'000 : 200'000;
+
+// Each element exactly once; a consumer sees those of one producer in their order.
+template <uint32_t kNodes>
+void expect_exactly_once() {
+  static constinit MsQueueOf<Tiny<kNodes>> queue;
+  std::atomic<size_t> left = kThreads * kEach;
+  std::vector<std::atomic<int>> times(kThreads * kEach + 1);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([t] {
+      for (size_t n = 1; n <= kEach; ++n)
+        while (!give(queue, t * kEach + n)) std::this_thread::yield();
+    });
+    threads.emplace_back([&] {
+      std::array<size_t, kThreads> last{};
+      while (left > 0) {
+        size_t n = take(queue);
+        if (n == 0) {
+          std::this_thread::yield();
+          continue;
+        }
+        --left;
+        ++times[n];
+        EXPECT_LT(std::exchange(last[(n - 1) / kEach], n), n) << "out of order";
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t n = 1; n < times.size(); ++n) ASSERT_EQ(times[n], 1) << n;
+  EXPECT_TRUE(queue.is_valid());
+  EXPECT_EQ(take(queue), 0u);
+}
+TEST(MsQueueStress, ThreeNodes) { expect_exactly_once<3>(); }
+TEST(MsQueueStress, EightNodes) { expect_exactly_once<8>(); }
+
+// Threads that need the same new chunk at the same time: no node is lost, and none is given twice.
+TEST(MsQueueStress, NewNodesForEverybody) {
+  constexpr size_t kNodes = 500;
+  for (int round = 0; round < 200; ++round) {
+    MsQueueOf<Tiny<kNodes>> queue;
+    std::atomic<size_t> ready{0};
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < kThreads; ++t)
+      threads.emplace_back([&] {
+        ++ready;
+        while (ready < kThreads) std::this_thread::yield();
+        while (give(queue, 1)) continue;
+      });
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_TRUE(queue.is_valid());
+    size_t taken = 0;
+    while (take(queue) != 0) ++taken;
+    ASSERT_EQ(taken, kNodes - 1) << "the dummy is a node too";
+  }
+}
+
+// In the child, whose other threads are gone: everything still there at most once, and the queue goes on.  The exit
+// status says what was wrong.
+template <class Q>
+int child(Q& queue, size_t numbers) {
+  if (!queue.is_valid(kThreads)) return 1;
+  size_t found = 0;
+  std::array<bool, 64> seen{};
+  while (size_t n = take(queue))
+    if (std::exchange(seen[n], true) || ++found > numbers) return 2;
+  if (found + kThreads < numbers) return 3;  // each thread held one at most
+  for (size_t n = 1; n <= 5; ++n)
+    if (!give(queue, n)) return 4;
+  for (size_t n = 1; n <= 5; ++n)
+    if (take(queue) != n) return 5;
+  return queue.is_valid(kThreads) ? 0 : 6;
+}
+
+TEST(MsQueueStress, GoesOnInTheChildOfAFork) {
+  constexpr size_t kNumbers = 6;
+  static constinit MsQueueOf<Tiny<64>> queue;  // the nodes on other pages than the queue itself
+  for (size_t n = 1; n <= kNumbers; ++n) ASSERT_TRUE(give(queue, n));
+  std::atomic<bool> stopped{false};
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&] {
+      while (!stopped)
+        if (size_t n = take(queue)) give(queue, n);  // there are nodes enough
+    });
+  for (int round = 0; round < 100; ++round) {
+    pid_t pid = fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) _exit(child(queue, kNumbers));
+    int status = 0;
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0) << "round " << round << ", check " << WEXITSTATUS(status);
+  }
+  stopped = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(queue.is_valid());
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 # VVMalloc: what is common to the four approaches, and what each has of its own.
 foreach(approach 1 2 3 4)
-  set(files vvmalloc_blocks_test.cc vvmalloc_calls_test.cc)
+  set(files vvmalloc_blocks_test.cc)
   if(approach EQUAL 1)
     list(APPEND files vvmalloc_global_test.cc)
   else()

@@ -1,10 +1,8 @@
-// Boundary tags, splitting, merging, and the lists by size: what all approaches stand on.
-#include <gtest/gtest.h>
-
+// What all approaches stand on: boundary tags, splitting, merging, the lists by size, and the heap's account.
 #include <array>
-#include <set>
 
 #include "baselines/vvmalloc/segregated_list.h"
+#include "contract_support.h"
 
 using namespace hm;
 using namespace hm::vvmalloc;
@@ -50,13 +48,10 @@ class OneArena : public testing::Test {
 
 TEST(Block, SizesOfRequests) {
   EXPECT_EQ(block_size(1), 32u);
-  EXPECT_EQ(block_size(16), 32u);
-  EXPECT_EQ(block_size(17), 48u);
-  EXPECT_EQ(block_size(1000), 1024u);
   for (size_t request = 1; request < 5000; ++request) {
     EXPECT_EQ(block_size(request) % 16, 0u);
     EXPECT_GE(block_size(request), request + kTags);
-    EXPECT_LT(block_size(request), request + kTags + 32);
+    EXPECT_LT(block_size(request), request + kTags + (request < 16 ? 32 : 16));
   }
 }
 
@@ -71,28 +66,12 @@ TEST(Block, ATagHoldsAllItIsTold) {
       }
 }
 
-TEST_F(OneArena, PayloadsAreAlignedAndNoTwoMeet) {
-  std::set<char*> starts;
-  for (size_t request : {1, 16, 17, 100, 24, 500, 31, 33}) {
-    Block* block = take(request);
-    EXPECT_EQ(address_of(block->payload()) % 16, 0u);
-    EXPECT_GE(block->capacity(), request);
-    memset(block->payload(), 0xff, block->capacity());
-    EXPECT_TRUE(starts.insert(block->start()).second);
-  }
-  EXPECT_EQ(free_blocks(), 1u);
-}
-
-TEST_F(OneArena, WhatIsLeftOfABlockStaysFree) {
+TEST_F(OneArena, WhatIsLeftOfABlockStaysFreeUnlessItIsTooLittle) {
   size_t whole = arena_.inside()->size();
-  Block* block = take(100);
-  EXPECT_EQ(block->size(), block_size(100));
-  EXPECT_EQ(block->right()->header, Tag(State::kFree, whole - block_size(100), kMine));
-  EXPECT_EQ(free_blocks(), 1u);
-}
-
-TEST_F(OneArena, WhatIsTooLittleForABlockIsNotSplitOff) {
   Block* first = take(100);
+  EXPECT_EQ(first->size(), block_size(100));
+  EXPECT_EQ(first->right()->header, Tag(State::kFree, whole - block_size(100), kMine));
+  EXPECT_EQ(free_blocks(), 1u);
   take(200);
   give(first);
   EXPECT_EQ(take(100 - 16), first);  // 16 bytes would be left
@@ -135,20 +114,12 @@ TEST_F(OneArena, AnAlignedBlockLeavesTheLeadFree) {
     ASSERT_NE(block, nullptr);
     EXPECT_EQ(address_of(block->payload()) % alignment, 0u);
     EXPECT_GE(block->capacity(), 100u);
-    size_t between = free_blocks();
-    EXPECT_LE(between, 2u);
+    EXPECT_LE(free_blocks(), 2u);
     give(block);
     EXPECT_EQ(free_blocks(), 1u);
   }
-}
-
-TEST_F(OneArena, NothingThatFits) {
-  EXPECT_EQ(list_.allocate(8192), nullptr);
   EXPECT_EQ(list_.allocate_aligned(4096, 8000), nullptr);
-  Block* block = take(5000);
-  EXPECT_EQ(list_.allocate(block_size(5000)), nullptr);
-  give(block);
-  EXPECT_EQ(free_blocks(), 1u);
+  EXPECT_EQ(list_.allocate(8192), nullptr);
 }
 
 TEST_F(OneArena, TheExaminationSeesDamage) {
@@ -168,29 +139,38 @@ TEST_F(OneArena, TheExaminationSeesDamage) {
   EXPECT_FALSE(list_.is_valid(&listed));
 }
 
-TEST(FreeLists, SegregatesBySize) {
-  EXPECT_EQ(list_of(32), 0u);
-  for (size_t size = 32; size < 4 * kMiB; size += 16) {
-    EXPECT_LE(list_of(size), list_of(size + 16));
-    EXPECT_LT(list_of(size), kLists);
-    EXPECT_LE(start_of(list_of(size)) * 8, size);
+TEST(FreeLists, FindsWhatIsThereHoweverTheListsDivideSizes) {
+  alignas(16) static std::array<char, 1 << 16> memory;
+  Block* block = Block::at(memory.data() + 8);
+  for (size_t size = 32; size < 16000; size += 16) {
+    FreeLists lists;
+    block->set(State::kFree, size, kMine);
+    lists.insert(block);
+    EXPECT_EQ(lists.find(size), block);
+    EXPECT_EQ(lists.find(size + 16), nullptr);
+    EXPECT_EQ(lists.find(32), block);
+    EXPECT_EQ(lists.find_close(size), block);
+    EXPECT_EQ(lists.find_close(32), list_of(size) <= 1 ? block : nullptr);
+    lists.remove(block);
+    EXPECT_EQ(lists.find(32), nullptr);
   }
 }
 
-// The larger of two fits when the smaller does not, however the lists divide sizes.
-TEST(FreeLists, FindsWhatIsThere) {
-  alignas(16) static std::array<char, 1 << 16> memory;
-  Block* small = Block::at(memory.data() + 8);
-  for (size_t size = 32; size < 16000; size += 16) {
-    FreeLists lists;
-    small->set(State::kFree, size, kMine);
-    lists.insert(small);
-    EXPECT_EQ(lists.find(size), small);
-    EXPECT_EQ(lists.find(size + 16), nullptr);
-    EXPECT_EQ(lists.find_close(size), small);
-    EXPECT_EQ(lists.find(32), small);
-    EXPECT_EQ(lists.find_close(32), size < 48 ? small : list_of(size) <= 1 ? small : nullptr);
-    lists.remove(small);
-    EXPECT_EQ(lists.find(32), nullptr);
-  }
+TEST(Calls, NoMemoryForWhatIsTooLarge) {
+  EXPECT_EQ(vvmalloc::allocate((size_t{1} << 46) + 1), nullptr);
+  EXPECT_EQ(vvmalloc::allocate_aligned(64, (size_t{1} << 46) + 1), nullptr);
+}
+
+TEST(Calls, AHugeRequestLeavesTheSegmentInUse) {
+  char* before = contract::get(300 * kKiB);
+  vvmalloc::Counters counted = vvmalloc::counters();
+  void* huge = contract::get(300 * kMiB);
+  EXPECT_EQ(vvmalloc::counters().extensions, counted.extensions + 1);
+  EXPECT_GT(vvmalloc::counters().heap_lock_ns, counted.heap_lock_ns) << "there was a system call within";
+  EXPECT_GE(vvmalloc::usage().mapped, 300 * kMiB);
+  char* after = contract::get(300 * kKiB);
+  EXPECT_GT(after, before);
+  EXPECT_LT(after, before + 2 * kMiB) << "behind the one before, not behind the huge one";
+  contract::give_all({before, huge, after});
+  EXPECT_TRUE(vvmalloc::is_valid()) << "of all segments";
 }

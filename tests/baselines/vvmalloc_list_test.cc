@@ -66,9 +66,7 @@ TEST_F(TwoLists, TheFirstRequestGetsTheLeastArena) {
 }
 
 TEST_F(TwoLists, NeighbouringArenasNeverMerge) {
-  Block* first = take(a_, kWhole);
-  Block* second = take(a_, kWhole);
-  Block* third = take(b_, kWhole);
+  Block *first = take(a_, kWhole), *second = take(a_, kWhole), *third = take(b_, kWhole);
   ASSERT_EQ(first->end() + 2 * kEdge, second->start()) << "arenas are neighbours";
   ASSERT_EQ(second->end() + 2 * kEdge, third->start());
   give(a_, first);
@@ -80,26 +78,15 @@ TEST_F(TwoLists, NeighbouringArenasNeverMerge) {
   EXPECT_EQ(first->right()->header.state(), State::kEpilogue);
 }
 
-TEST_F(TwoLists, OneRunStaysTheNextGoesToTheQueue) {
-  Block* first = take(a_, kWhole);
-  Block* second = take(a_, kWhole);
-  Block* third = take(a_, kWhole);
+TEST_F(TwoLists, OneRunStaysTheNextGoesToTheQueueAndServesAnother) {
+  Block *first = take(a_, kWhole), *second = take(a_, kWhole);
   give(a_, first);
   EXPECT_EQ(a_.enqueues(), 0u);
   give(a_, second);
   EXPECT_EQ(a_.enqueues(), 1u);
   EXPECT_EQ(second->header, Tag(State::kFree, kWhole, kNobody));
-  give(a_, third);
-  EXPECT_EQ(a_.enqueues(), 2u);
   EXPECT_EQ(take(a_, kWhole), first) << "first its own list";
   give(a_, first);
-}
-
-TEST_F(TwoLists, AnotherThreadGetsTheQueuedArena) {
-  Block* first = take(a_, kWhole);
-  Block* second = take(a_, kWhole);
-  give(a_, first);
-  give(a_, second);
   uint64_t before = extensions();
   Block* theirs = take(b_, 100 * 16);
   EXPECT_EQ(theirs, second);
@@ -110,9 +97,8 @@ TEST_F(TwoLists, AnotherThreadGetsTheQueuedArena) {
 }
 
 TEST_F(TwoLists, OfTheQueuedArenasTheSmallestThatFits) {
-  Block* large = take(a_, 8 * kArena - Arena::kOverhead);
-  Block* medium = take(a_, 4 * kArena - Arena::kOverhead);
-  Block* small = take(a_, 2 * kArena - Arena::kOverhead);
+  Block *large = take(a_, 8 * kArena - Arena::kOverhead), *medium = take(a_, 4 * kArena - Arena::kOverhead),
+        *small = take(a_, 2 * kArena - Arena::kOverhead);
   for (Block* block : {large, small, medium}) give(a_, block);
   EXPECT_EQ(a_.enqueues(), 3u);
   uint64_t before = extensions();
@@ -161,8 +147,7 @@ TEST_F(TwoLists, ARunIsCutOutAndIsolated) {
 }
 
 TEST_F(TwoLists, ABlockFreedElsewhereStaysThere) {
-  Block* block = take(a_, 512);
-  Block* neighbour = take(a_, 512);
+  Block *block = take(a_, 512), *neighbour = take(a_, 512);
   Tag before = block->header;
   give(b_, block);
   EXPECT_EQ(block->header, before) << "its tags are the owner's";
@@ -180,8 +165,11 @@ TEST_F(TwoLists, ABlockFreedElsewhereStaysThere) {
 }
 
 TEST_F(TwoLists, AForeignBlockIsUsedWhole) {
-  Block* block = take(a_, 10 * 1024);
+  Block *block = take(a_, 10 * 1024), *neighbour = take(a_, 512);
   give(b_, block);
+  give(b_, neighbour);
+  EXPECT_EQ(block->size(), 10 * 1024u) << "it does not merge";
+  EXPECT_FALSE(b_.free(neighbour)) << "a second free in a row is seen";
   Block* small = take(b_, 48);
   EXPECT_NE(small->start(), block->start()) << "not for a much smaller request";
   EXPECT_EQ(take(b_, 9 * 1024), block);
@@ -190,40 +178,19 @@ TEST_F(TwoLists, AForeignBlockIsUsedWhole) {
   give(b_, block);
 }
 
-TEST_F(TwoLists, ForeignNeighboursDoNotMerge) {
-  Block* first = take(a_, 512);
-  Block* second = take(a_, 512);
-  take(a_, 512);
-  give(b_, first);
-  give(b_, second);
-  EXPECT_EQ(first->size(), 512u);
-  EXPECT_EQ(second->size(), 512u);
-}
-
-TEST_F(TwoLists, AForeignBlockFreedTwiceInARow) {
-  Block* block = take(a_, 512);
-  give(b_, block);
-  EXPECT_FALSE(b_.free(block));
-}
-
-TEST_F(TwoLists, ALargeRequestHasAnArenaToItself) {
+TEST_F(TwoLists, ALargeRequestHasAnArenaToItselfWhichWhoeverFreesGivesAway) {
   Block* block = take(a_, kWhole + 16);
   EXPECT_EQ(block->header.state(), State::kWhole);
   EXPECT_EQ(block->left_footer().state(), State::kPrologue);
   EXPECT_EQ(block->right()->header.state(), State::kEpilogue);
   EXPECT_EQ(mapped(), kArena / 4 * 5);
-  give(a_, block);
-  EXPECT_EQ(a_.enqueues(), 1u);
-}
-
-TEST_F(TwoLists, WhoeverFreesALargeBlockGivesTheArenaAway) {
-  Block* block = take(a_, 3 * kArena);
   give(b_, block);
   EXPECT_EQ(b_.enqueues(), 1u);
   uint64_t before = extensions();
-  EXPECT_EQ(take(a_, 3 * kArena), block);
+  EXPECT_EQ(take(a_, kWhole + 16), block);
   EXPECT_EQ(extensions(), before);
   give(a_, block);
+  EXPECT_EQ(a_.enqueues(), 1u);
 }
 
 TEST_F(TwoLists, TheLeadOfALargeAlignedBlockComesBack) {
@@ -240,13 +207,4 @@ TEST_F(TwoLists, TheLeadOfALargeAlignedBlockComesBack) {
   EXPECT_EQ(extensions(), before) << "with its lead it is as large as it was";
   EXPECT_LE(all->start(), block->start());
   give(b_, all);
-}
-
-TEST_F(TwoLists, ALargeArenaIsFoundAgain) {
-  for (size_t size = kArena; size < 40 * kArena; size += kArena / 3 / 16 * 16) {
-    give(a_, take(a_, size));
-    uint64_t before = extensions();
-    give(b_, take(b_, size));
-    EXPECT_EQ(extensions(), before) << size;
-  }
 }

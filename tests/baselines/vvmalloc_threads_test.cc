@@ -2,15 +2,14 @@
 #include <pthread.h>
 
 #include "baselines/vvmalloc/thread_lists.h"
-#include "baselines/vvmalloc/vvmalloc.h"
 #include "contract_support.h"
 
 using namespace hm;
 using namespace hm::vvmalloc;
+using contract::expect_nothing_left, contract::get, contract::get_many, contract::give, contract::give_all,
+    contract::on_thread;
 
 namespace {
-
-using contract::on_thread;
 
 ListId owner_of(void* payload) { return Block::of(payload)->header.owner(); }
 
@@ -22,141 +21,85 @@ size_t lists() {
 
 }  // namespace
 
-TEST(Threads, EachHasAnArenaOfItsOwn) {
-  void* mine = allocate(100);
-  std::atomic<void*> theirs{nullptr};
-  on_thread([&] { theirs = allocate(100); });
-  EXPECT_NE(owner_of(mine), owner_of(theirs));
-  EXPECT_GT(
-      address_of(theirs) > address_of(mine) ? address_of(theirs) - address_of(mine) : address_of(mine) - address_of(theirs),
-      kArena / 2);
-  EXPECT_NE(owner_of(mine), kNobody);
-  deallocate(mine, "test");
-  deallocate(theirs, "test");
-  EXPECT_TRUE(is_valid());
-}
-
 TEST(Threads, AnEndedThreadsListIsInherited) {
+  void* mine = get(100);
   void* block = nullptr;
   size_t mapped = 0, count = 0;
   on_thread([&] {
-    block = allocate(100);
-    for (int i = 0; i < 100; ++i) deallocate(allocate(1000), "test");
+    block = get(100);
+    EXPECT_NE(owner_of(block), owner_of(mine)) << "each has arenas of its own";
     mapped = usage().mapped;
     count = lists();
   });
   ListId owner = owner_of(block);
   for (int i = 0; i < 50; ++i)
     on_thread([&] {
-      void* again = allocate(100);
+      void* again = get(100);
       EXPECT_EQ(owner_of(again), owner);
-      deallocate(block, "test");  // the heir is the owner: it merges
+      give(block);  // the heir is the owner: it merges
       EXPECT_EQ(Block::of(block)->header.state(), State::kFree);
       block = again;
     });
   EXPECT_EQ(usage().mapped, mapped);
   EXPECT_EQ(lists(), count);
-  deallocate(block, "test");
-  EXPECT_TRUE(is_valid());
+  give_all({block, mine});
+  expect_nothing_left();
 }
 
 TEST(Threads, ALateDestructorBorrowsAListThatWaits) {
-  // Made after the allocator's key, so its destructor runs later, three times more.
-  deallocate(allocate(1), "test");
+  give(get(1));  // our key is made after the allocator's, so its destructor runs later, three times
   static pthread_key_t key;
   static std::atomic<int> runs{0};
   ASSERT_EQ(pthread_key_create(&key,
                                [](void* block) {
-                                 deallocate(block, "test");
-                                 void* other = allocate(3000);
+                                 give(block);
+                                 void* other = get(3000);
                                  EXPECT_EQ(my_list, nullptr);
-                                 if (++runs < 3) pthread_setspecific(key, other);
-                                 else deallocate(other, "test");
+                                 if (++runs % 3 != 0) pthread_setspecific(key, other);
+                                 else give(other);
                                }),
             0);
-  size_t before = usage().allocated, count = 0;
-  for (int i = 0; i < 20; ++i) {
-    runs = 0;
-    on_thread([&] { pthread_setspecific(key, allocate(200)); });
-    EXPECT_EQ(runs, 3);
-    if (i == 0) count = lists();
+  on_thread([] { give(get(1)); });
+  size_t count = lists();
+  for (int i = 1; i <= 20; ++i) {
+    on_thread([] { pthread_setspecific(key, get(200)); });
+    EXPECT_EQ(runs, 3 * i);
   }
-  EXPECT_EQ(usage().allocated, before);
   EXPECT_EQ(lists(), count);
-  EXPECT_TRUE(is_valid());
+  expect_nothing_left();
 }
 
 TEST(Threads, AQueuedArenaServesAnotherThread) {
   constexpr size_t kSize = kArena - 4096;
-  std::vector<void*> blocks(10);
-  for (void*& block : blocks) block = allocate(kSize);
+  std::vector<void*> blocks = get_many(10, kSize);
   Counters before = counters();
-  for (void* block : blocks) deallocate(block, "test");
+  give_all(blocks);
   EXPECT_GE(counters().enqueues, before.enqueues + 9);
-  on_thread([&] {
-    for (int i = 0; i < 9; ++i) deallocate(allocate(kSize), "test");
-    std::vector<void*> theirs(9);
-    for (void*& block : theirs) block = allocate(kSize);
-    for (void* block : theirs) deallocate(block, "test");
-  });
-  Counters after = counters();
-  EXPECT_GT(after.dequeues, before.dequeues);
-  EXPECT_EQ(after.extensions, before.extensions);
-}
-
-// The report is silent on what this costs: who allocates never gets back what another thread frees.
-TEST(Threads, AProducersMemoryStaysWithTheConsumer) {
-  std::vector<void*> blocks(1000);
-  auto produce = [&] {
-    for (void*& block : blocks) block = allocate(1000);
-  };
-  auto consume = [&] {
-    for (void* block : blocks) deallocate(block, "test");
-  };
-  size_t mapped = 0;
-  std::atomic<int> turn{0};
-  std::thread consumer([&] {
-    for (int i = 0; i < 20; ++i) {
-      while (turn.load() != 2 * i + 1) std::this_thread::yield();
-      consume();
-      turn = 2 * i + 2;
-    }
-  });
-  for (int i = 0; i < 20; ++i) {
-    produce();
-    if (i == 0) mapped = usage().mapped;
-    turn = 2 * i + 1;
-    while (turn.load() != 2 * i + 2) std::this_thread::yield();
-  }
-  consumer.join();
-  EXPECT_GT(usage().mapped, mapped + 15 * 1000 * 1000) << "the blowup is gone: say so in the README";
-  EXPECT_EQ(usage().allocated, 0u);
-  EXPECT_TRUE(is_valid());
+  on_thread([] { give_all(get_many(9, kSize)); });
+  EXPECT_GE(counters().dequeues, before.dequeues + 9);
+  EXPECT_EQ(counters().extensions, before.extensions);
 }
 
 // Between before_fork() and after it nobody changes what all threads share.
 TEST(Threads, AForkHoldsEverything) {
   std::atomic<int> ready{0}, passed{0};
   std::atomic<bool> go{false};
-  auto waits = [&](auto body) {
+  auto with_a_list = [&](auto body) {
     return std::thread([&, body] {
-      void* large = allocate(8 * kArena);  // now it has a list
+      void* large = get(8 * kArena);
       ++ready;
       while (!go) std::this_thread::yield();
       body(large);
       ++passed;
     });
   };
-  std::thread extends = waits([](void* large) {
-    deallocate(allocate(100 * kMiB), "test");
-    deallocate(large, "test");
-  });
-  std::thread enqueues = waits([](void* large) { deallocate(large, "test"); });
+  std::thread extends = with_a_list([](void* large) { give_all({get(100 * kMiB), large}); });
+  std::thread enqueues = with_a_list([](void* large) { give(large); });
   while (ready != 2) std::this_thread::yield();
   before_fork();
   go = true;
   std::thread begins([&] {
-    deallocate(allocate(100), "test");
+    give(get(100));
     ++passed;
   });
   std::thread counts([&] {
@@ -172,33 +115,27 @@ TEST(Threads, AForkHoldsEverything) {
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // they do not survive a fork beside threads
 TEST(Threads, AChildGoesOnWithoutTheListsOfOthers) {
-  std::atomic<bool> done{false};
-  std::atomic<int> started{0};
+  void* mine = get(500);
   std::atomic<void*> theirs{nullptr};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 3; ++t)
-    threads.emplace_back([&] {
-      theirs = allocate(500);
-      ++started;
-      for (size_t i = 1; !done; i = i * 5 % 200003) deallocate(allocate(i), "test");
-    });
-  while (started != 3) std::this_thread::yield();
-  void* mine = allocate(500);
-  for (int i = 0; i < 30 && !HasFailure(); ++i)
-    EXPECT_EQ(contract::status_of_child([&] {
-                ListId owner = owner_of(mine);
-                deallocate(theirs, "test");
-                deallocate(mine, "test");
-                for (size_t n = 1; n < 300000; n = n * 3 / 2 + 1) deallocate(allocate(n), "test");
-                if (owner_of(allocate(100)) != owner) return false;
-                on_thread([] { deallocate(allocate(100), "test"); });
-                size_t lost = 0;
-                thread_lists.for_each([&](ThreadList& list) { lost += list.lost; });
-                return lost == 3 && is_valid();
-              }),
-              0);
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    theirs = get(500);
+    theirs.notify_one();
+    done.wait(false);
+  });
+  theirs.wait(nullptr);
+  EXPECT_EQ(contract::status_of_child([&] {
+              ListId owner = owner_of(mine), lost_one = owner_of(theirs);
+              give_all({theirs, mine});
+              bool kept = owner_of(get(100)) == owner, inherited = false;
+              on_thread([&] { inherited = owner_of(get(100)) == lost_one; });
+              size_t lost = 0;
+              thread_lists.for_each([&](ThreadList& list) { lost += list.lost; });
+              return kept && !inherited && lost == 1 && is_valid();
+            }),
+            0);
   done = true;
-  for (std::thread& thread : threads) thread.join();
-  deallocate(mine, "test");
+  done.notify_one();
+  other.join();
 }
 #endif
