@@ -67,7 +67,7 @@ def library_of(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="programs by name; all without", choices=[[], *TESTS])
+    parser.add_argument("names", nargs="*", help="programs by name; all without")
     parser.add_argument("--build", type=Path, default=REPOSITORY / "build/release")
     parser.add_argument("--allocator", choices=BASELINES, help="this baseline instead of hmalloc, on some programs")
     parser.add_argument("--lib", type=Path, help="another library to preload")
@@ -79,6 +79,9 @@ def main():
     library = library_of(options)
     if not library.path.exists():
         parser.error(f"{library.path} does not exist")
+    if unknown := {*options.names} - TESTS.keys():
+        parser.error(f"no such program: {' '.join(unknown)}")
+
     def perform(name):
         why_not, judge = TESTS[name]
         if lacks := why_not():
