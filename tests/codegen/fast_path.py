@@ -37,11 +37,6 @@ def disassemble(path):
     return code, symbols
 
 
-def target_of(instruction):
-    match = re.match(r"\S+\s+([0-9a-f]+)\b", instruction)
-    return int(match[1], 16) if match else None
-
-
 def walk(code, start):
     """The addresses on the way that takes no conditional branch."""
     addresses = sorted(code)
@@ -49,12 +44,10 @@ def walk(code, start):
     path, at = [], start
     while len(path) < 400:
         path.append(at)
-        name = code[at].split()[0]
-        if name in ("ret", "repz", "call"):
+        name, target = code[at].split()[0], re.match(r"jmp\s+([0-9a-f]+)\b", code[at])
+        if name in ("ret", "repz", "call") or (name == "jmp" and not target):
             break
-        at = target_of(code[at]) if name == "jmp" else after[at]
-        if at is None:
-            break
+        at = int(target[1], 16) if target else after[at]
     return path
 
 
@@ -105,17 +98,11 @@ def collect(library, hits):
 
 
 def read_golden():
-    golden = {}
-    for line in GOLDEN.read_text().splitlines():
-        if line and not line.startswith("#"):
-            name, *numbers = line.split()
-            golden[name] = tuple(map(int, numbers))
-    return golden
-
-
-def golden_compiler():
-    match = re.search(r"^# compiler: (.*)$", GOLDEN.read_text(), re.M) if GOLDEN.exists() else None
-    return match[1] if match else "?"
+    """The compiler, and entry -> counts."""
+    text = GOLDEN.read_text() if GOLDEN.exists() else ""
+    rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    compiler = re.search(r"^# compiler: (.*)$", text, re.M)
+    return compiler and compiler[1], {name: tuple(map(int, numbers)) for name, *numbers in rows}
 
 
 def write_golden(counts, compiler):
@@ -145,11 +132,8 @@ def compare(counts, golden):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--library", required=True)
-    parser.add_argument("--hits", required=True)
-    parser.add_argument("--compiler", default="?")
-    parser.add_argument("--processor", default="x86_64")
-    parser.add_argument("--build-type", default="Release")
+    for name in ("--library", "--hits", "--compiler", "--processor", "--build-type"):
+        parser.add_argument(name, required=True)
     parser.add_argument("--update", action="store_true")
     options = parser.parse_args()
     if options.processor != "x86_64" or options.build_type not in ("Release", "RelWithDebInfo"):
@@ -160,11 +144,11 @@ def main():
         print(f"{name:24}{instructions:4} instructions  {calls} calls  {locked} locked")
     if options.update:
         write_golden(counts, options.compiler)
-    if options.compiler != golden_compiler():
-        print(f"the goldens are {golden_compiler()}'s, this is {options.compiler}: limits only")
-        complaints += compare(counts, {name: (MOST[name],) for name in counts})
-    else:
-        complaints += compare(counts, read_golden())
+    compiler, golden = read_golden()
+    if options.compiler != compiler:
+        print(f"the goldens are {compiler}'s, this is {options.compiler}: limits only")
+        golden = {name: (MOST[name],) for name in counts}
+    complaints += compare(counts, golden)
     for complaint in complaints:
         print("FAILED", complaint)
     sys.exit(1 if complaints else 0)

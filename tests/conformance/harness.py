@@ -1,8 +1,9 @@
-"""Running a program under an allocator and judging how it ended.  Shared by conformance, misuse and programs."""
+"""Running a program under an allocator and judging how it ended.  Shared by all rooms that run programs."""
 
 import contextlib
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -20,17 +21,21 @@ EMULATOR = []
 PREFIXES = ("HMALLOC_", *BASELINE_PREFIXES)
 
 
-def message_of(library):
-    """How the line begins that a program which misuses this library ends with."""
-    return re.compile(rf"{re.escape(library)}: \w+\(0x[0-9a-f]+\): \S.*\n")
-
-
-MESSAGE = message_of("hmalloc")
+OURS = {"default": "libhmalloc.so", "checked": "libhmalloc-checked.so", "faults": "libhmalloc-faults.so"}
 
 OK = "ok"
 ABORT = "abort"
 # Misuse that this build need not see: whatever happens, it is not a crash inside the allocator.
 OK_OR_ABORT = "ok or abort"
+
+
+def library_of(build, allocator):
+    return build / OURS.get(allocator, f"baselines/lib{allocator}.so")
+
+
+def message_of(allocator):
+    """The line that a program ends with which misuses it."""
+    return re.compile(rf"{'hmalloc' if allocator in OURS else re.escape(allocator)}: \w+\(0x[0-9a-f]+\): \S.*\n")
 
 
 @dataclass
@@ -100,20 +105,10 @@ def execute(argv, env, timeout=60, cpu=None, cwd=None, text_input=None):
     return Ending(process.returncode, out, err, time.monotonic() - begin, timed_out)
 
 
-def ended_ok(ending):
-    return ending.status == 0 and not ending.stderr and not ending.timed_out
-
-
-def ended_in_abort(ending, message=MESSAGE):
-    return ending.status == -signal.SIGABRT and message.fullmatch(ending.stderr) is not None
-
-
-def meets(expected, ending, message=MESSAGE):
-    if expected == OK:
-        return ended_ok(ending)
-    if expected == ABORT:
-        return ended_in_abort(ending, message)
-    return ended_ok(ending) or ended_in_abort(ending, message)
+def meets(expected, ending, message):
+    ok = ending.status == 0 and not ending.stderr and not ending.timed_out
+    aborted = ending.status == -signal.SIGABRT and message.fullmatch(ending.stderr) is not None
+    return {OK: ok, ABORT: aborted}.get(expected, ok or aborted)
 
 
 @contextlib.contextmanager
@@ -126,22 +121,6 @@ def loaded_machine():
         for spinner in spinners:
             spinner.kill()
             spinner.wait()
-
-
-def in_parallel(jobs, work, items):
-    """Results in the order of the items, each as soon as it and all before it are done."""
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        yield from pool.map(work, items)
-
-
-def find_peer(name):
-    """A peer allocator of this system by name, or None."""
-    stems = {"mimalloc": "libmimalloc.so.", "jemalloc": "libjemalloc.so.", "tcmalloc": "libtcmalloc_minimal.so."}
-    listing = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
-    for line in listing.splitlines():
-        if line.strip().startswith(stems[name]):
-            return Path(line.split("=>")[1].strip())
-    return None
 
 
 @dataclass
@@ -157,3 +136,29 @@ class Tally:
     def closing_line(self):
         excepted = f"{self.excepted} failed as listed, " if self.excepted else ""
         return f"{self.passed} passed, {self.failed} failed, {excepted}{self.skipped} skipped"
+
+
+def parse(parser, room):
+    """The arguments of a runner of programs, with those that all such runners have."""
+    parser.add_argument("--build", type=Path, default=REPOSITORY / "build/release")
+    parser.add_argument("--programs", type=Path, help="folder of the built programs")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--emulator", default="", help="the command that runs programs of another architecture")
+    options = parser.parse_args()
+    EMULATOR[:] = shlex.split(options.emulator)
+    options.build = options.build.resolve()
+    options.programs = (options.programs or options.build / "tests" / room).resolve()
+    return options
+
+
+def run_all(jobs, perform, tests, tally):
+    """perform: a test -> what it is called, the verdict, a note.  Said in order, each as soon as it and all before it are done."""
+
+    def timed(test):
+        begin = time.monotonic()
+        return *perform(test), time.monotonic() - begin
+
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        for label, verdict, note, seconds in pool.map(timed, tests):
+            tally.count(verdict)
+            print(f"{verdict:8}{label:56}{seconds:7.1f} s  {note}".rstrip(), flush=True)

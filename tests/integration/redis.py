@@ -1,6 +1,5 @@
 """redis-server with I/O threads under redis-benchmark: Debian links it with jemalloc, a preload wins all the same."""
 
-import contextlib
 import re
 import socket
 import subprocess
@@ -42,12 +41,10 @@ def load(port):
     ending = execute([*benchmark, "-r", "10000", "-d", "200", "-t", "set,get,lpush,lpop,hset,sadd,zadd"],
                      environment(), 120)
     ran = sorted(set(re.findall(r"^([A-Z]+): [\d.]+ requests", ending.stdout.replace("\r", "\n"), re.MULTILINE)))
-    lines = [f"benchmark exit {ending.status}", *ran, ask(port, "flushall")]
-    script = "for i = 1, 20000 do redis.call('set', 'k' .. i, string.rep('x', i % 700)) end return redis.call('dbsize')"
-    lines.append(ask(port, "eval", script, "0"))
-    script = "local n = 0 for i = 1, 20000 do n = n + redis.call('strlen', 'k' .. i) end return n"
-    lines.append(ask(port, "eval", script, "0"))
-    return lines
+    fill = ("for i = 1, 20000 do redis.call('set', 'k' .. i, string.rep('x', i % 700)) end "
+            "local n = 0 for i = 1, 20000 do n = n + redis.call('strlen', 'k' .. i) end return n")
+    return [f"benchmark exit {ending.status}", *ran, *(ask(port, *command) for command in
+                                                       (["flushall"], ["eval", fill, "0"], ["dbsize"]))]
 
 
 def run(library, folder):
@@ -56,23 +53,20 @@ def run(library, folder):
     argv = ["redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no",
             "--io-threads", "4", "--io-threads-do-reads", "yes", "--dir", str(folder)]
     env = library.told_to_show(folder) if library else environment()
-    mapped = True
-    with open(folder / "log", "w+") as log:
+    with open(folder / "log", "w") as log:
         server = subprocess.Popen(argv, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         try:
             wait_until_up(port)
             lines = load(port)
-            if library:
-                mapped = str(library.path.resolve()) in Path(f"/proc/{server.pid}/maps").read_text()
+            maps = Path(f"/proc/{server.pid}/maps").read_text()
             ask(port, "shutdown", "nosave")
             lines.append(f"server exit {server.wait(20)}")
         finally:
             if server.poll() is None:
                 server.kill()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    server.wait(5)
-        log.seek(0)
-        said = log.read()
-    if not mapped:
+                server.wait()
+    if library is None:
+        return lines, ""
+    if str(library.path.resolve()) not in maps:
         return lines, f"{library.path.name} is not in the server's address space"
-    return lines, library.not_in_use(folder, said) if library else ""
+    return lines, library.not_in_use(folder, (folder / "log").read_text())

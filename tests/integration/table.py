@@ -1,6 +1,7 @@
 """The programs that run under preload: what they need, how they are called, what of their output is comparable."""
 
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,8 +45,6 @@ def python_version():
 
 def python_tests_missing():
     """Debian ships the interpreter without its tests."""
-    import subprocess
-
     probe = [PYTHON, "-c", "import test.test_threading, test.test_queue, test.test_json"]
     return "" if subprocess.run(probe, capture_output=True, check=False).returncode == 0 else PYTHON_TESTS
 

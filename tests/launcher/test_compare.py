@@ -22,31 +22,21 @@ def values(side, key):
     return [sample[key] for sample in side["samples"]]
 
 
-def test_a_tiny_program_is_reported_tiny(compare, build):
+def test_the_measurer_adds_next_to_nothing(compare, build):
     _, result = compare("-n", "2", "--", build("nothing.c", "nothing"))
-    assert max(values(result["reference"], "peak_kib")) < 2500
-    assert max(values(result["reference"], "wall_s")) < 5
-
-
-def test_the_measurer_adds_no_memory_to_a_static_program(compare, build):
+    assert max(values(result["reference"], "peak_kib")) < 2500 and max(values(result["reference"], "wall_s")) < 5
     _, result = compare("-n", "2", "--allocator", "system", "--", build("nothing.c", "static", "-static"))
     assert max(values(result["reference"], "peak_kib")) < 1500
 
 
-def test_peak_memory_and_page_faults_are_those_of_the_program(compare, build):
-    _, result = compare("-n", "2", "--", build("touch.c", "touch"))
-    for side in (result["reference"], result["candidates"][0]):
-        assert min(values(side, "peak_kib")) >= 32 * 1024
-    assert max(values(result["reference"], "peak_kib")) < 40 * 1024
-    assert min(values(result["reference"], "faults")) > 8000
-
-
-def test_both_allocators_are_run_and_told_apart(compare, build):
+def test_both_allocators_are_run_told_apart_and_measured(compare, build):
     shown, result = compare("-n", "3", "--", build("touch.c", "touch"))
-    assert result["reference"]["library"] is None
-    assert result["candidates"][0]["library"].rpartition("/")[2].startswith("libhmalloc.so")
-    assert [len(side["samples"]) for side in (result["reference"], *result["candidates"])] == [3, 3]
+    reference, candidate = result["reference"], result["candidates"][0]
+    assert reference["library"] is None and candidate["library"].rpartition("/")[2].startswith("libhmalloc.so")
     assert "hmalloc was in use: it reported itself" in shown
+    for side in (reference, candidate):
+        assert len(side["samples"]) == 3 and min(values(side, "peak_kib")) >= 32 * 1024
+    assert max(values(reference, "peak_kib")) < 40 * 1024 and min(values(reference, "faults")) > 8000
 
 
 def test_without_a_program_the_example_is_compared(compare, hmalloc):
@@ -56,9 +46,9 @@ def test_without_a_program_the_example_is_compared(compare, hmalloc):
     assert "no program named" in hmalloc("compare", "-n", "1").stderr
 
 
-def test_glibc_can_be_asked_for_by_name(compare):
-    _, result = compare("-n", "1", "--against", "glibc", "--", "true")
-    assert "libc.so" in result["reference"]["library"]
+def test_glibc_and_the_checked_library_go_by_their_names(compare):
+    _, result = compare("-n", "1", "--against", "glibc", "--allocator", "checked", "--", "true")
+    assert "libc.so" in result["reference"]["library"] and "/libhmalloc-checked.so" in result["candidates"][0]["library"]
 
 
 def test_several_allocators_stand_in_one_table(compare, build, tmp_path):
@@ -85,24 +75,6 @@ def test_the_runs_of_several_are_interleaved_and_nobody_is_ahead_of_another_more
     assert all(one == other[::-1] for one, other in zip(rounds[::2], rounds[1::2]))
 
 
-def test_one_of_several_that_crashes_is_named(hmalloc):
-    failed = hmalloc("compare", "--allocator", "hmalloc,one_lock", "--", "sh", "-c",
-                     'case $LD_PRELOAD in *one_lock*) kill -SEGV $$;; esac')
-    assert failed.returncode == 1
-    assert "exit code 0 on system, killed by SIGSEGV on one_lock" in failed.stderr
-
-
-def test_one_of_several_that_is_not_there_is_one_line(hmalloc):
-    failed = hmalloc("compare", "--allocator", "hmalloc,frob", "--", "true")
-    assert (failed.returncode, failed.stderr.count("\n")) == (2, 1)
-    assert failed.stderr.startswith("hmalloc: frob: no such allocator (hmalloc, ")
-
-
-def test_the_checked_library_goes_by_its_name(compare):
-    _, result = compare("-n", "1", "--allocator", "checked", "--", "true")
-    assert "/libhmalloc-checked.so" in result["candidates"][0]["library"]
-
-
 def test_what_an_interval_does_not_exclude_is_not_shown(compare):
     shown, result = compare("-n", "6", "--allocator", "system", "--", "sh", "-c", "sleep 0.0$(date +%N | cut -c 1)")
     wall = result["candidates"][0]["ratios"]["wall"]
@@ -124,23 +96,14 @@ def test_a_real_difference_is_found(compare, build):
 
 def test_wall_and_cpu_time_are_told_apart(compare):
     _, result = compare("-n", "1", "--", "sleep", "0.3")
-    assert 0.3 <= values(result["reference"], "wall_s")[0] < 5
-    assert values(result["reference"], "cpu_s")[0] < 0.1
+    assert 0.3 <= values(result["reference"], "wall_s")[0] < 5 and values(result["reference"], "cpu_s")[0] < 0.1
 
 
 def test_a_server_is_stopped_after_its_time(compare):
     began = time.monotonic()
     shown, result = compare("-n", "1", "--for", "300ms", "--", "sleep", "60")
-    assert time.monotonic() - began < 20
-    assert 0.3 <= values(result["reference"], "wall_s")[0] < 5
+    assert time.monotonic() - began < 20 and 0.3 <= values(result["reference"], "wall_s")[0] < 5
     assert "wall time" not in shown
-
-
-def test_a_server_that_does_not_stay_is_an_error(hmalloc):
-    failed = hmalloc("compare", "--for", "5s", "--", "sh", "-c", "echo port taken >&2; exit 3")
-    assert failed.returncode == 1
-    assert "ended by itself on system" in failed.stderr and "exit code 3" in failed.stderr
-    assert "port taken" in failed.stderr
 
 
 SERVER = """
@@ -161,22 +124,23 @@ def test_a_server_is_stopped_when_its_load_is_done(compare, tmp_path):
     assert "load time" in shown and "wall time" not in shown
 
 
-def test_a_load_that_fails_is_an_error(hmalloc):
-    failed = hmalloc("compare", "--load", "echo no answer >&2; exit 4", "--", "/usr/bin/python3", "-c",
-                     SERVER.format(port="/dev/null"))
-    assert failed.returncode == 1
-    assert failed.stderr.endswith("hmalloc: --load ended with exit code 4\n  no answer\n")
+@pytest.mark.parametrize("words, said", [
+    (["--for", "5s", "--", "sh", "-c", "echo port taken >&2; exit 3"], ["ended by itself on system", "exit code 3", "port taken"]),
+    (["--load", "echo no answer >&2; exit 4", "--", "/usr/bin/python3", "-c", SERVER.format(port="/dev/null")],
+     ["hmalloc: --load ended with exit code 4\n  no answer\n"]),
+    (["--", "sh", "-c", 'echo dying >&2; [ -z "$LD_PRELOAD" ] || kill -SEGV $$'],
+     ["exit code 0 on system, killed by SIGSEGV on hmalloc", "dying"]),
+    (["--allocator", "hmalloc,one_lock", "--", "sh", "-c", "case $LD_PRELOAD in *one_lock*) kill -SEGV $$;; esac"],
+     ["exit code 0 on system, killed by SIGSEGV on one_lock"])],
+    ids=["a server that does not stay", "a load that fails", "a crash on one side", "a crash of one of several"])
+def test_an_end_of_its_own_is_an_error(hmalloc, words, said):
+    failed = hmalloc("compare", *words)
+    assert failed.returncode == 1 and all(each in failed.stderr for each in said)
 
 
 def test_the_same_failure_on_both_is_reported(compare):
     shown, _ = compare("-n", "1", "--", "sh", "-c", "exit 3")
     assert "warning: The program ends with exit code 3 on both." in shown
-
-
-def test_a_crash_on_one_side_is_an_error(hmalloc):
-    failed = hmalloc("compare", "--", "sh", "-c", 'echo dying >&2; [ -z "$LD_PRELOAD" ] || kill -SEGV $$')
-    assert failed.returncode == 1
-    assert "exit code 0 on system, killed by SIGSEGV on hmalloc" in failed.stderr and "dying" in failed.stderr
 
 
 def test_different_output_is_a_warning(hmalloc):

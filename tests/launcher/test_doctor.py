@@ -10,19 +10,17 @@ from pathlib import Path
 import pytest
 from conftest import LAUNCHER, ROOT, SOURCES
 
+LIBRARY = ROOT / "build/release/libhmalloc.so"
+
 
 def verdict(shown):
     return shown.stdout.splitlines()[0]
 
 
-def test_an_ordinary_program_is_served(hmalloc, build):
+def test_an_ordinary_program_is_served_with_the_options_in_effect(hmalloc, build):
     shown = hmalloc("doctor", "--", build("touch.c", "touch"))
     assert shown.returncode == 0 and verdict(shown).startswith("yes: hmalloc serves ")
-    assert "libhmalloc.so" in shown.stdout and "libc.so.6" in shown.stdout
-
-
-def test_the_options_in_effect_are_shown(hmalloc):
-    assert "options" in hmalloc("doctor", "--", "ls").stdout
+    assert all(word in shown.stdout for word in ("libhmalloc.so", "libc.so.6", "options"))
 
 
 @pytest.mark.parametrize("reason, source, options", [
@@ -31,6 +29,8 @@ def test_the_options_in_effect_are_shown(hmalloc):
     ("AddressSanitizer", "nothing.c", ["-fsanitize=address"]),
     ("ThreadSanitizer", "nothing.c", ["-fsanitize=thread"]),
     ("defines malloc itself", "own_malloc.c", ["-rdynamic", "-fno-builtin"]),
+    ("the program defines malloc itself, for its own calls", "wait.c",
+     [SOURCES / "own_malloc.c", "-fvisibility=hidden", "-fno-builtin"]),
     ("uses musl", "nothing.c", ["-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1"]),
 ])
 def test_programs_out_of_reach(hmalloc, build, reason, source, options):
@@ -91,29 +91,32 @@ def test_root_is_told_what_others_get(hmalloc, build):
     assert "ordinary user" not in hmalloc("doctor", "--", program).stdout
 
 
-def test_a_malloc_for_the_program_alone(hmalloc, build):
-    program = build("wait.c", "hidden", SOURCES / "own_malloc.c", "-fvisibility=hidden", "-fno-builtin")
-    assert "the program defines malloc itself, for its own calls" in verdict(hmalloc("doctor", "--", program))
+@pytest.fixture
+def running():
+    """Starts what runs until the end of the test, as soon as it has spoken."""
+    started = []
+
+    def start(*command, **environment):
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | environment))
+        started[-1].stdout.readline()
+        return started[-1].pid
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture
-def sleeper():
-    running = []
-
+def sleeper(running):
     def start(*prefix, **environment):
-        process = subprocess.Popen([*prefix, "sh", "-c", "echo; exec sleep 60"], stdout=subprocess.PIPE,
-                                   env=os.environ | environment)
-        running.append(process)
-        process.stdout.readline()
+        process = running(*prefix, "sh", "-c", "echo; exec sleep 60", **environment)
         # The shell has spoken; its exec of sleep takes a moment more.
-        while Path(f"/proc/{process.pid}/comm").read_text() != "sleep\n":
+        while Path(f"/proc/{process}/comm").read_text() != "sleep\n":
             pass
-        return process.pid
+        return process
 
-    yield start
-    for process in running:
-        process.kill()
-        process.wait()
+    return start
 
 
 def test_a_process_that_is_served(hmalloc, sleeper):
@@ -127,87 +130,69 @@ def test_a_process_that_is_not(hmalloc, sleeper):
     assert shown.returncode == 1 and "it was started without it" in verdict(shown)
 
 
-@pytest.fixture
-def waiting():
-    """Starts what speaks and then waits; its process, until the end of the test."""
-    running = []
-
-    def start(*command, **environment):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | environment)
-        running.append(process)
-        assert process.stdout.readline() == b"waiting\n"
-        return process.pid
-
-    yield start
-    for process in running:
-        process.kill()
-        process.wait()
-
-
-def test_a_process_that_defines_malloc_itself(hmalloc, build, waiting):
+def test_a_process_that_defines_malloc_itself(hmalloc, build, running):
     program = build("wait.c", "own-waiting", SOURCES / "own_malloc.c", "-rdynamic", "-fno-builtin")
-    shown = hmalloc("doctor", waiting(LAUNCHER, "run", "--", program))
+    shown = hmalloc("doctor", running(LAUNCHER, "run", "--", program))
     assert shown.returncode == 1 and verdict(shown).startswith("no: hmalloc is loaded into own-waiting (process ")
     assert "the program defines malloc itself" in verdict(shown) and "libhmalloc.so" in shown.stdout
 
 
-def test_a_process_on_a_library_that_comes_first(hmalloc, build, waiting):
+def test_a_process_on_a_library_that_comes_first(hmalloc, build, running):
     library = build("own_malloc.c", "libfirst.so", "-shared", "-fPIC", "-fno-builtin")
-    release = ROOT / "build/release/libhmalloc.so"
     program = build("wait.c", "waiting")
-    shown = hmalloc("doctor", waiting(program, LD_PRELOAD=f"{library}:{release}"))
+    shown = hmalloc("doctor", running(program, LD_PRELOAD=f"{library}:{LIBRARY}"))
     assert shown.returncode == 1 and f"does not serve it: {library} comes before it" in verdict(shown)
-    assert hmalloc("doctor", waiting(program, LD_PRELOAD=f"{release}:{library}")).returncode == 0
+    assert hmalloc("doctor", running(program, LD_PRELOAD=f"{LIBRARY}:{library}")).returncode == 0
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
-def test_a_process_that_an_ordinary_user_started(hmalloc, build, waiting):
+def test_a_process_that_an_ordinary_user_started(hmalloc, build, running):
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         program = Path(folder) / "privileged"
         shutil.copy(build("wait.c", "waiting"), program)
         program.chmod(0o4755)
-        process = waiting("setpriv", "--reuid=65534", "--clear-groups", program,
-                          LD_PRELOAD=str(ROOT / "build/release/libhmalloc.so"))
+        process = running("setpriv", "--reuid=65534", "--clear-groups", program,
+                          LD_PRELOAD=str(LIBRARY))
         if "Uid:\t65534\t0\t" not in Path(f"/proc/{process}/status").read_text():
             pytest.skip("setuid programs gain nothing in this folder")
         shown = hmalloc("doctor", process)
     assert shown.returncode == 1 and "the loader ignores LD_PRELOAD for it: it is setuid" in verdict(shown)
 
 
-# ---- What the library itself says. ----------------------------------------------------------------------------------
-
-
-def test_verbose_says_active_where_it_is(hmalloc, build):
-    # A program without position-independent code lends malloc an address of its own.
-    for options in ([], ["-no-pie", "-fno-pie", "-DADDRESS"]):
-        shown = hmalloc("run", "--", build("nothing.c", "named", *options), HMALLOC_VERBOSE="1")
-        assert ": active in process " in shown.stderr and "loaded" not in shown.stderr, options
-
-
-def test_verbose_says_loaded_where_the_program_has_a_malloc(hmalloc, build):
-    for options in (["-rdynamic"], ["-rdynamic", "-no-pie", "-fno-pie"]):
-        program = build("own_malloc.c", "own-verbose", *options, "-fno-builtin")
-        shown = hmalloc("run", "--", program, HMALLOC_VERBOSE="1")
-        first = shown.stderr.splitlines()[0]
-        assert ": loaded in process " in first and "active in" not in shown.stderr
-        assert first.endswith("(own-verbose) but not active: the program defines malloc itself")
-
-
-def test_verbose_says_loaded_where_another_library_comes_first(hmalloc, build):
-    library = build("own_malloc.c", "libfirst.so", "-shared", "-fPIC", "-fno-builtin")
-    shown = subprocess.run([build("nothing.c", "nothing")], capture_output=True, text=True, env={
-        "HMALLOC_VERBOSE": "1", "LD_PRELOAD": f"{library}:{ROOT / 'build/release/libhmalloc.so'}"}).stderr
-    assert "but not active: the malloc of another library comes first\n" in shown
-
-
-def test_verbose_in_a_static_program(hmalloc, build):
-    archive = ROOT / "build/release/libhmalloc.a"
-    program = build("nothing.c", "static-hmalloc", "-static", "-Wl,--undefined=malloc", archive, "-pthread")
-    shown = subprocess.run([program], capture_output=True, text=True, env={"HMALLOC_VERBOSE": "1"}).stderr
-    assert ": active in process " in shown
-
-
 def test_a_process_whose_library_is_missing(hmalloc, sleeper):
     shown = hmalloc("doctor", sleeper(LD_PRELOAD="/no/such/libhmalloc.so"))
     assert shown.returncode == 1 and "/no/such/libhmalloc.so does not exist" in verdict(shown)
+
+
+# ---- What the library itself says. ----------------------------------------------------------------------------------
+
+
+def verbose(program, *preload):
+    return subprocess.run([program], capture_output=True, text=True,
+                          env={"HMALLOC_VERBOSE": "1", "LD_PRELOAD": ":".join(map(str, preload))}).stderr
+
+
+# A program without position-independent code lends malloc an address of its own.
+@pytest.mark.parametrize("options", [[], ["-no-pie", "-fno-pie", "-DADDRESS"]])
+def test_verbose_says_active_where_it_is(build, options):
+    said = verbose(build("nothing.c", "named", *options), LIBRARY)
+    assert ": active in process " in said and "loaded" not in said
+
+
+@pytest.mark.parametrize("options", [[], ["-no-pie", "-fno-pie"]])
+def test_verbose_says_loaded_where_the_program_has_a_malloc(build, options):
+    said = verbose(build("own_malloc.c", "own-verbose", "-rdynamic", *options, "-fno-builtin"), LIBRARY)
+    assert ": loaded in process " in said and "active in" not in said
+    assert said.splitlines()[0].endswith("(own-verbose) but not active: the program defines malloc itself")
+
+
+def test_verbose_says_loaded_where_another_library_comes_first(build):
+    first = build("own_malloc.c", "libfirst.so", "-shared", "-fPIC", "-fno-builtin")
+    said = verbose(build("nothing.c", "nothing"), first, LIBRARY)
+    assert "but not active: the malloc of another library comes first\n" in said
+
+
+def test_verbose_in_a_static_program(build):
+    program = build("nothing.c", "static-hmalloc", "-static", "-Wl,--undefined=malloc", LIBRARY.with_suffix(".a"), "-pthread")
+    assert ": active in process " in verbose(program)

@@ -3,17 +3,11 @@
 import pytest
 
 
-def test_the_program_runs_on_hmalloc(hmalloc):
-    shown = hmalloc("run", "--", "cat", "/proc/self/maps")
-    assert "/libhmalloc.so" in shown.stdout and shown.stderr == ""
-
-
-def test_on_the_system_malloc_when_asked(hmalloc):
-    assert "libhmalloc" not in hmalloc("run", "--allocator", "system", "cat", "/proc/self/maps").stdout
-
-
-def test_on_the_checked_library_when_asked(hmalloc):
-    assert "/libhmalloc-checked.so" in hmalloc("run", "--checked", "cat", "/proc/self/maps").stdout
+@pytest.mark.parametrize("words, library", [
+    (["--"], "/libhmalloc.so"), (["--checked"], "/libhmalloc-checked.so"), (["--allocator", "system"], None)])
+def test_the_program_runs_on_what_is_asked_for(hmalloc, words, library):
+    shown = hmalloc("run", *words, "cat", "/proc/self/maps")
+    assert shown.stderr == "" and (library in shown.stdout if library else "libhmalloc" not in shown.stdout)
 
 
 @pytest.mark.parametrize("code", [0, 1, 77])

@@ -156,9 +156,12 @@ step building log sh -c "$2"
 """
 
 
+def step(tree: Path, script: str, **how) -> subprocess.CompletedProcess:
+    return subprocess.run(["sh", "-c", STEP, "sh", tree, script], **how or {"capture_output": True, "text": True})
+
+
 def test_a_build_says_now_and_then_how_far_it_is(tree):
-    words = ["sh", "-c", STEP, "sh", tree, "echo [1/2] a.cc; echo warning; echo [2/2] b.cc"]
-    run = subprocess.run(words, capture_output=True, text=True)
+    run = step(tree, "echo [1/2] a.cc; echo warning; echo [2/2] b.cc")
     assert (run.returncode, run.stdout) == (0, "")
     assert run.stderr.splitlines()[:2] == ["hmalloc: building ...", "hmalloc: building ... [1/2]"]
     assert run.stderr.splitlines()[2].startswith("hmalloc: building ... [2/2] done (")
@@ -167,13 +170,12 @@ def test_a_build_says_now_and_then_how_far_it_is(tree):
 
 def test_on_a_terminal_it_does_so_in_one_line(tree):
     ours, its = pty.openpty()
-    subprocess.run(["sh", "-c", STEP, "sh", tree, "echo [1/2] a.cc; echo [2/2] b.cc"], stderr=its, check=True)
+    step(tree, "echo [1/2] a.cc; echo [2/2] b.cc", stderr=its, check=True)
     shown = os.read(ours, 1000).decode()
     assert "\rhmalloc: building ... [1/2]\rhmalloc: building ... [2/2] done (" in shown and shown.count("\n") == 1
 
 
 def test_a_step_that_fails_shows_the_end_of_its_log(tree):
-    run = subprocess.run(["sh", "-c", STEP, "sh", tree, "echo [1/2] a.cc; echo its error >&2; exit 3"], capture_output=True,
-                         text=True)
+    run = step(tree, "echo [1/2] a.cc; echo its error >&2; exit 3")
     assert run.returncode == 2 and "  its error" in run.stderr.splitlines()
     assert run.stderr.splitlines()[-1] == f"hmalloc: the whole log: {tree}/state/logs/log"

@@ -99,36 +99,29 @@ def test_a_failure_fails_and_does_not_end_all(play):
     assert run.returncode == 1 and "tests failed: asan" in run.stderr and ("tsan", "tsan") in stages(run)
 
 
-# Played by the real ctest: two tests that end, and two at once that the stop time breaks off.
+# Played by the real ctest.
 REAL = r"""
 [ "$stage" = default ] || return 0
+last_word=
 for word; do case $last_word in --stop-time) stop=$word ;; esac; last_word=$word; done
 command ctest --test-dir "$here/real" -j "$(nproc)" -O "$logs/ctest-release.log" ${stop:+--stop-time "$stop"}
 """
-PROGRAMS = {"room.a": "true", "other.c": "{}", "room.b": "sleep 20", "room.d": "sleep 20"}
 
 
 @pytest.mark.parametrize("other, code", [("true", 0), ("false", 1), ("sleep 9", 1)])
 def test_what_the_time_breaks_off_has_not_failed_and_is_named(play, tmp_path, other, code):
+    programs = {"room.a": ("true", 9), "other.c": (other, 1), "room.b": ("sleep 20", 30), "room.d": ("sleep 20", 30)}
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "CTestTestfile.cmake").write_text("".join(
-        f"add_test({name} /bin/{command.format(other)})\nset_tests_properties({name} PROPERTIES TIMEOUT {limit})\n"
-        for limit, (name, command) in zip((9, 1, 30, 30), PROGRAMS.items(), strict=True)))
-    run = play("all", "--for", "5s", results="last_word=;" + REAL, tests=" ".join((*PROGRAMS, "room.e")))
+        f"add_test({name} /bin/{command})\nset_tests_properties({name} PROPERTIES TIMEOUT {limit})\n"
+        for name, (command, limit) in programs.items()))
+    run = play("all", "--for", "5s", results=REAL, tests=" ".join((*programs, "room.e")))
     assert run.returncode == code, run.stderr
     assert stages(run) == [("default", "release")]
     assert "hmalloc: not reached in release: room.b room.d room.e" in run.stderr.splitlines()
     missed = " default rest cross asan tsan aarch64 slow"
     assert f"hmalloc: the time is over; not reached, or not to the end:{missed if code == 0 else missed[8:]}\n" in run.stderr
     assert run.stderr.endswith("hmalloc: failed in default: other.c\nhmalloc: tests failed: default\n") == (code == 1)
-
-
-def test_what_has_failed_is_said_once_more_at_the_end(play, tmp_path):
-    (tmp_path / "real").mkdir()
-    (tmp_path / "real" / "CTestTestfile.cmake").write_text("add_test(room.a /bin/false)\nadd_test(room.b /bin/true)\n")
-    run = play("all", results="last_word=;" + REAL)
-    assert run.returncode == 1 and len(stages(run)) == 9
-    assert run.stderr.endswith("hmalloc: failed in default: room.a\nhmalloc: tests failed: default\n")
 
 
 def test_a_build_ends_with_the_time(tmp_path):

@@ -26,8 +26,12 @@ def run(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+def names_in(path, which):
+    return {line.split()[-1].split("@")[0] for line in run("nm", "-D", which, path).splitlines()}
+
+
 def exports(path, expected):
-    names = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--defined-only", path).splitlines()}
+    names = names_in(path, "--defined-only")
     return ([f"{n} is exported, and nobody may rely on it" for n in sorted(names - expected)] +
             [f"{n} is missing" for n in sorted(expected - names)])
 
@@ -66,20 +70,15 @@ def thread_local_storage(path):
 
 
 def no_cxx_runtime(path):
-    complaints = []
-    for line in run("nm", "-D", "--undefined-only", path).splitlines():
-        kind, name = line.split()[-2:]
-        name = name.split("@")[0]
-        if kind == "U" and RUNTIME.match(name) and name not in ALLOWED_STRONG:
-            complaints.append(f"refers to {name}, and not weakly")
-    return complaints
+    strong = re.findall(r" U ([^@\s]+)", run("nm", "-D", "--undefined-only", path))
+    return [f"refers to {name}, and not weakly" for name in strong if RUNTIME.match(name) and name not in ALLOWED_STRONG]
 
 
 def closed_symbols(path):
     """symbols.py has the reason of each.  Where calls fail on demand, system calls go through libc, for tests alone."""
     if pathlib.Path(path).name == "libhmalloc-faults.so":
         return []
-    return symbols.compare({line.split()[-1].split("@")[0] for line in run("nm", "-D", "--undefined-only", path).splitlines()})
+    return symbols.compare(names_in(path, "--undefined-only"))
 
 
 def no_executable_stack(path):

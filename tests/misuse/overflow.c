@@ -3,7 +3,6 @@
  * at the bad write itself, one line and abort, or an allocator that is intact whatever the neighbours hold now. */
 #include <malloc.h>
 #include <signal.h>
-#include <sys/wait.h>
 
 #include "case.h"
 #if defined(OWN_API)
@@ -21,8 +20,8 @@ static void judge_fault(int number, siginfo_t* info, void* context) {
   (void)number;
   (void)context;
   char* address = (char*)info->si_addr;
-  if (address >= write_begin && address < write_end) _exit(0);
-  require_failed(__FILE__, __LINE__, "the fault is the bad write's", 0);
+  REQUIRE(address >= write_begin && address < write_end && "the fault is the bad write's");
+  _exit(0);
 }
 
 // One byte is an 'A'; more are words that name the target.  Careful: only where there are zeros now, which is what an
@@ -46,11 +45,6 @@ static void overwrite(char* begin, char* end, int downward, int careful) {
   }
 }
 
-static void* checked(void* block) {
-  REQUIRE(block != NULL);
-  return block;
-}
-
 // Blocks of all kinds, each with its own number in its words, at its ends and in between.
 static void use_the_allocator(void* (*get)(size_t), void (*put)(void*)) {
   static const size_t sizes[] = {16, 48, 100, 384, 1000, 1700, 5000, 20000, 32768, 100000, 1 << 20, 3 << 20};
@@ -60,7 +54,7 @@ static void use_the_allocator(void* (*get)(size_t), void (*put)(void*)) {
     for (size_t i = 0; i < ALL; i++) {
       size_t size = sizes[i / EACH], last = size / sizeof(uint64_t) - 1, stride = last < 511 ? 1 : 512;
       if (size > 1 << 19 && i % EACH >= 4) continue;
-      if (pass % 2 == 0) blocks[i] = (uint64_t*)checked(get(size));
+      if (pass % 2 == 0) REQUIRE((blocks[i] = (uint64_t*)get(size)) != NULL);
       for (size_t w = 0; w <= last; w = w < last && w + stride > last ? last : w + stride) {
         if (pass % 2 == 0) blocks[i][w] = i;
         REQUIRE(blocks[i][w] == i && "alone in its memory");
@@ -92,7 +86,10 @@ static void overflow(const struct kind* kind, struct reach reach, int downward, 
   static char* blocks[MOST_BLOCKS];
   get_ready();
   alarm(20);
-  for (size_t i = 0; i < kind->count; i++) memset(blocks[i] = (char*)checked(kind->get(kind->size)), 1, kind->size);
+  for (size_t i = 0; i < kind->count; i++) {
+    REQUIRE((blocks[i] = (char*)kind->get(kind->size)) != NULL);
+    memset(blocks[i], 1, kind->size);
+  }
   if (kind->prepare != NULL) kind->prepare();
   size_t chosen = kind->count / 2;
   for (size_t i = 0; i < kind->count && victim != 1; i++)
@@ -108,8 +105,8 @@ static void overflow(const struct kind* kind, struct reach reach, int downward, 
 }
 
 // One line and abort, as run.py has it of all misuses.
-static int is_one_message(const char* text, size_t length) {
-  return length > 8 && memcmp(text, "hmalloc:", 8) == 0 && memchr(text, '\n', length) == text + length - 1;
+static int is_one_message(const char* text) {
+  return strncmp(text, "hmalloc:", 8) == 0 && strchr(text, '\n') == text + strlen(text) - 1;
 }
 
 static int ends_well(const struct kind* kind, struct reach reach, int downward, int victim) {
@@ -121,19 +118,15 @@ static int ends_well(const struct kind* kind, struct reach reach, int downward, 
     overflow(kind, reach, downward, victim);
   }
   close(ends[1]);
-  char said[400];
+  char said[400] = "";
   size_t length = 0;
-  for (ssize_t n; length < sizeof said - 1 && (n = read(ends[0], said + length, sizeof said - 1 - length)) > 0;)
-    length += (size_t)n;
-  said[length] = '\0';
+  for (ssize_t n; (n = read(ends[0], said + length, sizeof said - 1 - length)) > 0;) length += (size_t)n;
   close(ends[0]);
   waitpid(child, &status, 0);
   if (status == 0 && length == 0) return 1;
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && is_one_message(said, length)) return 1;
-  char text[600];
-  int n = snprintf(text, sizeof text, "%zu bytes, %zu%s %s of block %d: status %d, %s\n", kind->size, reach.bytes,
-                   reach.careful ? " with care" : "", downward ? "in front" : "behind", victim, status, said);
-  if (write(STDERR_FILENO, text, (size_t)n) != n) _exit(2);
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && is_one_message(said)) return 1;
+  dprintf(STDERR_FILENO, "%zu bytes, %zu%s %s of block %d: status %d, %s\n", kind->size, reach.bytes,
+          reach.careful ? " with care" : "", downward ? "in front" : "behind", victim, status, said);
   return 0;
 }
 
@@ -153,9 +146,8 @@ static void* get(size_t size) { return hm_local_alloc(size); }
 static void put(void* block) { hm_local_free(block); }
 
 static void* get_mixed(size_t size) {
-  static int begun;
-  if (!begun++) {
-    static void* others[4000];
+  static void* others[4000];
+  if (others[0] == NULL) {
     for (size_t i = 0; i < 4000; i++) others[i] = hm_local_alloc(1000);
     for (size_t i = 0; i < 4000; i += 2) hm_local_free(others[i]);
   }

@@ -1,6 +1,7 @@
 #include "front.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -75,12 +76,13 @@ static void fork_here(const char* name, long turn) {
   atomic_fetch_add(&forks, 1);
 }
 
-static void* next_of(const char* name) { return dlsym(RTLD_NEXT, name); }
-typedef int* ErrnoLocation(void);
+/* What the C library has under this name. */
+#define NEXT(function) ((__typeof__(&(function)))dlsym(RTLD_NEXT, #function))
+
 static int* errno_of_libc(void) {
-  static _Atomic(ErrnoLocation*) real;
-  ErrnoLocation* found = atomic_load(&real);
-  if (found == NULL) atomic_store(&real, found = (ErrnoLocation*)next_of("__errno_location"));
+  static _Atomic(__typeof__(&__errno_location)) real;
+  __typeof__(&__errno_location) found = atomic_load(&real);
+  if (found == NULL) atomic_store(&real, found = NEXT(__errno_location));
   return found();
 }
 
@@ -127,21 +129,21 @@ int* __errno_location(void) {
 }
 unsigned long getauxval(unsigned long type) {
   meddle(kAuxiliary);
-  return ((unsigned long (*)(unsigned long))next_of("getauxval"))(type);
+  return NEXT(getauxval)(type);
 }
 int pthread_setspecific(pthread_key_t key, const void* value) {
   meddle(kSetSpecific);
-  int error = ((int (*)(pthread_key_t, const void*))next_of("pthread_setspecific"))(key, value);
+  int error = NEXT(pthread_setspecific)(key, value);
   meddle(kSetSpecific);
   return error;
 }
 int pthread_key_create(pthread_key_t* key, void (*end)(void*)) {
   meddle(kKeyCreate);
-  return ((int (*)(pthread_key_t*, void (*)(void*)))next_of("pthread_key_create"))(key, end);
+  return NEXT(pthread_key_create)(key, end);
 }
 int pthread_key_delete(pthread_key_t key) {
   meddle(kKeyDelete);
-  return ((int (*)(pthread_key_t))next_of("pthread_key_delete"))(key);
+  return NEXT(pthread_key_delete)(key);
 }
 
 /* ---- Must not be called, by whoever serves: they take locks, start threads, or run what the program says. ---- */
@@ -151,20 +153,19 @@ static void not_while_serving(const char* name) {
 }
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*), void* argument) {
   not_while_serving("pthread_create");
-  return ((int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))next_of("pthread_create"))(thread, attributes,
-                                                                                                          body, argument);
+  return NEXT(pthread_create)(thread, attributes, body, argument);
 }
 int sigaction(int number, const struct sigaction* wanted, struct sigaction* found) {
   not_while_serving("sigaction");
-  return ((int (*)(int, const struct sigaction*, struct sigaction*))next_of("sigaction"))(number, wanted, found);
+  return NEXT(sigaction)(number, wanted, found);
 }
 int pthread_mutex_lock(pthread_mutex_t* mutex) {
   not_while_serving("pthread_mutex_lock");
-  return ((int (*)(pthread_mutex_t*))next_of("pthread_mutex_lock"))(mutex);
+  return NEXT(pthread_mutex_lock)(mutex);
 }
 char* getenv(const char* name) {
   not_while_serving("getenv");
-  return ((char* (*)(const char*))next_of("getenv"))(name);
+  return NEXT(getenv)(name);
 }
 
 int front_report(void) {

@@ -7,7 +7,6 @@
 #include <netdb.h>
 #include <pwd.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
 #include <wchar.h>
 
 #include "case.h"
@@ -27,7 +26,7 @@ static void* touch_storage(void* seed) {
 static void threads_come_and_go(uint64_t* state) {
   pthread_t made[4];
   for (size_t i = 0; i < COUNT_OF(made); i++) made[i] = start_thread(touch_storage, (void*)(uintptr_t)random_next(state));
-  for (size_t i = 0; i < COUNT_OF(made); i++) join_thread(made[i]);
+  join_threads(made, COUNT_OF(made));
 }
 
 static void files_have_buffers(uint64_t* state) {
@@ -139,8 +138,7 @@ static void* fork_on(void* unused) {
       for (size_t size = 16; size < 3 * MIB; size *= 3) free(hidden(malloc(size)));
       _exit(0);
     }
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    require_good_end(child);
     atomic_fetch_add(&forks, 1);
     sleep_ms(3);
   }
@@ -151,10 +149,10 @@ int main(void) {
   alarm(20);
   pthread_t threads[kCallers + 1];
   threads[kCallers] = start_thread(fork_on, NULL);
-  for (uintptr_t i = 0; i < kCallers; i++) threads[i] = start_thread(call_on, (void*)i);
+  start_threads(threads, kCallers, call_on);
   sleep_ms(4000);
   atomic_store(&stopping, 1);
-  for (size_t i = 0; i < COUNT_OF(threads); i++) join_thread(threads[i]);
+  join_threads(threads, COUNT_OF(threads));
   printf("%ld steps, %d forks\n", atomic_load(&steps), atomic_load(&forks));
   return 0;
 }

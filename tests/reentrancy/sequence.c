@@ -3,7 +3,6 @@
 #include <malloc.h>
 #include <sched.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "case.h"
 
@@ -19,9 +18,9 @@ enum { kBlocks = 400000 };
 static void* blocks[kBlocks];
 static void grow_and_shrink(void) {
   for (size_t i = 0; i < kBlocks; i++) mark(blocks[i] = malloc(64), 64, 1);
-  for (size_t i = 0; i < kBlocks; i++) free(blocks[i]);
-  for (size_t i = 0; i < kBlocks / 2; i++) REQUIRE((blocks[i] = malloc(128)) != NULL);
-  for (size_t i = 0; i < kBlocks / 2; i++) free(blocks[i]);
+  free_all(blocks, kBlocks);
+  for (size_t i = 0; i < kBlocks / 2; i++) blocks[i] = take(128);
+  free_all(blocks, kBlocks / 2);
 }
 
 /* While the heap ticks, in the middle of its refills: every block has the room that was asked for, and is one's own.
@@ -73,7 +72,7 @@ static void churn(size_t count, int all_at_once) {
   pthread_attr_init(&small);
   pthread_attr_setstacksize(&small, MIB);
   for (size_t i = 0; i < count; i++) REQUIRE(pthread_create(&made[i], &small, body, all_at_once ? &barrier : NULL) == 0);
-  for (size_t i = 0; i < count; i++) join_thread(made[i]);
+  join_threads(made, count);
 }
 CASE(join_ends) {
   for (size_t i = 0; i < kBlocks; i++) mark(blocks[i] = malloc(64), 64, 1);
@@ -120,8 +119,7 @@ int main(int argc, char** argv) {
       alarm(30);
       return run_named_case(argc, argv);
     }
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    require_good_end(child);
   }
   return run_named_case(argc, argv);
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "conformance"))
-from harness import REPOSITORY, Tally  # noqa: E402
+from harness import REPOSITORY, Tally, run_all  # noqa: E402
 from session import Session, TroubleError  # noqa: E402
 from table import PROGRAMS  # noqa: E402
 from watch import Watch  # noqa: E402
@@ -80,25 +80,22 @@ def main():
     library = (options.build / "libhmalloc.so").absolute()
     if not library.exists():
         parser.error(f"{library} does not exist")
-    tally = Tally()
-    for program in [p for p in PROGRAMS if p.name in (options.names or [p.name])]:
+    def perform(program):
         if lacks := program.missing():
-            tally.count("skipped")
-            print(f"skipped  {program.name}: {lacks}", flush=True)
-            continue
+            return program.name, "skipped", lacks
         on_glibc = one(program, None, options.glibc_seconds or options.seconds)
         if on_glibc.trouble:
-            tally.count("skipped")
-            print(f"skipped  {program.name}: not even on glibc: {on_glibc.trouble}", flush=True)
-            continue
+            return program.name, "skipped", f"not even on glibc: {on_glibc.trouble}"
         on_library = one(program, library, options.seconds)
         errors = complaint(program, on_glibc, on_library)
-        tally.count("failed" if errors else "passed")
         line = row(program, on_glibc, on_library, errors)
-        print(line, flush=True)
         if options.results:
             with open(options.results, "a") as file:
                 file.write(line + "\n")
+        return program.name, "failed" if errors else "passed", line
+
+    tally = Tally()
+    run_all(1, perform, [p for p in PROGRAMS if p.name in (options.names or [p.name])], tally)
     print(tally.closing_line())
     return 1 if tally.failed else 0 if tally.passed else SKIP
 

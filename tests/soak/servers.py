@@ -22,6 +22,11 @@ REPORT = """select count(*), sum(length(t)) from (select string_agg(md5(aid::tex
   from pgbench_accounts where aid <= 50000 group by aid % 100) as x"""
 
 
+def require_no_crash(log):
+    if found := CRASHED.search(log.read_text()):
+        raise TroubleError(f"the server's log has {found[0]!r}")
+
+
 def postgresql_folder():
     return next(iter(sorted(glob.glob("/usr/lib/postgresql/*/bin"), reverse=True)), None)
 
@@ -62,8 +67,7 @@ def postgresql(session):
         said = session.repeat(load)
         server.send_signal(2)  # fast shutdown
         server.wait(60)
-    if found := CRASHED.search(log.read_text()):
-        raise TroubleError(f"the server's log has {found[0]!r}")
+    require_no_crash(log)
     return said
 
 
@@ -91,6 +95,5 @@ def redis(session):
         until(lambda: ask(port, "ping") == "PONG", "redis-server answers")
         said = session.repeat(load)
         ask(port, "shutdown", "nosave")
-    if found := CRASHED.search(log.read_text()):
-        raise TroubleError(f"the server's log has {found[0]!r}")
+    require_no_crash(log)
     return said

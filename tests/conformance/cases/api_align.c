@@ -14,22 +14,17 @@ CASE(memalign_all) {
   const size_t sizes[] = {1, 24, 1000, 5000, 100000, 3 * MIB};
   for (size_t alignment = 8; alignment <= 64 * MIB; alignment *= 2) {
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-      size_t size = sizes[i];
-      void* plain = memalign(alignment, size);
       void* posix = NULL;
-      REQUIRE(posix_memalign(&posix, alignment, size) == 0);
-      use_aligned(plain, alignment, size);
-      use_aligned(posix, alignment, size);
-      REQUIRE(is_marked(plain, size, 7));
-      plain = realloc(plain, size * 2);
-      REQUIRE(plain != NULL && ((unsigned char*)plain)[0] == 8);
-      posix = realloc(posix, size / 2 + 1);
-      REQUIRE(posix != NULL && ((unsigned char*)posix)[0] == 8);
-      free(plain);
-      free(posix);
-      void* c11 = aligned_alloc(alignment, alignment);
-      use_aligned(c11, alignment, alignment);
-      free(c11);
+      REQUIRE(posix_memalign(&posix, alignment, sizes[i]) == 0);
+      void* blocks[] = {memalign(alignment, sizes[i]), posix, aligned_alloc(alignment, alignment)};
+      use_aligned(blocks[0], alignment, sizes[i]);
+      use_aligned(blocks[1], alignment, sizes[i]);
+      use_aligned(blocks[2], alignment, alignment);
+      REQUIRE(is_marked(blocks[0], sizes[i], 7));
+      blocks[0] = realloc(blocks[0], sizes[i] * 2);
+      blocks[1] = realloc(blocks[1], sizes[i] / 2 + 1);
+      for (int moved = 0; moved < 2; moved++) REQUIRE(blocks[moved] != NULL && ((unsigned char*)blocks[moved])[0] == 8);
+      free_all(blocks, COUNT_OF(blocks));
     }
   }
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -49,10 +44,8 @@ CASE(memalign_many) {
   static void* blocks[kBlocks];
   for (size_t alignment = 8; alignment <= 16384; alignment *= 2) {
     for (size_t i = 0; i < kBlocks; i++) {
-      size_t size = 1 + i * 7;
-      REQUIRE((blocks[i] = memalign(alignment, size)) != NULL);
-      REQUIRE((uintptr_t)blocks[i] % alignment == 0);
-      mark(blocks[i], size, (unsigned)i);
+      REQUIRE((blocks[i] = memalign(alignment, 1 + i * 7)) != NULL && (uintptr_t)blocks[i] % alignment == 0);
+      mark(blocks[i], 1 + i * 7, (unsigned)i);
     }
     for (size_t i = 0; i < kBlocks; i++) free_marked(blocks[i], 1 + i * 7, (unsigned)i);
   }
@@ -61,11 +54,9 @@ CASE(memalign_many) {
 CASE(memalign_errors) {
   const size_t bad[] = {0, 1, 2, 3, 4, 5, 7, 12, 24, 4097, SIZE_MAX, SIZE_MAX / 2, (size_t)1 << 63 | 8};
   for (size_t i = 0; i < COUNT_OF(bad); i++) {
-    void* sentinel = &sentinel;
-    void* block = sentinel;
+    void* block = &block;
     errno = 4242;
-    REQUIRE(posix_memalign(&block, hidden_size(bad[i]), 100) == EINVAL);
-    REQUIRE(block == sentinel && errno == 4242);
+    REQUIRE(posix_memalign(&block, hidden_size(bad[i]), 100) == EINVAL && block == &block && errno == 4242);
   }
   /* Of errno POSIX says nothing when memory runs out, and glibc does set it. */
   void* block = &block;
@@ -76,8 +67,7 @@ CASE(aligned_alloc_bad) {
   const size_t bad[] = {0, 3, 5, 12, 24, 4097, SIZE_MAX};
   for (size_t i = 0; i < COUNT_OF(bad); i++) {
     errno = 0;
-    REQUIRE(aligned_alloc(hidden_size(bad[i]), 96) == NULL);
-    REQUIRE(errno == EINVAL);
+    REQUIRE(aligned_alloc(hidden_size(bad[i]), 96) == NULL && errno == EINVAL);
   }
 }
 

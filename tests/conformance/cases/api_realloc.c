@@ -20,10 +20,8 @@ CASE(realloc_matrix) {
   _Static_assert(COUNT_OF(boundary_sizes) == 28, "28 boundary sizes");
   for (size_t i = 0; i < COUNT_OF(boundary_sizes); i++) {
     for (size_t j = 0; j < COUNT_OF(boundary_sizes); j++) {
-      size_t before = boundary_sizes[i];
-      size_t after = boundary_sizes[j];
-      unsigned char* block = (unsigned char*)malloc(before);
-      REQUIRE(block != NULL);
+      size_t before = boundary_sizes[i], after = boundary_sizes[j];
+      unsigned char* block = (unsigned char*)take(before);
       fill(block, 0, before);
       block = (unsigned char*)realloc(block, after);
       REQUIRE(block != NULL && malloc_usable_size(block) >= after);
@@ -47,18 +45,16 @@ CASE(realloc_zero) {
 CASE(realloc_grow) {
   unsigned char* block = NULL;
   void* neighbours[256];
-  size_t count = 0;
-  size_t size = 0;
+  size_t count = 0, size = 0;
   while (size < 24 * MIB) {
     size_t next = size + size / 2 + 10;
     block = (unsigned char*)realloc(block, next);
     REQUIRE(block != NULL);
     fill(block, size, next);
     size = next;
-    if (count < COUNT_OF(neighbours)) {
-      neighbours[count] = take_marked(size, (unsigned)count);
-      count++;
-    }
+    REQUIRE(count < COUNT_OF(neighbours));
+    neighbours[count] = take_marked(size, (unsigned)count);
+    count++;
   }
   REQUIRE(is_filled(block, size));
   free(block);
@@ -70,7 +66,7 @@ CASE(realloc_grow) {
 }
 
 typedef struct {
-  unsigned char* block;
+  void* block;
   size_t size;
   unsigned seed;
 } Slot;
@@ -96,9 +92,7 @@ CASE(uniq_overlap) {
     }
     slot->size = random_size(&state);
     slot->seed = i;
-    slot->block = (unsigned char*)malloc(slot->size);
-    REQUIRE(slot->block != NULL);
-    mark(slot->block, slot->size, slot->seed);
+    slot->block = take_marked(slot->size, slot->seed);
   }
   for (size_t i = 0; i < kSlots; i++) {
     REQUIRE(slots[i].block == NULL || is_marked(slots[i].block, slots[i].size, slots[i].seed));

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -113,6 +114,10 @@ static inline void free_marked(void* block, size_t size, unsigned seed) {
   free(block);
 }
 
+static inline void free_all(void* const* blocks, size_t count) {
+  for (size_t i = 0; i < count; i++) free(blocks[i]);
+}
+
 static inline size_t memory_pages(int field) {
   char text[128] = {0};
   int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -165,6 +170,21 @@ static inline void start_threads(pthread_t* threads, size_t count, void* (*body)
 }
 static inline void join_threads(const pthread_t* threads, size_t count) {
   for (size_t i = 0; i < count; i++) join_thread(threads[i]);
+}
+static inline void run_threads(size_t count, void* (*body)(void*)) {
+  pthread_t threads[16];
+  REQUIRE(count <= COUNT_OF(threads));
+  start_threads(threads, count, body);
+  join_threads(threads, count);
+}
+
+/* It ends with status 0; what may hang sets an alarm. */
+static inline void require_good_end(pid_t child) {
+  int status;
+  pid_t ended;
+  do ended = waitpid(child, &status, 0);
+  while (ended < 0 && errno == EINTR);
+  REQUIRE(ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 #endif

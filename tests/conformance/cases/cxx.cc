@@ -19,45 +19,22 @@ void used(void* block, std::size_t size, std::size_t alignment) {
   mark(hidden(block), size, 9);
 }
 
-void plain_forms() {
-  for (std::size_t size = 0; size < 100000; size += size / 4 + 1) {
-    void* blocks[] = {::operator new(size),
-                      ::operator new[](size),
-                      ::operator new(size, std::nothrow),
-                      ::operator new[](size, std::nothrow),
-                      ::operator new(size),
-                      ::operator new[](size)};
-    for (void* block : blocks) used(block, size, 16);
-    ::operator delete(blocks[0]);
-    ::operator delete[](blocks[1]);
-    ::operator delete(blocks[2], std::nothrow);
-    ::operator delete[](blocks[3], std::nothrow);
-    ::operator delete(blocks[4], size);
-    ::operator delete[](blocks[5], size);
-  }
-  ::operator delete(hidden(nullptr));
-  ::operator delete[](hidden(nullptr), std::size_t{8});
-}
-
-void aligned_forms() {
-  for (std::size_t alignment = 8; alignment <= 65536; alignment *= 2) {
-    const auto tag = std::align_val_t{alignment};
-    for (std::size_t size : {std::size_t{1}, std::size_t{200}, std::size_t{70000}}) {
-      void* blocks[] = {::operator new(size, tag),
-                        ::operator new[](size, tag),
-                        ::operator new(size, tag, std::nothrow),
-                        ::operator new[](size, tag, std::nothrow),
-                        ::operator new(size, tag),
-                        ::operator new[](size, tag)};
-      for (void* block : blocks) used(block, size, alignment);
-      ::operator delete(blocks[0], tag);
-      ::operator delete[](blocks[1], tag);
-      ::operator delete(blocks[2], tag, std::nothrow);
-      ::operator delete[](blocks[3], tag, std::nothrow);
-      ::operator delete(blocks[4], size, tag);
-      ::operator delete[](blocks[5], size, tag);
-    }
-  }
+// tag: none, or an alignment.
+template <class... Tag>
+void every_form(std::size_t size, std::size_t alignment, Tag... tag) {
+  void* blocks[] = {::operator new(size, tag...),
+                    ::operator new[](size, tag...),
+                    ::operator new(size, tag..., std::nothrow),
+                    ::operator new[](size, tag..., std::nothrow),
+                    ::operator new(size, tag...),
+                    ::operator new[](size, tag...)};
+  for (void* block : blocks) used(block, size, alignment);
+  ::operator delete(blocks[0], tag...);
+  ::operator delete[](blocks[1], tag...);
+  ::operator delete(blocks[2], tag..., std::nothrow);
+  ::operator delete[](blocks[3], tag..., std::nothrow);
+  ::operator delete(blocks[4], size, tag...);
+  ::operator delete[](blocks[5], size, tag...);
 }
 
 template <class Call>
@@ -68,16 +45,13 @@ bool throws_bad_alloc(Call call) {
   return false;
 }
 
-void exhaustion() {
+template <class... Tag>
+void every_form_refuses(Tag... tag) {
   const std::size_t huge = hidden_size(kHuge);
-  REQUIRE(throws_bad_alloc([=] { return ::operator new(huge); }));
-  REQUIRE(throws_bad_alloc([=] { return ::operator new[](huge); }));
-  REQUIRE(throws_bad_alloc([=] { return ::operator new(huge, std::align_val_t{64}); }));
-  REQUIRE(throws_bad_alloc([=] { return ::operator new[](huge, std::align_val_t{64}); }));
-  REQUIRE(::operator new(huge, std::nothrow) == nullptr);
-  REQUIRE(::operator new[](huge, std::nothrow) == nullptr);
-  REQUIRE(::operator new(huge, std::align_val_t{64}, std::nothrow) == nullptr);
-  REQUIRE(::operator new[](huge, std::align_val_t{64}, std::nothrow) == nullptr);
+  REQUIRE(throws_bad_alloc([=] { return ::operator new(huge, tag...); }));
+  REQUIRE(throws_bad_alloc([=] { return ::operator new[](huge, tag...); }));
+  REQUIRE(::operator new(huge, tag..., std::nothrow) == nullptr);
+  REQUIRE(::operator new[](huge, tag..., std::nothrow) == nullptr);
 }
 
 int handler_calls = 0;
@@ -105,9 +79,13 @@ void new_handler() {
 }
 
 CASE(cxx_new) {
-  plain_forms();
-  aligned_forms();
-  exhaustion();
+  for (std::size_t size = 0; size < 100000; size += size / 4 + 1) every_form(size, 16);
+  for (std::size_t alignment = 8; alignment <= 65536; alignment *= 2)
+    for (std::size_t size : {1, 200, 70000}) every_form(size, alignment, std::align_val_t{alignment});
+  ::operator delete(hidden(nullptr));
+  ::operator delete[](hidden(nullptr), std::size_t{8});
+  every_form_refuses();
+  every_form_refuses(std::align_val_t{64});
   new_handler();
 }
 

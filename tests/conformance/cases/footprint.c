@@ -13,7 +13,7 @@ static pthread_barrier_t emptied;
 static void* free_each_round(void* rounds) {
   for (uintptr_t round = 0; round < (uintptr_t)rounds; round++) {
     pthread_barrier_wait(&filled);
-    for (size_t i = 0; i < kDrained; i++) free(drained[i]);
+    free_all(drained, kDrained);
     pthread_barrier_wait(&emptied);
   }
   return NULL;
@@ -23,8 +23,7 @@ CASE(remote_drain_reuse) {
   enum { kRounds = 10 };
   REQUIRE(pthread_barrier_init(&filled, NULL, 2) == 0 && pthread_barrier_init(&emptied, NULL, 2) == 0);
   pthread_t thread = start_thread(free_each_round, (void*)(uintptr_t)kRounds);
-  size_t first = 0;
-  size_t last = 0;
+  size_t first = 0, last = 0;
   for (int round = 0; round < kRounds; round++) {
     for (size_t i = 0; i < kDrained; i++) drained[i] = take_used(500);
     last = resident_bytes();
@@ -41,14 +40,13 @@ static void* peak_of_30_mib(void* size_argument) {
   size_t count = 30 * MIB / size;
   void** blocks = (void**)take_used(count * sizeof(void*));
   for (size_t i = 0; i < count; i++) blocks[i] = take_used(size);
-  for (size_t i = 0; i < count; i++) free(blocks[i]);
+  free_all(blocks, count);
   free(blocks);
   return NULL;
 }
 
 CASE(phase_shift) {
-  size_t before = resident_bytes();
-  size_t most = 0;
+  size_t before = resident_bytes(), most = 0;
   for (uintptr_t i = 0; i < 12; i++) {
     join_thread(start_thread(peak_of_30_mib, (void*)((uintptr_t)64 << i % 6)));
     size_t now = resident_bytes();
@@ -99,38 +97,33 @@ CASE(index_starve) {
     else free_all_given(blocks);
   }
   REQUIRE_BELOW(growth(resident_bytes(), before), 8 * MIB);
-  for (size_t round = 0; round < kRounds; round++) free(immortal[round]);
+  free_all(immortal, kRounds);
 }
 
 enum { kLive = 20000, kWorkers = 4, kReplacements = 600000 };
 static _Atomic(void*) live[kLive];
 
-static size_t random_live_size(uint64_t* state) { return 16 + random_next(state) % 1000; }
+static size_t* take_random(uint64_t* state) {
+  size_t size = 16 + random_next(state) % 1000;
+  size_t* block = (size_t*)take_used(size);
+  *block = size;
+  return block;
+}
 
 static void* replace_randomly(void* seed) {
-  uint64_t state = (uint64_t)(uintptr_t)seed * 0x9E3779B97F4A7C15u;
+  uint64_t state = ((uintptr_t)seed + 1) * 0x9E3779B97F4A7C15u;
   for (int i = 0; i < kReplacements; i++) {
-    size_t size = random_live_size(&state);
-    size_t* block = (size_t*)take_used(size);
-    *block = size;
-    free(atomic_exchange_explicit(&live[random_next(&state) % kLive], block, memory_order_acq_rel));
+    size_t* block = take_random(&state);
+    free(atomic_exchange(&live[random_next(&state) % kLive], block));
   }
   return NULL;
 }
 
 CASE(larson_random) {
   uint64_t state = 42;
-  pthread_t threads[kWorkers];
-  size_t before = resident_bytes();
-  for (size_t i = 0; i < kLive; i++) {
-    size_t size = random_live_size(&state);
-    size_t* block = (size_t*)take_used(size);
-    *block = size;
-    atomic_store(&live[i], block);
-  }
-  for (uintptr_t i = 0; i < kWorkers; i++) threads[i] = start_thread(replace_randomly, (void*)(i + 1));
-  join_threads(threads, kWorkers);
-  size_t in_use = 0;
+  size_t before = resident_bytes(), in_use = 0;
+  for (size_t i = 0; i < kLive; i++) atomic_store(&live[i], take_random(&state));
+  run_threads(kWorkers, replace_randomly);
   for (size_t i = 0; i < kLive; i++) in_use += *(size_t*)atomic_load(&live[i]);
   REQUIRE_BELOW((double)growth(resident_bytes(), before) / (double)in_use, 1.5);
 }

@@ -1,70 +1,41 @@
 /* fork at any moment, from any thread, with handlers that allocate, deep, and from a signal handler. */
 #include <signal.h>
 #include <spawn.h>
-#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 
-#include "case.h"
+#include "busy.h"
 
 extern char** environ;
-static atomic_int stopping;
-
-/* Every child must end with status 0 in 10 seconds; one that hangs dies by its own alarm. */
-static void require_good_end(pid_t child) {
-  int status;
-  pid_t ended;
-  do ended = waitpid(child, &status, 0);
-  while (ended < 0 && errno == EINTR);
-  REQUIRE(ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
 
 static void allocate_much(void) {
   enum { kBlocks = 2000 };
   static void* blocks[kBlocks];
   for (size_t i = 0; i < kBlocks; i++) blocks[i] = take_marked(1 + i * 7 % 5000, (unsigned)i);
-  void* large = take(3 * MIB);
-  memset(large, 1, 3 * MIB);
+  void* large = memset(take(3 * MIB), 1, 3 * MIB);
   for (size_t i = 0; i < kBlocks; i++) free_marked(blocks[i], 1 + i * 7 % 5000, (unsigned)i);
   free(large);
 }
 
-static void* allocate_until_stopped(void* seed) {
-  uint64_t state = (uint64_t)(uintptr_t)seed * 77 + 5;
-  void* held[64] = {NULL};
-  while (!atomic_load_explicit(&stopping, memory_order_relaxed)) {
-    size_t slot = random_next(&state) % COUNT_OF(held);
-    free(held[slot]);
-    held[slot] = malloc(1 + random_next(&state) % (slot == 0 ? 300000 : 2000));
-  }
-  for (size_t i = 0; i < COUNT_OF(held); i++) free(held[i]);
-  return NULL;
-}
-
-static void start_four(pthread_t threads[4]) { start_threads(threads, 4, allocate_until_stopped); }
-static void stop_four(pthread_t threads[4]) {
-  atomic_store(&stopping, 1);
-  join_threads(threads, 4);
-}
-
 static pid_t clone_bare(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL); }
+
+static void fork_once(pid_t (*call)(void)) {
+  pid_t child = call();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    alarm(10);
+    allocate_much();
+    _exit(0);
+  }
+  require_good_end(child);
+}
 
 /* In turn by one and the other. */
 static void fork_often(int times, pid_t (*one)(void), pid_t (*other)(void)) {
   pthread_t threads[4];
-  start_four(threads);
-  for (int i = 0; i < times; i++) {
-    pid_t child = i % 2 == 0 ? one() : other();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-      alarm(10);
-      allocate_much();
-      _exit(0);
-    }
-    require_good_end(child);
-  }
-  stop_four(threads);
+  start_threads(threads, 4, allocate_until_stopped);
+  for (int i = 0; i < times; i++) fork_once(i % 2 == 0 ? one : other);
+  stop(threads, 4);
 }
 
 CASE(fork_mt) { fork_often(300, fork, fork); }
@@ -91,15 +62,13 @@ static void child_goes_on(void) {
     left[i] = realloc(left[i], 1000 + i);
     REQUIRE(left[i] != NULL);
   }
-  for (unsigned i = 0; i < kLeft; i++) free(left[i]);
+  free_all(left, kLeft);
   allocate_much();
-  atomic_store(&stopping, 1);
-  join_threads(threads, COUNT_OF(threads));
+  stop(threads, COUNT_OF(threads));
   exit(0);
 }
 
 static void* fork_here(void* unused) {
-  (void)unused;
   free(malloc(100));
   for (int i = 0; i < 20; i++) {
     pid_t child = fork();
@@ -107,7 +76,7 @@ static void* fork_here(void* unused) {
     if (child == 0) child_goes_on();
     require_good_end(child);
   }
-  return NULL;
+  return unused;
 }
 
 CASE(fork_from_thread) {
@@ -116,9 +85,8 @@ CASE(fork_from_thread) {
   pthread_t filler = start_thread(fill_left_and_stay, &filled);
   pthread_barrier_wait(&filled);
   join_thread(start_thread(fork_here, NULL));
-  atomic_store(&stopping, 1);
-  join_thread(filler);
-  for (int i = 0; i < kLeft; i++) free(left[i]);
+  stop(&filler, 1);
+  free_all(left, kLeft);
 }
 
 static void* kept_by_handler;
@@ -134,8 +102,7 @@ CASE(atfork_alloc) {
 }
 
 CASE(fork_chain) {
-  void* block = malloc(1000);
-  mark(block, 1000, 3);
+  void* block = take_marked(1000, 3);
   for (int depth = 0; depth < 25; depth++) {
     pid_t child = fork();
     REQUIRE(child >= 0);
@@ -153,20 +120,20 @@ CASE(fork_chain) {
 CASE(spawn_ok) {
   pthread_t threads[4];
   char* arguments[] = {(char*)"true", NULL};
-  start_four(threads);
+  start_threads(threads, 4, allocate_until_stopped);
   for (int i = 0; i < 20; i++) {
     pid_t child;
     REQUIRE(posix_spawnp(&child, "true", NULL, NULL, arguments, environ) == 0);
     require_good_end(child);
     REQUIRE(system("exit 3") == 3 << 8);
   }
-  stop_four(threads);
+  stop(threads, 4);
 }
 
 /* A child of vfork has its parent's memory: it must not take it for its own. */
 CASE(vfork_beside) {
   pthread_t threads[4];
-  start_four(threads);
+  start_threads(threads, 4, allocate_until_stopped);
   for (int i = 0; i < 200; i++) {
     pid_t child = vfork();
     REQUIRE(child >= 0);
@@ -177,7 +144,7 @@ CASE(vfork_beside) {
     require_good_end(child);
     free(malloc(1000));
   }
-  stop_four(threads);
+  stop(threads, 4);
 }
 
 static pid_t (*fork_in_signal)(void);
@@ -218,8 +185,7 @@ CASE(fork_in_handler_mt) {
   pthread_t threads[2];
   start_threads(threads, 2, allocate_until_stopped);
   fork_by_timer(_Fork);
-  atomic_store(&stopping, 1);
-  join_threads(threads, 2);
+  stop(threads, 2);
 }
 
 CASE_MAIN()

@@ -3,7 +3,6 @@
  * that reads a line (it has the FILE and wants memory), one that flushes all files (it has the list of files and wants the
  * FILE), and one that forks (it has the allocator and wants the list). */
 #include <stdatomic.h>
-#include <sys/wait.h>
 
 #include "case.h"
 
@@ -42,8 +41,7 @@ static void* fork_on(void* unused) {
       free(malloc(100));
       _exit(0);
     }
-    int status;
-    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    require_good_end(child);
     atomic_fetch_add(&children, 1);
   }
   return unused;
@@ -57,7 +55,7 @@ CASE(fork_stdio) {
   REQUIRE(fd >= 0 && write(fd, line, sizeof line) == (ssize_t)sizeof line && close(fd) == 0);
   pthread_t threads[kReaders + kForkers + 1];
   start_threads(threads, kReaders, read_lines);
-  for (int i = 0; i < kForkers; i++) threads[kReaders + i] = start_thread(fork_on, NULL);
+  start_threads(threads + kReaders, kForkers, fork_on);
   threads[kReaders + kForkers] = start_thread(flush_all, NULL);
   sleep_ms((long)(1500 * case_seconds()));
   atomic_store(&stopping, 1);

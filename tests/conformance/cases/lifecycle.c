@@ -1,37 +1,20 @@
 /* Ends and interruptions: exit while others allocate, main leaving first, late atexit, signals and cancellation. */
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 
-#include "case.h"
-
-static atomic_int stopping;
-
-static void* allocate_until_stopped(void* seed) {
-  uint64_t state = (uint64_t)(uintptr_t)seed * 77 + 5;
-  void* held[64] = {NULL};
-  while (!atomic_load_explicit(&stopping, memory_order_relaxed)) {
-    size_t slot = random_next(&state) % COUNT_OF(held);
-    size_t size = 1 + random_next(&state) % (slot == 0 ? 400000 : 2000);
-    free(held[slot]);
-    held[slot] = take_marked(size, 1);
-  }
-  for (size_t i = 0; i < COUNT_OF(held); i++) free(held[i]);
-  return NULL;
-}
+#include "busy.h"
 
 CASE(exit_while_alloc) {
   for (long round = 0; round < 40; round++) {
     pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      for (uintptr_t i = 0; i < 4; i++) start_thread(allocate_until_stopped, (void*)i);
+      pthread_t threads[4];
+      start_threads(threads, 4, allocate_until_stopped);
       sleep_ms(round % 8);
       exit(0);
     }
-    int status;
-    REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    require_good_end(child);
   }
 }
 
@@ -79,26 +62,20 @@ CASE(signal_storm) {
   REQUIRE(setitimer(ITIMER_PROF, &timer, NULL) == 0);
   pthread_t threads[4];
   start_threads(threads, COUNT_OF(threads), allocate_until_stopped);
-  double end = seconds_now() + case_seconds();
-  while (seconds_now() < end) sleep_ms(10);
-  atomic_store(&stopping, 1);
-  join_threads(threads, COUNT_OF(threads));
+  for (double end = seconds_now() + case_seconds(); seconds_now() < end;) sleep_ms(10);
+  stop(threads, COUNT_OF(threads));
   timer = (struct itimerval){{0, 0}, {0, 0}};
   setitimer(ITIMER_PROF, &timer, NULL);
   REQUIRE(atomic_load(&signals) > 50);
 }
 
-static void free_held(void* held) {
-  void** blocks = (void**)held;
-  for (int i = 0; i < 16; i++) free(blocks[i]);
-}
+static void free_held(void* held) { free_all((void**)held, 16); }
 
 static void replace_until_cancelled(void** held, uint64_t state) {
-  for (;;) {
+  for (;; pthread_testcancel()) {
     size_t slot = random_next(&state) % 16;
     free(held[slot]);
     held[slot] = malloc(1 + random_next(&state) % 40000);
-    pthread_testcancel();
   }
 }
 
@@ -106,7 +83,7 @@ static void replace_until_cancelled(void** held, uint64_t state) {
 static void* allocate_until_cancelled(void* seed) {
   void* held[16] = {NULL};
   pthread_cleanup_push(free_held, held);
-  replace_until_cancelled(held, (uint64_t)(uintptr_t)seed + 1);
+  replace_until_cancelled(held, (uintptr_t)seed + 1);
   pthread_cleanup_pop(1);
   return NULL;
 }

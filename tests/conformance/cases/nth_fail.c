@@ -2,40 +2,30 @@
  * content may change, and what was half made must not be lost again and again. */
 #include <malloc.h>
 
-#include "exhaust.h"
+#include "case.h"
 
 enum { kSlots = 400, kThreads = 3 };
 
 typedef struct {
-  unsigned char* block;
+  void* block;
   size_t size;
   unsigned seed;
 } Slot;
 
 static void replace(Slot* slot, size_t size, unsigned seed, uint32_t how) {
-  if (slot->block != NULL) {
-    REQUIRE(is_marked(slot->block, slot->size, slot->seed));
-    if (how % 4 == 0) {
-      unsigned char* moved = (unsigned char*)realloc(slot->block, size);
-      if (moved == NULL) {
-        REQUIRE(errno == ENOMEM && is_marked(slot->block, slot->size, slot->seed));
-        return;
-      }
-      slot->block = moved;
-    } else {
-      free(slot->block);
-      slot->block = (unsigned char*)(how % 4 == 1 ? calloc(1, size) : malloc(size));
-    }
+  void* block;
+  if (slot->block != NULL && how % 4 == 0) {
+    block = realloc(slot->block, size);
+    REQUIRE(block != NULL || is_marked(slot->block, slot->size, slot->seed));
   } else {
-    slot->block = (unsigned char*)(how % 4 == 2 ? memalign(512, size) : malloc(size));
+    if (slot->block != NULL) free_marked(slot->block, slot->size, slot->seed);
+    slot->block = NULL;
+    block = how % 4 == 1 ? calloc(1, size) : how % 4 == 2 ? memalign(512, size) : malloc(size);
   }
-  if (slot->block == NULL) {
-    REQUIRE(errno == ENOMEM);
-    return;
-  }
-  slot->size = size;
-  slot->seed = seed;
-  mark(slot->block, size, seed);
+  REQUIRE(block != NULL || errno == ENOMEM);
+  if (block == NULL) return;
+  mark(block, size, seed);
+  *slot = (Slot){block, size, seed};
 }
 
 static void* stress(void* seed) {
@@ -48,10 +38,8 @@ static void* stress(void* seed) {
     replace(&slots[random_next(&state) % kSlots], 16 + random_next(&state) % most, i, random_next(&state));
     if (i % 2000 == 1999) malloc_trim(0);
   }
-  for (size_t i = 0; i < kSlots; i++) {
-    if (slots[i].block == NULL) continue;
-    free_marked(slots[i].block, slots[i].size, slots[i].seed);
-  }
+  for (size_t i = 0; i < kSlots; i++)
+    if (slots[i].block != NULL) free_marked(slots[i].block, slots[i].size, slots[i].seed);
   return NULL;
 }
 

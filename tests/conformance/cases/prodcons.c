@@ -16,9 +16,14 @@ typedef struct {
 static Queue queues[kMax];
 static atomic_int stopping;
 
+static int is_full(Queue* queue) {
+  size_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
+  return head - atomic_load_explicit(&queue->tail, memory_order_acquire) == kSlots;
+}
+
 static void send_block(Queue* queue, void* block) {
   size_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
-  while (head - atomic_load_explicit(&queue->tail, memory_order_acquire) == kSlots) sched_yield();
+  while (is_full(queue)) sched_yield();
   queue->slots[head % kSlots] = block;
   atomic_store_explicit(&queue->head, head + 1, memory_order_release);
 }
@@ -39,8 +44,7 @@ typedef struct {
 
 static Message* new_message(uint64_t* state, size_t least, size_t most) {
   uint32_t size = (uint32_t)(least + random_next(state) % (most - least + 1));
-  Message* message = (Message*)malloc(size);
-  REQUIRE(message != NULL);
+  Message* message = (Message*)take(size);
   message->size = size;
   message->number = random_next(state);
   mark(message + 1, size - sizeof *message, message->number);
@@ -67,27 +71,22 @@ static void require_flat(size_t half, size_t end) {
   REQUIRE_BELOW(end, 200 * MIB);
 }
 
-static void produce_for(int consumers, size_t least, size_t most) {
+static void produce_and_consume(size_t consumers, size_t least, size_t most) {
+  pthread_t threads[kMax];
+  for (size_t i = 0; i < consumers; i++) threads[i] = start_thread(consume, &queues[i]);
   uint64_t state = 0x9E3779B97F4A7C15u;
-  double begin = seconds_now();
-  double length = case_seconds();
+  double begin = seconds_now(), length = case_seconds();
   size_t half = 0;
   for (size_t i = 0;; i++) {
-    send_block(&queues[i % (size_t)consumers], new_message(&state, least, most));
+    send_block(&queues[i % consumers], new_message(&state, least, most));
     if (i % 4096 != 0) continue;
     double passed = seconds_now() - begin;
     if (half == 0 && passed > length / 2) half = resident_bytes();
     if (passed > length) break;
   }
   require_flat(half, resident_bytes());
-}
-
-static void produce_and_consume(int consumers, size_t least, size_t most) {
-  pthread_t threads[kMax];
-  for (int i = 0; i < consumers; i++) threads[i] = start_thread(consume, &queues[i]);
-  produce_for(consumers, least, most);
   atomic_store(&stopping, 1);
-  join_threads(threads, (size_t)consumers);
+  join_threads(threads, consumers);
 }
 
 CASE(prodcons1) { produce_and_consume(1, 40, 300); }
@@ -120,12 +119,8 @@ static void* drift(void* argument) {
       held[i % kHeld] = received;
     }
     Queue* next = &queues[(self + 1) % kRing];
-    if (atomic_load_explicit(&next->head, memory_order_relaxed) - atomic_load_explicit(&next->tail, memory_order_acquire) ==
-        kSlots) {
-      sched_yield();
-      continue;
-    }
-    send_block(next, new_message(&state, 32, 400));
+    if (is_full(next)) sched_yield();
+    else send_block(next, new_message(&state, 32, 400));
   }
   for (size_t i = 0; i < kHeld; i++)
     if (held[i] != NULL) free_message(held[i]);

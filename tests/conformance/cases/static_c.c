@@ -2,7 +2,7 @@
 #include <malloc.h>
 
 #include "case.h"
-#include "hmalloc/hmalloc.h"
+#include "hmalloc/hmalloc_local.h"
 
 static void* work(void* kept) {
   for (size_t size = 1; size < 5 * MIB; size = size * 3 / 2 + 1) {
@@ -11,6 +11,10 @@ static void* work(void* kept) {
     mark(block, size * 2, 1);
     free(block);
   }
+  void *local = hm_local_alloc(40), *shared = hm_shared_alloc(40);
+  REQUIRE(local != NULL && shared != NULL);
+  hm_local_free(local);
+  hm_shared_free(shared);
   free(kept);
   return malloc(100);
 }

@@ -10,9 +10,10 @@ typedef struct {
   size_t sizes[kHanded];
   unsigned generation;
 } Mailbox;
+static Mailbox boxes[kProducers];
 
-static void* free_predecessors_then_fill(void* argument) {
-  Mailbox* box = (Mailbox*)argument;
+static void* free_predecessors_then_fill(void* number) {
+  Mailbox* box = &boxes[(uintptr_t)number];
   uint64_t state = (uint64_t)box->generation * 2654435761u + 17;
   for (unsigned i = 0; i < kHanded; i++) {
     if (box->generation > 0) free_marked(box->blocks[i], box->sizes[i], box->generation - 1 + i);
@@ -24,13 +25,8 @@ static void* free_predecessors_then_fill(void* argument) {
 }
 
 CASE(exit_handoff) {
-  static Mailbox boxes[kProducers];
-  pthread_t threads[kProducers];
   double end = seconds_now() + case_seconds();
-  while (seconds_now() < end) {
-    for (int i = 0; i < kProducers; i++) threads[i] = start_thread(free_predecessors_then_fill, &boxes[i]);
-    join_threads(threads, kProducers);
-  }
+  while (seconds_now() < end) { run_threads(kProducers, free_predecessors_then_fill); }
   REQUIRE_BELOW(resident_bytes(), 300 * MIB);
   for (int i = 0; i < kProducers; i++)
     for (unsigned j = 0; j < kHanded; j++) free_marked(boxes[i].blocks[j], boxes[i].sizes[j], boxes[i].generation - 1 + j);
@@ -40,12 +36,8 @@ enum { kOwned = 1200, kHeirs = 4 };
 static _Atomic(void*) owned[kOwned];
 
 static void* own_and_leave(void* unused) {
-  (void)unused;
-  for (unsigned i = 0; i < kOwned; i++) {
-    void* block = take_marked(24 + i % 500, i);
-    atomic_store_explicit(&owned[i], block, memory_order_release);
-  }
-  return NULL;
+  for (unsigned i = 0; i < kOwned; i++) atomic_store(&owned[i], take_marked(24 + i % 500, i));
+  return unused;
 }
 
 /* Starts anywhere in the owner's life: while it fills, while it ends, after it. */
@@ -56,8 +48,7 @@ static void* free_and_allocate(void* first) {
     void* block;
     while ((block = atomic_exchange_explicit(&owned[i], NULL, memory_order_acquire)) == NULL) sched_yield();
     free_marked(block, 24 + i % 500, i);
-    mine[count] = take(24 + i % 500);
-    mark(mine[count++], 24 + i % 500, i + 1);
+    mine[count++] = take_marked(24 + i % 500, i + 1);
   }
   for (unsigned i = (unsigned)(uintptr_t)first, j = 0; j < count; i += kHeirs, j++)
     free_marked(mine[j], 24 + i % 500, i + 1);
@@ -66,11 +57,9 @@ static void* free_and_allocate(void* first) {
 
 CASE(inherit_race) {
   for (int round = 0; round < 400; round++) {
-    pthread_t heirs[kHeirs];
     pthread_t owner = start_thread(own_and_leave, NULL);
-    start_threads(heirs, kHeirs, free_and_allocate);
+    run_threads(kHeirs, free_and_allocate);
     join_thread(owner);
-    join_threads(heirs, kHeirs);
   }
   struct hm_stats stats;
   if (own_stats(&stats)) REQUIRE(stats.heaps <= 1 + 1 + kHeirs);
@@ -80,30 +69,23 @@ enum { kKeys = 40 };
 static pthread_key_t keys[kKeys];
 
 /* Values count down: the destructors of the last rounds run when the allocator's own may have run already. */
-static void allocate_and_set_again(void* value) {
-  unsigned char* block = (unsigned char*)value;
-  unsigned key = block[0];
-  unsigned left = block[1];
-  free(block);
-  free(malloc(2000));
-  if (left == 0) return;
-  block = (unsigned char*)malloc(700);
-  REQUIRE(block != NULL);
+static void set_key(size_t size, unsigned key, unsigned rounds) {
+  unsigned char* block = (unsigned char*)take(size);
   block[0] = (unsigned char)key;
-  block[1] = (unsigned char)(left - 1);
+  block[1] = (unsigned char)rounds;
   REQUIRE(pthread_setspecific(keys[key], block) == 0);
 }
 
+static void allocate_and_set_again(void* value) {
+  unsigned key = ((unsigned char*)value)[0], rounds = ((unsigned char*)value)[1];
+  free(value);
+  free(malloc(2000));
+  if (rounds > 0) set_key(700, key, rounds - 1);
+}
+
 static void* set_all_keys(void* unused) {
-  (void)unused;
-  for (unsigned i = 0; i < kKeys; i++) {
-    unsigned char* block = (unsigned char*)malloc(300);
-    REQUIRE(block != NULL);
-    block[0] = (unsigned char)i;
-    block[1] = 2;
-    REQUIRE(pthread_setspecific(keys[i], block) == 0);
-  }
-  return NULL;
+  for (unsigned i = 0; i < kKeys; i++) set_key(300, i, 2);
+  return unused;
 }
 
 CASE(tls_dtor) {

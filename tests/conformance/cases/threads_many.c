@@ -1,31 +1,21 @@
 /* Many threads: in turn, at once, and leaving blocks behind. */
-#include "stats.h"
+#include "case.h"
 
-static pthread_t start_small(void* (*body)(void*), void* argument) {
+static void start_small(pthread_t* threads, size_t count, size_t stack, void* (*body)(void*)) {
   pthread_attr_t attributes;
-  pthread_t thread;
-  REQUIRE(pthread_attr_init(&attributes) == 0);
-  REQUIRE(pthread_attr_setstacksize(&attributes, 128 * KIB) == 0);
-  REQUIRE(pthread_create(&thread, &attributes, body, argument) == 0);
+  REQUIRE(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, stack) == 0);
+  for (size_t i = 0; i < count; i++) REQUIRE(pthread_create(&threads[i], &attributes, body, NULL) == 0);
   pthread_attr_destroy(&attributes);
-  return thread;
 }
 
 static void* use_a_little(void* unused) {
-  (void)unused;
-  for (size_t size = 1; size < 20000; size = size * 2 + 3) {
-    char* block = (char*)malloc(size);
-    REQUIRE(block != NULL);
-    block[size - 1] = 1;
-    free(block);
-  }
-  return NULL;
+  for (size_t size = 1; size < 20000; size = size * 2 + 3) free_marked(take_marked(size, 1), size, 1);
+  return unused;
 }
 
 CASE(thread_10k) {
   for (int i = 0; i < 50; i++) join_thread(start_thread(use_a_little, NULL));
-  size_t resident = resident_bytes();
-  size_t mapped = mapped_bytes();
+  size_t resident = resident_bytes(), mapped = mapped_bytes();
   for (int i = 0; i < 10000; i++) join_thread(start_thread(use_a_little, NULL));
   REQUIRE_BELOW(growth(resident_bytes(), resident), 32 * MIB);
   REQUIRE_BELOW(growth(mapped_bytes(), mapped), 1024 * MIB);
@@ -56,12 +46,11 @@ static pthread_barrier_t all_alive;
 static pthread_barrier_t measured;
 
 static void* live_with_one_block(void* unused) {
-  (void)unused;
   void* block = take_marked(100, 1);
   pthread_barrier_wait(&all_alive);
   pthread_barrier_wait(&measured);
   free_marked(block, 100, 1);
-  return NULL;
+  return unused;
 }
 
 CASE(threads_1000_alive) {
@@ -69,7 +58,7 @@ CASE(threads_1000_alive) {
   static pthread_t threads[kThreads];
   REQUIRE(pthread_barrier_init(&all_alive, NULL, kThreads + 1) == 0);
   REQUIRE(pthread_barrier_init(&measured, NULL, kThreads + 1) == 0);
-  for (int i = 0; i < kThreads; i++) threads[i] = start_small(live_with_one_block, NULL);
+  start_small(threads, kThreads, 128 * KIB, live_with_one_block);
   pthread_barrier_wait(&all_alive);
   size_t resident = resident_bytes();
   pthread_barrier_wait(&measured);
@@ -78,26 +67,19 @@ CASE(threads_1000_alive) {
 }
 
 static void* every_size(void* unused) {
-  (void)unused;
   void* kept[64];
   size_t count = 0;
-  for (size_t size = 1; size < 9 * MIB; size += size / 2 + 1) {
-    void* block = realloc(calloc(1, size), size * 2);
-    REQUIRE(block != NULL);
-    if (count < COUNT_OF(kept)) kept[count++] = block;
-  }
+  for (size_t size = 1; size < 9 * MIB && count < COUNT_OF(kept); size += size / 2 + 1)
+    REQUIRE((kept[count++] = realloc(calloc(1, size), size * 2)) != NULL);
   for (size_t i = 0; i < 30000; i++) free(malloc(i % 3000));
-  while (count > 0) free(kept[--count]);
-  return NULL;
+  free_all(kept, count);
+  return unused;
 }
 
 CASE(small_stack) {
-  pthread_attr_t attributes;
   pthread_t threads[4];
-  REQUIRE(pthread_attr_init(&attributes) == 0);
-  REQUIRE(pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)) == 0);
   for (int round = 0; round < 20; round++) {
-    for (size_t i = 0; i < COUNT_OF(threads); i++) REQUIRE(pthread_create(&threads[i], &attributes, every_size, NULL) == 0);
+    start_small(threads, COUNT_OF(threads), (size_t)sysconf(_SC_THREAD_STACK_MIN), every_size);
     join_threads(threads, COUNT_OF(threads));
   }
 }

@@ -1,4 +1,5 @@
-/* Sizes, alignment, usable size, errno and zeroing: what a single thread sees of malloc, calloc and free. */
+/* Sizes, alignment, usable size, errno, zeroing and the sized frees: what a single thread sees of them. */
+#include <dlfcn.h>
 #include <malloc.h>
 
 #include "case.h"
@@ -14,19 +15,13 @@ CASE(zero_size) {
     REQUIRE(blocks[i] != NULL);
     for (size_t j = 0; j < i; j++) REQUIRE(blocks[i] != blocks[j]);
   }
-  for (size_t i = 0; i < COUNT_OF(blocks); i++) free(blocks[i]);
-}
-
-static size_t natural_alignment(size_t size) {
-  size_t alignment = 1;
-  while (alignment * 2 <= size && alignment < 16) alignment *= 2;
-  return alignment;
+  free_all(blocks, COUNT_OF(blocks));
 }
 
 CASE(align_sizes) {
   for (size_t size = 1; size <= 70000; size++) {
     char* block = (char*)malloc(size);
-    REQUIRE(block != NULL && (uintptr_t)block % natural_alignment(size) == 0);
+    REQUIRE(block != NULL && (uintptr_t)block % 16 == 0);
     REQUIRE(malloc_usable_size(block) >= size);
     block[0] = block[size - 1] = 1;
     free(block);
@@ -35,14 +30,9 @@ CASE(align_sizes) {
 
 CASE(align16_strict) {
   for (size_t size = 0; size <= 4096; size++) {
-    void* plain = malloc(size);
-    void* cleared = calloc(1, size);
-    void* grown = realloc(malloc(1), size + 1);
-    REQUIRE(plain != NULL && cleared != NULL && grown != NULL);
-    REQUIRE(((uintptr_t)plain | (uintptr_t)cleared | (uintptr_t)grown) % 16 == 0);
-    free(plain);
-    free(cleared);
-    free(grown);
+    void* blocks[] = {malloc(size), calloc(1, size), realloc(malloc(1), size + 1)};
+    for (size_t i = 0; i < COUNT_OF(blocks); i++) REQUIRE(blocks[i] != NULL && (uintptr_t)blocks[i] % 16 == 0);
+    free_all(blocks, COUNT_OF(blocks));
   }
 }
 
@@ -52,8 +42,7 @@ CASE(usable_size) {
   REQUIRE(malloc_usable_size(NULL) == 0);
   for (size_t size = 1; size <= 300000; size += size / 3 + 1) {
     for (unsigned i = 0; i < kNeighbours; i++) {
-      blocks[i] = malloc(size);
-      REQUIRE(blocks[i] != NULL && malloc_usable_size(blocks[i]) >= size);
+      REQUIRE(malloc_usable_size(blocks[i] = take(size)) >= size);
       mark(blocks[i], malloc_usable_size(blocks[i]), i);
     }
     for (unsigned i = 0; i < kNeighbours; i++) free_marked(blocks[i], malloc_usable_size(blocks[i]), i);
@@ -65,14 +54,11 @@ CASE(errno_free) {
     for (int rounds = 0; rounds < 40; rounds++) {
       void* several[4];
       for (size_t i = 0; i < COUNT_OF(several); i++) several[i] = take(size + i);
-      for (size_t i = 0; i < COUNT_OF(several); i++) {
-        errno = 4242;
-        free(several[i]);
-        REQUIRE(errno == 4242);
-      }
+      errno = 4242;
+      free_all(several, COUNT_OF(several));
+      REQUIRE(errno == 4242);
     }
   }
-  errno = 4242;
   free(NULL);
   REQUIRE(errno == 4242);
 }
@@ -86,16 +72,13 @@ CASE(calloc_zero) {
   enum { kBatch = 24 };
   void* blocks[kBatch];
   for (size_t size = 1; size <= 6 * MIB; size += size / 6 + 1) {
-    for (size_t i = 0; i < kBatch; i++) {
-      blocks[i] = take(size);
-      memset(blocks[i], 0xA5, size);
-    }
-    for (size_t i = 0; i < kBatch; i++) free(blocks[i]);
+    for (size_t i = 0; i < kBatch; i++) memset(blocks[i] = take(size), 0xA5, size);
+    free_all(blocks, kBatch);
     for (size_t i = 0; i < kBatch; i++) {
       REQUIRE((blocks[i] = calloc(i % 2 ? size : 1, i % 2 ? 1 : size)) != NULL);
       REQUIRE(all_zero((const unsigned char*)blocks[i], size));
     }
-    for (size_t i = 0; i < kBatch; i++) free(blocks[i]);
+    free_all(blocks, kBatch);
   }
 }
 
@@ -111,9 +94,26 @@ CASE(calloc_zero_recycled) {
       REQUIRE(all_zero((const unsigned char*)blocks[i], size));
       memset(blocks[i], 0x5A, malloc_usable_size(blocks[i]));
     }
-    for (size_t i = 0; i < kBlocks; i++) free(blocks[i]);
+    free_all(blocks, kBlocks);
     if (round % 3 == 2) malloc_trim(0);
   }
+}
+
+/* Of C23, found at run time: not every C library has them. */
+CASE(free_sized_right) {
+  void (*sized)(void*, size_t) = (void (*)(void*, size_t))dlsym(RTLD_DEFAULT, "free_sized");
+  void (*aligned)(void*, size_t, size_t) = (void (*)(void*, size_t, size_t))dlsym(RTLD_DEFAULT, "free_aligned_sized");
+  REQUIRE(sized != NULL && aligned != NULL);
+  for (size_t size = 0; size < 6 * MIB; size += size / 5 + 1) {
+    sized(malloc(size), size);
+    sized(calloc(1, size), size);
+    sized(realloc(malloc(3), size + 1), size + 1);
+    aligned(aligned_alloc(256, (size + 255) / 256 * 256), 256, (size + 255) / 256 * 256);
+  }
+  errno = 4242;
+  sized(NULL, 0);
+  aligned(NULL, 64, 0);
+  REQUIRE(errno == 4242);
 }
 
 CASE_MAIN()

@@ -1,4 +1,4 @@
-/* Local blocks in the wrong hands.  Linked with libhmalloc, for the fast paths are inline in its header. */
+/* Local blocks in the wrong hands. */
 #include <sched.h>
 #include <stdatomic.h>
 
@@ -6,20 +6,29 @@
 #include "hmalloc/hmalloc_local.h"
 
 enum { kSlots = 4000 };
-static _Atomic(unsigned char*) handed[kSlots];
+static _Atomic(void*) handed[kSlots];
 static atomic_int stopping;
 
 static size_t size_of(size_t slot) { return 1 + slot * 13 % 4000; }
 
+static void* take_local(size_t size, unsigned seed) {
+  void* block = hm_local_alloc(size);
+  REQUIRE(block != NULL);
+  mark(block, size, seed);
+  return block;
+}
+
+/* Puts a block or nothing in the place of what is handed there, and frees that. */
+static void hand(size_t slot, void* block) {
+  block = atomic_exchange(&handed[slot], block);
+  if (block == NULL) return;
+  REQUIRE(is_marked(block, size_of(slot), (unsigned)slot));
+  hm_local_free(block);
+}
+
 static void* free_what_is_handed(void* unused) {
-  (void)unused;
-  for (size_t slot = 0; !atomic_load(&stopping); slot = (slot + 1) % kSlots) {
-    unsigned char* block = atomic_exchange(&handed[slot], NULL);
-    if (block == NULL) continue;
-    REQUIRE(is_marked(block, size_of(slot), (unsigned)slot));
-    hm_local_free(block);
-  }
-  return NULL;
+  for (size_t slot = 0; !atomic_load(&stopping); slot = (slot + 1) % kSlots) hand(slot, NULL);
+  return unused;
 }
 
 /* Half of the blocks come back to their owner, half are freed by others at the same time. */
@@ -30,14 +39,7 @@ CASE(local_foreign_free) {
   double end = seconds_now() + case_seconds();
   for (size_t i = 0; seconds_now() < end; i++) {
     size_t slot = i * 7 % kSlots;
-    unsigned char* block = (unsigned char*)hm_local_alloc(size_of(slot));
-    REQUIRE(block != NULL);
-    mark(block, size_of(slot), (unsigned)slot);
-    block = atomic_exchange(&handed[slot], block);
-    if (block != NULL) {
-      REQUIRE(is_marked(block, size_of(slot), (unsigned)slot));
-      hm_local_free(block);
-    }
+    hand(slot, take_local(size_of(slot), (unsigned)slot));
     if (i == 200000) resident = resident_bytes();
     if (i % 64 == 0) sched_yield();
   }
@@ -48,14 +50,8 @@ CASE(local_foreign_free) {
 }
 
 static void* fill_and_end(void* unused) {
-  (void)unused;
-  for (size_t slot = 0; slot < kSlots; slot++) {
-    unsigned char* block = (unsigned char*)hm_local_alloc(size_of(slot));
-    REQUIRE(block != NULL);
-    mark(block, size_of(slot), (unsigned)slot);
-    atomic_store(&handed[slot], block);
-  }
-  return NULL;
+  for (size_t slot = 0; slot < kSlots; slot++) hand(slot, take_local(size_of(slot), (unsigned)slot));
+  return unused;
 }
 
 /* The owner is gone, perhaps its memory has an heir already. */
@@ -63,12 +59,7 @@ CASE(local_outlives_owner) {
   for (int round = 0; round < 50; round++) {
     join_thread(start_thread(fill_and_end, NULL));
     pthread_t next = start_thread(free_what_is_handed, NULL);
-    for (size_t slot = 0; slot < kSlots; slot++) {
-      unsigned char* block = atomic_exchange(&handed[slot], NULL);
-      if (block == NULL) continue;
-      REQUIRE(is_marked(block, size_of(slot), (unsigned)slot));
-      hm_local_free(block);
-    }
+    for (size_t slot = 0; slot < kSlots; slot++) hand(slot, NULL);
     atomic_store(&stopping, 1);
     join_thread(next);
     atomic_store(&stopping, 0);
@@ -95,12 +86,9 @@ static void* free_by_free(void* block) {
 /* Not what the header says, yet no reason to corrupt anything: it is routed, or refused with a message. */
 CASE(local_free_by_free) {
   void* blocks[3];
-  for (size_t i = 0; i < COUNT_OF(blocks); i++) {
-    REQUIRE((blocks[i] = hm_local_alloc(100)) != NULL);
-    mark(blocks[i], 100, (unsigned)i);
-  }
+  for (unsigned i = 0; i < COUNT_OF(blocks); i++) blocks[i] = take_local(100, i);
   join_thread(start_thread(free_by_free, blocks[1]));
-  for (unsigned i = 0; i < 10000; i++) mark(hm_local_alloc(100), 100, i);
+  for (unsigned i = 0; i < 10000; i++) take_local(100, i);
   REQUIRE(is_marked(blocks[0], 100, 0) && is_marked(blocks[2], 100, 2));
   hm_local_free(blocks[0]);
   free(blocks[2]);
