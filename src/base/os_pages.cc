@@ -27,7 +27,7 @@ bool counted_failure() noexcept {
   long nth = fail_nth.load(std::memory_order_relaxed);
   if (nth < 0) {
     const char* text = getenv("HM_FAIL_NTH");
-    nth = text ? atol(text) : 0;
+    nth = text ? strtol(text, nullptr, 10) : 0;
     fail_nth.store(nth, std::memory_order_relaxed);
   }
   if (n >= fail_from.load(std::memory_order_relaxed) && n < fail_to.load(std::memory_order_relaxed)) return true;

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/os_pages.h"
-#include "override/allocator.h"
+#include "override/allocator.h"  // IWYU pragma: keep (a baseline has the same names in its own)
 
 using namespace hm;
 

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "base/report.h"
-#include "override/allocator.h"
+#include "override/allocator.h"  // IWYU pragma: keep (a baseline has the same names in its own)
 
 using namespace hm;
 
@@ -19,8 +19,8 @@ asm(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch\
 
 extern "C" {
 // std::get_new_handler() and std::__throw_bad_alloc() of libstdc++, under their link names.
-HM_WEAK std::new_handler _ZSt15get_new_handlerv();
-HM_WEAK void _ZSt17__throw_bad_allocv();
+HM_WEAK std::new_handler _ZSt15get_new_handlerv();  // NOLINT(bugprone-reserved-identifier)
+HM_WEAK void _ZSt17__throw_bad_allocv();            // NOLINT(bugprone-reserved-identifier)
 HM_WEAK void* dlopen(const char*, int) noexcept;
 HM_WEAK void* dlsym(void*, const char*) noexcept;
 }

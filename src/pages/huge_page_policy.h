@@ -19,7 +19,11 @@ class HugePagePolicy {
   static constexpr bool is_dense(size_t resident, size_t bytes) { return resident >= bytes / 8 * 7; }
 
   // Called for each new chunk; true while it must have small pages.
-  bool pausing() noexcept { return pause_left_ > 0 && pause_left_-- > 0; }
+  bool pausing() noexcept {
+    if (pause_left_ == 0) return false;
+    --pause_left_;
+    return true;
+  }
   // The first touch of a chunk with huge pages took `ns`.  True if that was too long.
   bool took(uint64_t ns) noexcept {
     bool slow = ns > kSlow;

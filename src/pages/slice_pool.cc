@@ -4,7 +4,6 @@
 #include <iterator>
 #include <new>
 #include <optional>
-#include <utility>
 
 #include "base/clock.h"
 #include "base/intrusive_list.h"

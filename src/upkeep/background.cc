@@ -1,9 +1,9 @@
 #include "upkeep/background.h"
 
 #include <linux/futex.h>
+#include <linux/prctl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 

@@ -3,7 +3,6 @@
 #include <atomic>
 
 #include "base/clock.h"
-#include "base/os_pages.h"
 #include "core/superblock_pool.h"
 #include "large/huge.h"
 #include "pages/footprint.h"
