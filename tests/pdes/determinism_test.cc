@@ -124,20 +124,6 @@ TEST(Determinism, SeedGeneratorTiesAndEndChangeTheDigest) {
   }
 }
 
-TEST(Determinism, TheDigestKnowsTheOrder) {
-  struct Pair {
-    using Context = pdes::Context<Small>;
-    bool swapped;
-    void start(Context& context) {
-      context.send_self(1, Small{1}, swapped ? 1 : 0);
-      context.send_self(1, Small{2}, swapped ? 0 : 1);
-    }
-    void on(Context&, const Small&) {}
-  };
-  const auto digest = [](bool swapped) { return test::run(kBasic, 1, [=](LpId) { return Pair{swapped}; }).digest; };
-  EXPECT_NE(digest(false), digest(true));
-}
-
 // ---- Ranks without MPI: several simulations in one process, which exchange over a table.  So the engine's part of ranks
 // runs under the sanitizers, too.
 
