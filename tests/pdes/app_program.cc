@@ -20,10 +20,10 @@ struct Token {
   std::uint64_t steps;
 };
 
-class CpuPin {
+class Place {
  public:
   using Context = pdes::Context<Token>;
-  explicit CpuPin(const Parameters& p) : p_(p) {}
+  explicit Place(const Parameters& p) : p_(p) {}
   void start(Context& context) { context.send_self(0, Token{0}); }
   void on(Context& context, const Token& token) {
     ++visits_;
@@ -50,11 +50,8 @@ class CpuPin {
 
 int main(int argc, char** argv) {
   Parameters p;
-  pdes::Options defaults;
-  defaults.end = 10;
-  defaults.lookahead = 1;
   pdes::App app("toy", "tokens that go round");
-  app.defaults(defaults)
+  app.defaults({.end = 10, .lookahead = 1})
       .option("delay", p.delay, "of a token", 0)
       .option("odd", p.odd, "refused by the model if it is 2", -1, 3)
       .option("lps", p.lps, "places", 1, 1000)
@@ -68,7 +65,7 @@ int main(int argc, char** argv) {
       argc, argv,
       [&](pdes::Simulation& simulation) {
         if (p.odd == 2) throw pdes::Error("--odd: 2 is even");
-        simulation.add<CpuPin>(p.lps, [&](pdes::LpId) { return CpuPin(p); });
+        simulation.add<Place>(p.lps, [&](pdes::LpId) { return Place(p); });
       },
       [](const pdes::Result& result, pdes::Summary& summary) {
         summary.add("visits per time", static_cast<double>(result.statistics.count_of("visits")) / result.reached);

@@ -1,7 +1,12 @@
 // The same digest and the same statistics, whoever runs which LP and whatever the run is made of.
 #include <gtest/gtest.h>
 
-#include "pdes/simulation.h"
+#include <barrier>
+#include <set>
+#include <thread>
+
+#include "pdes/mpi.h"
+#include "simulations.h"
 
 namespace pdes {
 namespace {
@@ -23,6 +28,7 @@ struct Node {
   void start(Context& context) {
     context.send_self(static_cast<Time>(context.random().integer(3)), Pulse{});
     context.send_self(context.random().exponential(1), Small{0});
+    context.send(other(context), 0.05, Small{1});  // first events need no lookahead
   }
   void on(Context& context, const Pulse&) {  // ticks at whole times
     context.send_self(1, Pulse{}, static_cast<Priority>(state % 3));
@@ -48,43 +54,42 @@ struct Node {
   }
 };
 
-Options basic() {
-  Options options;
-  options.end = 30;
-  options.lookahead = 0.1;
-  return options;
-}
+constexpr Options kBasic{.end = 30, .lookahead = 0.1};
 
 Result run(const Options& options, LpId lps = 300) {
-  Simulation simulation(options);
-  simulation.add<Node>(lps, [](LpId) { return Node{}; });
-  return simulation.run();
+  return test::run(options, lps, [](LpId) { return Node{}; });
 }
 
-void expect_same(const Result& result, const Result& expected, const std::string& what) {
-  EXPECT_EQ(result.digest, expected.digest) << what;
-  EXPECT_EQ(result.total.events, expected.total.events) << what;
-  EXPECT_EQ(result.events_by_type, expected.events_by_type) << what;
-  EXPECT_EQ(result.statistics.sum_of("waited"), expected.statistics.sum_of("waited")) << what;
-  EXPECT_EQ(result.statistics.digest(), expected.statistics.digest()) << what;
+void expect_same(const Result& result, const Result& expected) {
+  EXPECT_EQ(result.digest, expected.digest);
+  EXPECT_EQ(result.total.events, expected.total.events);
+  EXPECT_EQ(result.total.sent, expected.total.sent);
+  EXPECT_EQ(result.total.dropped, expected.total.dropped);
+  EXPECT_EQ(result.events_by_type, expected.events_by_type);
+  EXPECT_EQ(result.statistics.digest(), expected.statistics.digest());
+}
+
+void expect_same(const Options& how, LpId lps, const Result& expected) {
+  SCOPED_TRACE(testing::Message() << how.threads << " threads, " << lps << " LPs, queue " << static_cast<int>(how.queue)
+                                  << ", sync " << static_cast<int>(how.sync) << ", partitioning "
+                                  << static_cast<int>(how.partitioning) << ", allocator " << static_cast<int>(how.allocator)
+                                  << ", blocks " << static_cast<int>(how.blocks));
+  expect_same(run(how, lps), expected);
 }
 
 TEST(Determinism, ThreadsQueuesSynchronisationAndPartition) {
-  Result expected = run(basic());
-  EXPECT_GT(expected.total.events, 10000u);
-  for (unsigned threads : {1, 2, 3, 4, 8}) {
+  for (auto [lps, threads] : {std::pair{300u, 1u}, {300u, 2u}, {300u, 3u}, {300u, 4u}, {300u, 8u}, {3u, 8u}}) {
+    const Result expected = run(kBasic, lps);
+    EXPECT_GT(expected.total.events, 30 * lps);
     for (Queue queue : {Queue::wheel, Queue::heap}) {
       for (Sync sync : {Sync::windows, Sync::neighbours}) {
         for (Partitioning partitioning : {Partitioning::blocks, Partitioning::round_robin, Partitioning::random}) {
-          Options options = basic();
-          options.threads = threads;
-          options.queue = queue;
-          options.sync = sync;
-          options.partitioning = partitioning;
-          expect_same(run(options), expected,
-                      std::to_string(threads) + " threads, queue " + std::to_string(static_cast<int>(queue)) + ", sync " +
-                          std::to_string(static_cast<int>(sync)) + ", partitioning " +
-                          std::to_string(static_cast<int>(partitioning)));
+          Options how = kBasic;
+          how.threads = threads;
+          how.queue = queue;
+          how.sync = sync;
+          how.partitioning = partitioning;
+          expect_same(how, lps, expected);
         }
       }
     }
@@ -92,62 +97,120 @@ TEST(Determinism, ThreadsQueuesSynchronisationAndPartition) {
 }
 
 TEST(Determinism, Allocators) {
-  Result expected = run(basic());
+  const Result expected = run(kBasic);
   for (unsigned threads : {1, 2}) {
     for (Allocator allocator : {Allocator::hmalloc, Allocator::malloc, Allocator::free_list}) {
       for (Blocks blocks : {Blocks::automatic, Blocks::dense, Blocks::lines}) {
-        Options options = basic();
-        options.threads = threads;
-        options.allocator = allocator;
-        options.blocks = blocks;
-        expect_same(run(options), expected, "allocator " + std::to_string(static_cast<int>(allocator)));
+        Options how = kBasic;
+        how.threads = threads;
+        how.allocator = allocator;
+        how.blocks = blocks;
+        expect_same(how, 300, expected);
       }
     }
   }
 }
 
 // What a run's results do depend on, they depend on with any number of threads.
-TEST(Determinism, SeedGeneratorTiesAndLookaheadChangeTheDigest) {
-  std::vector<std::uint64_t> digests;
-  for (unsigned threads : {1, 3}) {
-    std::vector<std::uint64_t> now;
-    auto with = [&](auto change) {
-      Options options = basic();
-      options.threads = threads;
-      change(options);
-      now.push_back(run(options).digest);
-    };
-    with([](Options&) {});
-    with([](Options& options) { options.seed = 2; });
-    with([](Options& options) { options.generator = Generator::philox; });
-    with([](Options& options) { options.ties = Ties::hashed; });
-    with([](Options& options) { options.end = 29; });
-    if (digests.empty()) digests = now;
-    EXPECT_EQ(now, digests);
+TEST(Determinism, SeedGeneratorTiesAndEndChangeTheDigest) {
+  std::set<std::uint64_t> digests;
+  for (Options how : {kBasic, Options{.end = 30, .lookahead = 0.1, .seed = 2},
+                      Options{.end = 30, .lookahead = 0.1, .generator = Generator::philox},
+                      Options{.end = 30, .lookahead = 0.1, .ties = Ties::hashed}, Options{.end = 29, .lookahead = 0.1}}) {
+    const std::uint64_t alone = run(how).digest;
+    EXPECT_TRUE(digests.insert(alone).second);
+    how.threads = 3;
+    EXPECT_EQ(run(how).digest, alone);
   }
-  std::sort(digests.begin(), digests.end());
-  EXPECT_EQ(std::unique(digests.begin(), digests.end()), digests.end());
 }
 
-// One draw more or one event less must show.
-TEST(Determinism, TheDigestKnowsTheOrder) {
-  struct Pair {
-    using Context = pdes::Context<Small>;
-    bool swapped;
-    void start(Context& context) {
-      context.send_self(1, Small{1}, swapped ? 1 : 0);
-      context.send_self(1, Small{2}, swapped ? 0 : 1);
-    }
-    void on(Context&, const Small&) {}
-  };
-  std::uint64_t digests[2];
-  for (bool swapped : {false, true}) {
-    Options options = basic();
-    Simulation simulation(options);
-    simulation.add<Pair>(1, [swapped](LpId) { return Pair{swapped}; });
-    digests[swapped] = simulation.run().digest;
+// ---- Ranks without MPI: several simulations in one process, which exchange over a table.  So the engine's part of ranks
+// runs under the sanitizers, too.
+
+using Bytes = std::vector<std::byte>;
+
+struct Table {
+  explicit Table(unsigned count) : meeting(count), votes(count), mail(count), gathered(count) {}
+  std::barrier<> meeting;
+  std::vector<Ranks::Vote> votes;
+  std::vector<std::vector<Bytes>> mail;  // from, to
+  std::vector<Bytes> gathered;
+};
+
+class InProcess final : public Ranks {
+ public:
+  InProcess(Table& table, std::size_t rank) : table_(table), rank_(rank), received_(table.votes.size()) {}
+  int rank() const noexcept override { return static_cast<int>(rank_); }
+  int count() const noexcept override { return static_cast<int>(received_.size()); }
+  double cpus() const noexcept override { return 1; }
+
+  void begin_exchange(std::vector<Bytes>& outgoing, Vote mine) override {
+    table_.votes[rank_] = mine;
+    table_.mail[rank_] = outgoing;
   }
-  EXPECT_NE(digests[0], digests[1]);
+  Vote end_exchange() override {
+    table_.meeting.arrive_and_wait();
+    Vote all{kNever, 0};
+    for (const Vote& vote : table_.votes) all = {std::min(all.least, vote.least), all.flags | vote.flags};
+    for (std::size_t from = 0; from < received_.size(); ++from)
+      received_[from] = from == rank_ ? Bytes() : table_.mail[from][rank_];
+    table_.meeting.arrive_and_wait();
+    return all;
+  }
+  std::span<const std::byte> received(int r) const noexcept override { return received_[static_cast<std::size_t>(r)]; }
+
+  std::vector<Bytes> gather(const Bytes& mine) override {
+    table_.gathered[rank_] = mine;
+    table_.meeting.arrive_and_wait();
+    auto all = rank_ == 0 ? table_.gathered : std::vector<Bytes>();
+    table_.meeting.arrive_and_wait();
+    return all;
+  }
+  void broadcast(Bytes&) override {}
+  [[noreturn]] void abort(const char*) override { std::abort(); }
+
+ private:
+  Table& table_;
+  std::size_t rank_;
+  std::vector<Bytes> received_;
+};
+
+// What each rank's simulation comes to, or its error.
+struct Outcome {
+  Result result;
+  std::string error;
+};
+
+std::vector<Outcome> run_ranks(unsigned ranks, unsigned threads, const std::function<Node(LpId)>& make) {
+  Table table(ranks);
+  std::vector<Outcome> outcomes(ranks);
+  std::vector<std::jthread> running;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    running.emplace_back([&, rank] {
+      Simulation simulation({.end = 30, .lookahead = 0.1, .threads = threads});
+      simulation.add<Node>(40, make);
+      InProcess mine(table, rank);
+      outcomes[rank].error = test::error_of([&] { outcomes[rank].result = simulation.run(&mine); });
+    });
+  }
+  running.clear();
+  return outcomes;
+}
+
+TEST(InProcessRanks, TheSameAnswerOnAnyNumber) {
+  const Result alone = run(kBasic, 40);
+  for (auto [ranks, threads] : {std::pair{2u, 1u}, {2u, 2u}, {3u, 1u}, {4u, 2u}, {3u, 20u}}) {  // some have no LP
+    SCOPED_TRACE(testing::Message() << ranks << " ranks of " << threads << " threads");
+    expect_same(run_ranks(ranks, threads, [](LpId) { return Node{}; })[0].result, alone);
+  }
+}
+
+TEST(InProcessRanks, AnLpThatCannotBeBuiltEndsAll) {
+  for (unsigned threads : {1u, 2u}) {
+    const auto outcomes = run_ranks(2, threads, [](LpId id) { return id == 39 ? throw Error("no LP 39") : Node{}; });
+    EXPECT_EQ(outcomes[0].error, "the run failed on another rank");
+    EXPECT_EQ(outcomes[1].error, "no LP 39");
+  }
 }
 
 }  // namespace

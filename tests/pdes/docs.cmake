@@ -1,8 +1,5 @@
-# What the documentation shows is run: the tutorial, from an installed hmalloc; its table of options; the window model.
-set(python ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
-if(EXISTS ${python} AND NOT HM_SANITIZE)
-  add_test(NAME pdes.docs COMMAND ${CMAKE_COMMAND} -E env HMALLOC_BUILD=${CMAKE_BINARY_DIR}
-    ${python} -B -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_tutorial.py)
-  set_tests_properties(pdes.docs PROPERTIES LABELS pdes TIMEOUT 600)
-  pdes_later(docs)
+# What the documentation shows is run: the tutorial and the template, from an installed hmalloc; the table of options; the
+# window model.
+if(NOT HM_SANITIZE)
+  add_pdes_pytest(docs test_tutorial.py)
 endif()

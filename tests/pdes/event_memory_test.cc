@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -20,27 +21,25 @@ INSTANTIATE_TEST_SUITE_P(Cases, EventMemoryOf,
                                          Case{Allocator::malloc, Blocks::automatic},
                                          Case{Allocator::free_list, Blocks::automatic}));
 
-constexpr std::size_t kSizes[] = {8, 9, 16, 24, 63, 64, 65, 200, 1024, 1032, 5000, 32768};
-
 TEST_P(EventMemoryOf, BlocksDoNotOverlapAndCountsComeBackToZero) {
+  constexpr std::size_t kSizes[] = {8, 9, 16, 24, 63, 64, 65, 200, 1024, 1032, 5000, 32768};
   EventMemory memory(GetParam().allocator, GetParam().blocks, true);
   memory.take_caches();
-  std::vector<std::pair<Event*, std::size_t>> events;
   for (int round = 0; round < 3; ++round) {
+    std::vector<Event*> events;
     for (std::size_t i = 0; i < 2000; ++i) {
-      std::size_t size = kSizes[i % std::size(kSizes)];
-      Event* event = memory.allocate(size);
-      ASSERT_NE(event, nullptr);
-      std::memset(event->payload(), static_cast<int>(i & 0xff), size - sizeof(Event));
-      events.emplace_back(event, size);
+      const std::size_t size = kSizes[i % std::size(kSizes)];
+      events.push_back(memory.allocate(size));
+      ASSERT_NE(events.back(), nullptr);
+      std::memset(events.back()->payload(), static_cast<int>(i & 0xff), size - sizeof(Event));
     }
     EXPECT_GT(memory.held(), 0);
     for (std::size_t i = 0; i < events.size(); ++i) {
-      auto* bytes = static_cast<unsigned char*>(events[i].first->payload());
-      for (std::size_t k = 0; k < events[i].second - sizeof(Event); ++k) ASSERT_EQ(bytes[k], i & 0xff);
-      memory.release(events[i].first, events[i].second);
+      const std::size_t size = kSizes[i % std::size(kSizes)];
+      const auto* bytes = static_cast<unsigned char*>(events[i]->payload());
+      ASSERT_TRUE(std::all_of(bytes, bytes + size - sizeof(Event), [=](unsigned char byte) { return byte == (i & 0xff); }));
+      memory.release(events[i], size);
     }
-    events.clear();
     EXPECT_EQ(memory.held(), 0);
   }
 }
@@ -48,8 +47,8 @@ TEST_P(EventMemoryOf, BlocksDoNotOverlapAndCountsComeBackToZero) {
 TEST_P(EventMemoryOf, AnotherThreadMayRelease) {
   EventMemory memory(GetParam().allocator, GetParam().blocks, true), other(GetParam().allocator, GetParam().blocks, true);
   for (int round = 0; round < 10; ++round) {
-    std::vector<Event*> events;
-    for (int i = 0; i < 1000; ++i) events.push_back(memory.allocate(48));
+    std::vector<Event*> events(1000);
+    for (Event*& event : events) event = memory.allocate(48);
     std::thread([&] {
       other.take_caches();
       for (Event* event : events) other.release(event, 48);

@@ -16,41 +16,43 @@ namespace {
 using pdes::Options;
 using pdes::Result;
 
-// A number from independent runs.  What theory says must lie within four standard errors, and these must be small.
-class Estimate {
- public:
-  explicit Estimate(const std::function<double(std::uint64_t seed)>& of_seed, std::uint64_t runs = 8) {
-    std::vector<double> values;
-    for (std::uint64_t seed = 1; seed <= runs; ++seed) values.push_back(of_seed(seed));
-    double squares = 0;
-    for (double value : values) mean_ += value / static_cast<double>(runs);
-    for (double value : values) squares += (value - mean_) * (value - mean_);
-    error_ = std::sqrt(squares / static_cast<double>(runs * (runs - 1)));
-  }
-  void expect(double theory, double most_error) const {
-    EXPECT_NEAR(mean_, theory, 4 * error_);
-    EXPECT_LT(error_, most_error * theory);
-  }
-
- private:
-  double mean_ = 0, error_ = 0;
+struct Theory {
+  const char* name;
+  double value, most_error;
 };
 
-Options options(double end, double lookahead, std::uint64_t seed = 1) {
-  Options chosen;
-  chosen.end = end;
-  chosen.lookahead = lookahead;
-  chosen.seed = seed;
-  return chosen;
+// Numbers of independent runs: what theory says must lie within four standard errors of their means, and these must be
+// small.
+void expect_near(const std::vector<Theory>& theories,
+                 const std::function<std::vector<double>(std::uint64_t seed)>& numbers_of, std::uint64_t runs = 8) {
+  std::vector<std::vector<double>> numbers;
+  for (std::uint64_t seed = 1; seed <= runs; ++seed) numbers.push_back(numbers_of(seed));
+  for (std::size_t i = 0; i < theories.size(); ++i) {
+    double mean = 0, squares = 0;
+    for (const auto& of_run : numbers) mean += of_run[i] / static_cast<double>(runs);
+    for (const auto& of_run : numbers) squares += (of_run[i] - mean) * (of_run[i] - mean);
+    const double error = std::sqrt(squares / static_cast<double>(runs * (runs - 1)));
+    EXPECT_NEAR(mean, theories[i].value, 4 * error) << theories[i].name;
+    EXPECT_LT(error, theories[i].most_error * theories[i].value) << theories[i].name;
+  }
 }
 
-// ---- PHOLD
+Options options(double end, double lookahead, std::uint64_t seed = 1) {
+  return {.end = end, .lookahead = lookahead, .seed = seed};
+}
 
-Result run(const phold::Parameters& parameters, const Options& chosen) {
+void add(pdes::Simulation& simulation, const phold::Parameters& parameters) { phold::add_varied(simulation, parameters); }
+
+template <class Parameters = phold::Parameters>
+Result run(const Parameters& parameters, const Options& chosen) {
   pdes::Simulation simulation(chosen);
-  phold::add_varied(simulation, parameters);
+  add(simulation, parameters);
   return simulation.run();
 }
+
+double number(const Result& result, const char* name) { return static_cast<double>(result.statistics.count_of(name)); }
+
+// ---- PHOLD
 
 constexpr phold::Distribution kDistributions[] = {phold::Distribution::exponential, phold::Distribution::uniform,
                                                   phold::Distribution::bimodal, phold::Distribution::ties,
@@ -59,8 +61,8 @@ constexpr phold::Distribution kDistributions[] = {phold::Distribution::exponenti
 // Each event sends one, and only what is due at or after the end is not executed.
 TEST(Phold, PopulationIsConstant) {
   for (phold::Distribution distribution : kDistributions) {
-    phold::Parameters p{.lps = 100, .events_per_lp = 3, .payload = "8,512", .imbalance = 0.5};
-    p.distribution = distribution;
+    const phold::Parameters p{
+        .lps = 100, .events_per_lp = 3, .payload = "8,512", .imbalance = 0.5, .distribution = distribution};
     const Result result = run(p, options(50, 0.1));
     EXPECT_EQ(result.total.dropped, 300u);
     EXPECT_GT(result.total.events, 300u);
@@ -73,8 +75,7 @@ TEST(Phold, RateIsPopulationByMeanDelay) {
   const double lookahead = 0.25, mean = 1.25, end = 400;
   const double variance[] = {1, 1.0 / 3, 2 * (0.9 * 0.01 + 0.1 * 9.1 * 9.1) - 1};
   for (std::size_t i = 0; i < std::size(variance); ++i) {
-    phold::Parameters p{.lps = 500, .events_per_lp = 2, .mean = mean};
-    p.distribution = kDistributions[i];
+    const phold::Parameters p{.lps = 500, .events_per_lp = 2, .mean = mean, .distribution = kDistributions[i]};
     const double executions = end / mean + (variance[i] - mean * mean) / (2 * mean * mean);
     const double error = std::sqrt(1000 * variance[i] * end / std::pow(mean, 3));
     EXPECT_NEAR(static_cast<double>(run(p, options(end, lookahead)).total.events), 1000 * executions, 4 * error);
@@ -82,9 +83,7 @@ TEST(Phold, RateIsPopulationByMeanDelay) {
 }
 
 TEST(Phold, TiesAreAllAtMultiplesOfTheMean) {
-  phold::Parameters p{.lps = 50};
-  p.distribution = phold::Distribution::ties;
-  EXPECT_EQ(run(p, options(80, 0.25)).total.events, 50u * 79u);
+  EXPECT_EQ(run({.lps = 50, .distribution = phold::Distribution::ties}, options(80, 0.25)).total.events, 50u * 79u);
 }
 
 TEST(Phold, RemoteEventsGoToAnyLp) {
@@ -121,11 +120,6 @@ TEST(Phold, SizeOfStateChangesNothingElse) {
   for (std::uint64_t bytes : {1u, 64u, 1000u}) EXPECT_EQ(digest(bytes), digest(0));
 }
 
-TEST(Phold, MeanBelowTheLookaheadIsRefused) {
-  EXPECT_THROW(phold::check({.mean = 0.5}, options(1, 0.6)), pdes::Error);
-  EXPECT_NO_THROW(phold::check({.mean = 0.5}, options(1, 0.5)));
-}
-
 // ---- Torus
 
 TEST(Torus, HasFourNeighboursThatAgree) {
@@ -140,21 +134,10 @@ TEST(Torus, HasFourNeighboursThatAgree) {
   }
   EXPECT_EQ(torus.neighbour(0, 0), 4u);
   EXPECT_EQ(torus.neighbour(0, 2), 10u);
-}
-
-TEST(Torus, MayBeOneWide) {
   for (unsigned direction = 0; direction < 4; ++direction) EXPECT_EQ((Torus{1, 1}).neighbour(0, direction), 0u);
 }
 
 // ---- PCS
-
-Result run(const pcs::Parameters& parameters, const Options& chosen) {
-  pdes::Simulation simulation(chosen);
-  pcs::add(simulation, parameters);
-  return simulation.run();
-}
-
-double number(const Result& result, const char* name) { return static_cast<double>(result.statistics.count_of(name)); }
 
 // Share of calls that find `channels` busy if each of n sources calls at rate `load` / (mean call) while it has none:
 // Engset's formula.  It reads the state that an arriving call sees, which is that of n - 1 sources.
@@ -182,35 +165,34 @@ struct Between {
 // Nobody moves, so a cell is a loss system of 16 sources.
 TEST(Pcs, BlocksAsEngsetSays) {
   const pcs::Parameters p{.torus = {16, 16}, .portables = 16, .channels = 6, .move = 1e15};
-  const Estimate blocking([&](std::uint64_t seed) { return Between(p, 1000, 8000, 1, seed).blocking(); });
-  blocking.expect(engset(16, 6, p.call / p.next_call), 0.005);
+  expect_near({{"blocking", engset(16, 6, p.call / p.next_call), 0.005}},
+              [&](std::uint64_t seed) { return std::vector{Between(p, 1000, 8000, 1, seed).blocking()}; });
 }
 
 // Very many portables that seldom call: arrivals are as good as a Poisson process of 8 erlang.
 TEST(Pcs, BlocksAsErlangSays) {
   pcs::Parameters p{.torus = {6, 6}, .portables = 8000, .channels = 10, .move = 1e15};
   p.next_call = p.portables * p.call / 8;
-  const Estimate blocking([&](std::uint64_t seed) { return Between(p, 1000, 50000, 1, seed).blocking(); }, 16);
-  blocking.expect(erlang_b(10, 8), 0.01);
+  expect_near(
+      {{"blocking", erlang_b(10, 8), 0.01}},
+      [&](std::uint64_t seed) { return std::vector{Between(p, 1000, 50000, 1, seed).blocking()}; }, 16);
 }
 
 // Channels for all: a portable is in a call for call / (call + next_call) of its time, wherever it moves, and attempts
 // to call at the same rate always.
 TEST(Pcs, PortablesCallAndMoveIndependently) {
   const pcs::Parameters p{.torus = {16, 16}, .portables = 4, .channels = 1000, .move = 50};
-  const double from = 1000, to = 5000, busy = p.call / (p.call + p.next_call), portables = 4 * 16 * 16;
-  const auto between = [&](std::uint64_t seed) { return Between(p, from, to, 0.001, seed); };
-  const Estimate attempts([&](std::uint64_t seed) { return between(seed)("attempts"); });
-  attempts.expect(portables * (to - from) / p.next_call, 0.005);
-  const Estimate busy_lines([&](std::uint64_t seed) { return between(seed)("busy_lines"); });
-  busy_lines.expect(portables * busy * (to - from) / p.next_call, 0.01);
-  const Estimate calls_moved([&](std::uint64_t seed) { return between(seed)("portables_out"); });
-  calls_moved.expect(portables * busy * (to - from) / p.move, 0.005);
-  const Estimate moved([&](std::uint64_t seed) {
-    const Between run(between(seed));
-    return static_cast<double>(run.late.total.sent - run.early.total.sent);
-  });
-  moved.expect(portables * (to - from) / p.move, 0.005);
+  const double from = 1000, to = 5000, busy = p.call / (p.call + p.next_call);
+  const double calls = 4 * 16 * 16 * (to - from) / p.next_call, moves = 4 * 16 * 16 * (to - from) / p.move;
+  expect_near({{"attempts", calls, 0.005},
+               {"busy lines", busy * calls, 0.01},
+               {"calls moved", busy * moves, 0.005},
+               {"moved", moves, 0.005}},
+              [&](std::uint64_t seed) {
+                const Between run(p, from, to, 0.001, seed);
+                const auto moved = static_cast<double>(run.late.total.sent - run.early.total.sent);
+                return std::vector{run("attempts"), run("busy_lines"), run("portables_out"), moved};
+              });
 }
 
 // A Poisson process for each portable, and nothing after the end, not even during calls that last longer.
@@ -256,12 +238,6 @@ TEST(Pcs, IsNearThePublishedNumbers) {
 
 // ---- Airport
 
-Result run(const airport::Parameters& parameters, const Options& chosen) {
-  pdes::Simulation simulation(chosen);
-  airport::add(simulation, parameters);
-  return simulation.run();
-}
-
 struct Flow {
   double throughput;  // of an airport
   double waiting;     // for the runway
@@ -283,15 +259,13 @@ TEST(Airport, QueuesAsMeanValueAnalysisSays) {
     const airport::Parameters p{.torus = {8, 8}, .planes = planes, .landing = 0.5};
     const Flow theory = closed_network(p.torus.size(), planes, p.landing, p.ground + p.flight);
     const double from = 200, to = 1200;
-    const auto between = [&](std::uint64_t seed) {
-      const auto early = run(p, options(from, 0.5, seed)).statistics.at("waiting");
-      const auto late = run(p, options(to, 0.5, seed)).statistics.at("waiting");
-      return std::pair{static_cast<double>(late.count - early.count), late.sum.value() - early.sum.value()};
-    };
-    const Estimate landings([&](std::uint64_t seed) { return between(seed).first; });
-    landings.expect(theory.throughput * (to - from) * p.torus.size(), 0.003);
-    const Estimate waiting([&](std::uint64_t seed) { return between(seed).second / between(seed).first; });
-    waiting.expect(theory.waiting, 0.02);
+    expect_near({{"landings", theory.throughput * (to - from) * p.torus.size(), 0.003}, {"waiting", theory.waiting, 0.02}},
+                [&](std::uint64_t seed) {
+                  const auto early = run(p, options(from, 0.5, seed)).statistics.at("waiting");
+                  const auto late = run(p, options(to, 0.5, seed)).statistics.at("waiting");
+                  const auto landings = static_cast<double>(late.count - early.count);
+                  return std::vector{landings, (late.sum.value() - early.sum.value()) / landings};
+                });
   }
 }
 
@@ -319,10 +293,6 @@ TEST(Airport, IsNearThePublishedNumbers) {
   const Result result = run(airport::Parameters{}, options(1000, 0.5));
   EXPECT_NEAR(static_cast<double>(result.total.events), 403570, 0.01 * 403570);
   EXPECT_NEAR(result.statistics.at("waiting_by_airport").mean(), 328.48, 0.01 * 328.48);
-}
-
-TEST(Airport, FlightBelowTheLookaheadIsRefused) {
-  EXPECT_THROW(run(airport::Parameters{.flight = 0.4}, options(1, 0.5)), pdes::Error);
 }
 
 }  // namespace

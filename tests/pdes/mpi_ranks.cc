@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -33,22 +32,12 @@ void require(bool holds, const char* what) {
 // message with its trailer just fills a part.
 Bytes message(unsigned window, int from, int to) {
   std::mt19937_64 random((std::uint64_t{window} << 32) ^ static_cast<std::uint64_t>(from * 1000 + to));
+  static constexpr std::size_t kBelow[] = {1, 3'000'000, 100'000, 5'000, 5'000, 5'000, 5'000};
   static constexpr std::size_t kEdges[] = {65536 - 16, 65536 - 17, 65536 - 15, 3 * 65536 - 16, 7 * 65536 - 16};
-  std::size_t size = 0;
-  switch (random() % 8) {
-    case 0: break;
-    case 1: size = random() % 3'000'000; break;
-    case 2: size = random() % 100'000; break;
-    case 3: size = kEdges[random() % std::size(kEdges)]; break;
-    default: size = random() % 5'000;
-  }
-  Bytes bytes(size);
-  std::size_t i = 0;
-  for (; i + 8 <= size; i += 8) {
-    const std::uint64_t word = random();
-    std::memcpy(&bytes[i], &word, 8);
-  }
-  for (; i < size; ++i) bytes[i] = static_cast<std::byte>(random());
+  const std::size_t kind = random() % 8;
+  Bytes bytes(kind == 7 ? kEdges[random() % std::size(kEdges)] : random() % kBelow[kind]);
+  std::uint64_t state = random();
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>((state = state * 6364136223846793005 + 1) >> 56);
   return bytes;
 }
 
@@ -56,34 +45,34 @@ pdes::Time least(unsigned window, int rank) {
   return window + ((window * 7 + static_cast<unsigned>(rank) * 5) % 11) * 0.125;
 }
 
+void check_window(pdes::Ranks& ranks, unsigned window, std::vector<Bytes>& outgoing) {
+  const int me = ranks.rank(), count = ranks.count();
+  const auto flag = [=](int rank) { return window % 5 == 0 ? 1u << rank : 0u; };
+  pdes::Ranks::Vote all{HUGE_VAL, 0};
+  for (int r = 0; r < count; ++r) {
+    outgoing[static_cast<std::size_t>(r)] = message(window, me, r);
+    all = {std::min(all.least, least(window, r)), all.flags | flag(r)};
+  }
+  // Some come late, so that others are a window ahead.
+  if (window % 16 == static_cast<unsigned>(me)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  ranks.begin_exchange(outgoing, {least(window, me), flag(me)});
+  const auto vote = ranks.end_exchange();
+  require(vote.least == all.least, "the least time of all is wrong");
+  require(vote.flags == all.flags, "the flags of all are wrong");
+  for (int r = 0; r < count; ++r) {
+    const Bytes expected = r == me ? Bytes{} : message(window, r, me);
+    require(std::ranges::equal(ranks.received(r), expected), "a message is wrong");
+  }
+}
+
 void check(pdes::Ranks& ranks, unsigned windows) {
   const int me = ranks.rank(), count = ranks.count();
   std::vector<Bytes> outgoing(static_cast<std::size_t>(count));
-  for (unsigned window = 0; window < windows; ++window) {
-    pdes::Time smallest = HUGE_VAL;
-    std::uint32_t flags = 0;
-    for (int r = 0; r < count; ++r) {
-      outgoing[static_cast<std::size_t>(r)] = message(window, me, r);
-      smallest = std::min(smallest, least(window, r));
-      flags |= window % 5 == 0 ? 1u << r : 0u;
-    }
-    // Some come late, so that others are a window ahead.
-    if (window % 16 == static_cast<unsigned>(me)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    ranks.begin_exchange(outgoing, {least(window, me), window % 5 == 0 ? 1u << me : 0u});
-    const auto vote = ranks.end_exchange();
-    require(vote.least == smallest, "the least time of all is wrong");
-    require(vote.flags == flags, "the flags of all are wrong");
-    for (int r = 0; r < count; ++r) {
-      const auto got = ranks.received(r);
-      const Bytes expected = r == me ? Bytes{} : message(window, r, me);
-      require(std::equal(got.begin(), got.end(), expected.begin(), expected.end()), "a message is wrong");
-    }
-  }
+  for (unsigned window = 0; window < windows; ++window) check_window(ranks, window, outgoing);
   for (unsigned round = 0; round < 20; ++round) {
-    const auto all = ranks.gather(message(round, me, 0));
-    require(all.size() == (me == 0 ? static_cast<std::size_t>(count) : 0), "gather has the wrong number of parts");
-    for (int r = 0; me == 0 && r < count; ++r)
-      require(all[static_cast<std::size_t>(r)] == message(round, r, 0), "gather is wrong");
+    std::vector<Bytes> all;
+    for (int r = 0; me == 0 && r < count; ++r) all.push_back(message(round, r, 0));
+    require(ranks.gather(message(round, me, 0)) == all, "gather is wrong");
     Bytes bytes = message(round, me, 1);
     ranks.broadcast(bytes);
     require(bytes == message(round, 0, 1), "broadcast is wrong");

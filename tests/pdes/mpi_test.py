@@ -1,7 +1,6 @@
 """Ranks over MPI: messages arrive whole and in their window; a rank that dies, stops, leaves or fails ends the job with
 a line that says so, and one that is only busy does not.  The models give the same answer for any number of ranks."""
 
-import itertools
 import json
 import os
 import re
@@ -9,154 +8,113 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
+import programs
 import pytest
+from programs import BUILD, CLEAN, model
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("HMALLOC_BUILD", ROOT / "build" / "release"))
-PROGRAM = str(BUILD / "tests" / "pdes" / "pdes_mpi_ranks")
-MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader"]
-ENVIRONMENT = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-ENVIRONMENT.pop("HMALLOC_BUILD", None)  # no option of hmalloc, which would say so
+RANKS = BUILD / "tests" / "pdes" / "pdes_mpi_ranks"
 
 
-def run(ranks: int, *command: str | Path, limit: str = "60", within: float = 120) -> subprocess.CompletedProcess:
-    return subprocess.run([*MPIRUN, "-n", str(ranks), *command], env=ENVIRONMENT | {"PDES_RANK_TIMEOUT": limit},
-                          stdin=subprocess.DEVNULL, timeout=within, capture_output=True, text=True)
+def mpirun(ranks: int) -> list[str]:
+    return ["mpirun", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "-n", str(ranks)]
 
 
-MODELS = {
-    "phold": ["--lps", "1000", "--end", "10"],
-    "phold of mixed sizes": ["--lps", "200", "--events-per-lp", "20", "--end", "10",
-                             "--payload", "8:0.6,128:0.3,1024:0.1"],
-    "phold, fewer LPs than threads": ["--lps", "3", "--end", "50"],
-    "pcs": ["--width", "16", "--height", "16", "--end", "200"],
-    "airport": ["--width", "8", "--height", "8", "--end", "50"],
-}
+def run(ranks: int, *command, limit: str = "60") -> subprocess.CompletedProcess:
+    return programs.run(*mpirun(ranks), *command, env=CLEAN | {"PDES_RANK_TIMEOUT": limit}, stdin=subprocess.DEVNULL)
 
 
 @contextmanager
 def running_for_ever(limit: str):
     """Two ranks that exchange without end: the job, and the process of each rank."""
-    job = subprocess.Popen([*MPIRUN, "-n", "2", PROGRAM, "forever"], text=True, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                           env=ENVIRONMENT | {"PDES_RANK_TIMEOUT": limit})
+    job = subprocess.Popen([*mpirun(2), RANKS, "forever"], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, env=CLEAN | {"PDES_RANK_TIMEOUT": limit})
     try:
-        says = (re.fullmatch(r"rank (\d) is process (\d+)", line.strip()) for line in job.stdout)  # or mpirun says it
-        of_rank = dict(itertools.islice((rank.groups() for rank in says if rank), 2))
-        yield job, [int(of_rank[rank]) for rank in "01"]
+        of_rank = {}
+        while len(of_rank) < 2:
+            if said := re.fullmatch(r"rank (\d) is process (\d+)\n", job.stdout.readline()):  # or mpirun says something
+                of_rank[int(said[1])] = int(said[2])
+        yield job, of_rank
     finally:
         job.kill()
         job.wait()
 
 
 @pytest.mark.parametrize("ranks, windows", [(2, 200), (3, 60), (4, 60)])
-def test_messages_and_votes(ranks, windows):
-    done = run(ranks, PROGRAM, "check", str(windows))
+def test_messages_and_votes_and_that_ranks_of_one_machine_share_its_cpus(ranks, windows):
+    done = run(ranks, RANKS, "check", str(windows))
     assert done.returncode == 0, done.stderr
-    assert sorted(re.findall(r"^rank (\d) of \d: ok", done.stdout, re.MULTILINE)) == [str(r) for r in range(ranks)]
-
-
-def test_ranks_of_one_machine_share_its_cpus():
-    allowed = len(os.sched_getaffinity(0))
-    for ranks in (2, 4):
-        shares = [float(share) for share in re.findall(r"ok, (\S+) CPUs", run(ranks, PROGRAM, "check", "1").stdout)]
-        assert shares == pytest.approx([allowed / ranks] * ranks, abs=0.01)
+    said = sorted(re.findall(r"^rank (\d) of \d: ok, (\S+) CPUs", done.stdout, re.MULTILINE))
+    assert [rank for rank, _ in said] == [str(rank) for rank in range(ranks)]
+    assert [float(share) for _, share in said] == pytest.approx([len(os.sched_getaffinity(0)) / ranks] * ranks, abs=0.01)
 
 
 def test_a_process_alone_does_not_start_mpi():
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMIX_", "PMI_"))}
-    assert subprocess.run([PROGRAM], env=plain, capture_output=True, text=True).stdout == "no ranks, no MPI\n"
-    assert run(1, PROGRAM).stdout.strip() == "no ranks, no MPI"
+    assert programs.run(RANKS).stdout == "no ranks, no MPI\n"
+    assert run(1, RANKS).stdout.strip() == "no ranks, no MPI"
 
 
-def test_a_killed_rank_ends_the_job():
-    with running_for_ever(limit="60") as (job, processes):
-        os.kill(processes[1], signal.SIGKILL)
+@pytest.mark.parametrize("sign, limit, said", [
+    (signal.SIGKILL, "60", r"process rank 1 .*signal 9"),
+    (signal.SIGSTOP, "2", r"pdes: rank 0 of 2: rank 1 gave no sign of life for 2 s \(PDES_RANK_TIMEOUT\)")])
+def test_a_killed_or_stopped_rank_ends_the_job(sign, limit, said):
+    with running_for_ever(limit) as (job, processes):
+        os.kill(processes[1], sign)
         output, _ = job.communicate(timeout=60)
-    assert job.returncode != 0
-    assert re.search(r"process rank 1 .*signal 9", output)
-
-
-def test_a_stopped_rank_ends_the_job():
-    with running_for_ever(limit="2") as (job, processes):
-        os.kill(processes[1], signal.SIGSTOP)
-        output, _ = job.communicate(timeout=60)
-    assert job.returncode != 0
-    assert "pdes: rank 0 of 2: rank 1 gave no sign of life for 2 s (PDES_RANK_TIMEOUT)" in output
+    assert job.returncode != 0 and re.search(said, output)
 
 
 def test_a_job_that_stands_still_as_a_whole_goes_on():
     """As on a laptop that sleeps: nobody was silent while nobody listened."""
     with running_for_ever(limit="2") as (job, processes):
-        for process, sign, seconds in ((1, signal.SIGSTOP, 0.4), (0, signal.SIGSTOP, 3), (0, signal.SIGCONT, 0.4),
-                                       (1, signal.SIGCONT, 1)):
-            os.kill(processes[process], sign)
+        for rank, sign, seconds in ((1, signal.SIGSTOP, 0.4), (0, signal.SIGSTOP, 3), (0, signal.SIGCONT, 0.4),
+                                    (1, signal.SIGCONT, 1)):
+            os.kill(processes[rank], sign)
             time.sleep(seconds)
         assert job.poll() is None, job.stdout.read()
-        for process in processes:
+        for process in processes.values():
             os.kill(process, 0)
 
 
-def test_a_rank_that_stops_at_the_very_end_ends_the_job():
-    done = run(2, PROGRAM, "stop", limit="2", within=60)
+@pytest.mark.parametrize("ranks, how, limit, said", [
+    (2, "stop", "2", "0 of 2: rank 1 gave no sign of life for 2 s .*"),  # at the very end
+    (3, "leave", "60", "[01] of 3: rank 2 ended before the simulation did"),
+    (3, "throw", "60", "[01] of 3: rank 2 ended before the simulation did"),
+    (2, "abort", "60", "1 of 2: no more of this"),
+    (2, "check", "soon", ".*PDES_RANK_TIMEOUT is 'soon', not a number of seconds.*")])
+def test_a_rank_that_fails_ends_the_job_with_a_line(ranks, how, limit, said):
+    done = run(ranks, RANKS, how, limit=limit)
     assert done.returncode != 0
-    assert "pdes: rank 0 of 2: rank 1 gave no sign of life for 2 s" in done.stderr
-
-
-@pytest.mark.parametrize("how", ["leave", "throw"])
-def test_a_rank_that_ends_too_early_ends_the_job(how):
-    done = run(3, PROGRAM, how, within=60)
-    assert done.returncode != 0
-    assert re.search(r"^pdes: rank [01] of 3: rank 2 ended before the simulation did$", done.stderr, re.MULTILINE)
-
-
-def test_abort_says_why():
-    done = run(2, PROGRAM, "abort", within=60)
-    assert done.returncode != 0
-    assert "pdes: rank 1 of 2: no more of this\n" in done.stderr
+    assert re.search(f"^(pdes: rank |mpi_ranks: ){said}$", done.stderr, re.MULTILINE)
 
 
 def test_a_busy_rank_is_waited_for():
-    done = run(3, PROGRAM, "busy", "6", limit="2")
+    done = run(3, RANKS, "busy", "6", limit="2")
     assert done.returncode == 0, done.stderr
 
 
-def test_a_limit_that_is_no_number():
-    done = run(2, PROGRAM, "check", "1", limit="soon")
-    assert done.returncode != 0
-    assert "PDES_RANK_TIMEOUT is 'soon', not a number of seconds" in done.stderr
-
-
-def model_program(name: str) -> Path:
-    program = BUILD / "pdes" / f"hmalloc-pdes-{name}"
-    if not program.exists():
-        pytest.skip("no model programs in this build")
-    return program
-
-
-def summary(done: subprocess.CompletedProcess) -> dict:
-    assert done.returncode == 0, done.stderr
-    assert "pdes" not in done.stderr  # mpirun may have something to say
-    return json.loads(done.stdout)
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_any_number_of_ranks_gives_the_same_answer(model):
-    command = [model_program(re.match("[a-z]+", model)[0]), *MODELS[model], "--json"]
-    alone = summary(subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True))
-    assert alone["events"] > 0
-    for ranks, threads in (2, 1), (2, 2), (4, 1), (4, 2):
-        together = summary(run(ranks, *command, "--threads", str(threads)))
+@pytest.mark.parametrize("words", [
+    "phold --lps 1000 --end 10",
+    "phold --lps 200 --events-per-lp 20 --end 10 --payload 8:0.6,128:0.3,1024:0.1",
+    "phold --lps 3 --end 50",  # fewer LPs than threads
+    "pcs --width 16 --height 16 --end 200 --portables 12 --channels 4 --reserve 1 --move 300",
+    "airport --width 8 --height 8 --end 50"])
+def test_any_number_of_ranks_gives_the_same_answer(words):
+    name, *options = words.split()
+    command = [model(name), *options, "--json"]
+    alone = json.loads(programs.run(*command).stdout)
+    for ranks, how in (2, "--threads=1"), (2, "--threads=2"), (2, "--partition=random"), (4, "--queue=heap"), (4, "--threads=2"):
+        done = run(ranks, *command, how)
+        assert done.returncode == 0 and "pdes" not in done.stderr, done.stderr  # mpirun may have something to say
+        together = json.loads(done.stdout)
         assert together["ranks"] == ranks
         for same in "digest", "events", "sent", "dropped", "statistics":
-            assert together[same] == alone[same], f"{same} with {ranks} ranks of {threads} threads"
+            assert together[same] == alone[same], f"{same} with {ranks} ranks, {how}"
 
 
 def test_an_error_of_one_rank_ends_all_with_its_line():
     """The limit is reached somewhere; no rank is left behind, and none is ended from outside."""
-    done = run(2, model_program("phold"), "--lps", "1000", "--end", "5", "--max-memory", "20K", within=60)
+    done = run(2, model("phold"), "--lps", "1000", "--end", "5", "--max-memory", "20K")
     assert done.returncode == 1
     assert "memory limit reached" in done.stderr
     assert "pdes: rank" not in done.stderr

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <initializer_list>
+#include <functional>
 #include <random>
+#include <set>
 
 #include "pdes/options.h"
 
@@ -17,18 +18,18 @@ constexpr double kLargest = std::numeric_limits<double>::max();
 constexpr double kSmallest = std::numeric_limits<double>::denorm_min();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-ExactSum sum_of(const std::vector<double>& values) {
+using Values = std::vector<double>;
+
+ExactSum sum_of(const Values& values) {
   ExactSum sum;
   for (const double value : values) sum.add(value);
   return sum;
 }
 
-double total(const std::vector<double>& values) { return sum_of(values).value(); }
-
 // Finite ones of any exponent, so that no two sums in floating point would agree.
-std::vector<double> wild_values(std::size_t count, std::uint64_t seed) {
+Values wild_values(std::size_t count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<double> values;
+  Values values;
   while (values.size() < count) {
     const auto value = std::bit_cast<double>(random());
     if (std::isfinite(value)) values.push_back(value);
@@ -36,40 +37,37 @@ std::vector<double> wild_values(std::size_t count, std::uint64_t seed) {
   return values;
 }
 
-TEST(ExactSum, LosesNothing) {
-  EXPECT_EQ(total({}), 0);
-  EXPECT_FALSE(std::signbit(total({-0.0, 0.0})));
-  EXPECT_EQ(total({1e308, 1, -1e308}), 1);
-  EXPECT_EQ(total({1e308, kSmallest, -1e308}), kSmallest);
-  EXPECT_EQ(total({kLargest, kLargest, -kLargest}), kLargest);
-  EXPECT_EQ(total({-kLargest, -kLargest, kLargest, 3}), -kLargest);
-  EXPECT_EQ(total({1e100, 1, -1e100, 1e-100, -1, -1e-100}), 0);
-  EXPECT_EQ(total(std::vector<double>(10, 0.1)), 1);
-  EXPECT_EQ(total({-1, -0x1p-60, 1}), -0x1p-60);
-}
-
-TEST(ExactSum, KeepsDenormals) {
-  EXPECT_EQ(total({kSmallest, kSmallest, kSmallest}), 3 * kSmallest);
-  EXPECT_EQ(total({kSmallest, -4 * kSmallest}), -3 * kSmallest);
-  EXPECT_EQ(total({0x1p-1022, -kSmallest}), std::nextafter(0x1p-1022, 0));
-  EXPECT_EQ(total({0x1.fffffffffffffp-1022, kSmallest}), 0x1p-1021);
-}
-
-TEST(ExactSum, RoundsToTheNearestTiesToEven) {
-  EXPECT_EQ(total({1, 0x1p-53}), 1);
-  EXPECT_EQ(total({1, 0x1p-53, kSmallest}), 1 + 0x1p-52);
-  EXPECT_EQ(total({1, 0x1p-53, -kSmallest}), 1);
-  EXPECT_EQ(total({1 + 0x1p-52, 0x1p-53}), 1 + 0x1p-51);
-  EXPECT_EQ(total({-1, -0x1p-52, -0x1p-53}), -1 - 0x1p-51);
-  EXPECT_EQ(total({-1, -0x1p-53, -kSmallest}), -1 - 0x1p-52);
-  EXPECT_EQ(total({0x1p53, 1}), 0x1p53);
-  EXPECT_EQ(total({0x1p53, 1, 0x1p-500}), 0x1p53 + 2);
-}
-
-TEST(ExactSum, AboveTheLargestIsInfinite) {
-  EXPECT_EQ(total({kLargest, 0x1p969}), kLargest);
-  EXPECT_EQ(total({kLargest, 0x1p970}), kInfinity);
-  EXPECT_EQ(total({-kLargest, -kLargest}), -kInfinity);
+TEST(ExactSum, LosesNothingAndIsRoundedOnceTiesToEven) {
+  const std::pair<Values, double> kSums[] = {
+      {{}, 0},
+      {{1e308, 1, -1e308}, 1},
+      {{1e308, kSmallest, -1e308}, kSmallest},
+      {{kLargest, kLargest, -kLargest}, kLargest},
+      {{-kLargest, -kLargest, kLargest, 3}, -kLargest},
+      {{1e100, 1, -1e100, 1e-100, -1, -1e-100}, 0},
+      {Values(10, 0.1), 1},
+      {{-1, -0x1p-60, 1}, -0x1p-60},
+      // Denormals.
+      {{kSmallest, kSmallest, kSmallest}, 3 * kSmallest},
+      {{kSmallest, -4 * kSmallest}, -3 * kSmallest},
+      {{0x1p-1022, -kSmallest}, std::nextafter(0x1p-1022, 0)},
+      {{0x1.fffffffffffffp-1022, kSmallest}, 0x1p-1021},
+      // Ties, and nearly.
+      {{1, 0x1p-53}, 1},
+      {{1, 0x1p-53, kSmallest}, 1 + 0x1p-52},
+      {{1, 0x1p-53, -kSmallest}, 1},
+      {{1 + 0x1p-52, 0x1p-53}, 1 + 0x1p-51},
+      {{-1, -0x1p-52, -0x1p-53}, -1 - 0x1p-51},
+      {{-1, -0x1p-53, -kSmallest}, -1 - 0x1p-52},
+      {{0x1p53, 1}, 0x1p53},
+      {{0x1p53, 1, 0x1p-500}, 0x1p53 + 2},
+      // Above the largest.
+      {{kLargest, 0x1p969}, kLargest},
+      {{kLargest, 0x1p970}, kInfinity},
+      {{-kLargest, -kLargest}, -kInfinity},
+  };
+  for (const auto& [values, sum] : kSums) EXPECT_EQ(sum_of(values).value(), sum) << testing::PrintToString(values);
+  EXPECT_FALSE(std::signbit(sum_of({-0.0, 0.0}).value()));
 }
 
 // 128-bit integers are the oracle.
@@ -89,7 +87,7 @@ TEST(ExactSum, AgreesWithIntegers) {
 }
 
 TEST(ExactSum, OrderAndGroupingDoNotMatter) {
-  std::vector<double> values = wild_values(3000, 2);
+  Values values = wild_values(3000, 2);
   const ExactSum::Digits expected = sum_of(values).digits();
   std::mt19937_64 random(3);
   for (int round = 0; round < 20; ++round) {
@@ -100,30 +98,28 @@ TEST(ExactSum, OrderAndGroupingDoNotMatter) {
     for (const ExactSum& part : parts) sum.add(part);
     ASSERT_EQ(sum.digits(), expected);
   }
-}
-
-TEST(ExactSum, WhatIsTakenBackLeavesNothing) {
-  const std::vector<double> values = wild_values(1000, 4);
-  ExactSum sum = sum_of(values);
-  for (const double value : values) sum.add(-value);
-  EXPECT_EQ(sum.digits(), ExactSum::Digits{});
+  ExactSum taken_back = ExactSum::of(expected);
+  for (const double value : values) taken_back.add(-value);
+  EXPECT_EQ(taken_back.digits(), ExactSum::Digits{});
 }
 
 TEST(ExactSum, HasRoomForTwoToThe64OfTheLargest) {
-  ExactSum sum;
-  sum.add(-kLargest);
-  for (int i = 0; i < 64; ++i) sum.add(ExactSum(sum));
-  ExactSum doubles;
-  doubles.add(kLargest);
-  for (int i = 0; i < 64; ++i) doubles.add(ExactSum(doubles));
+  const auto many = [](double value) {
+    ExactSum sum = sum_of({value});
+    for (int i = 0; i < 64; ++i) sum.add(ExactSum(sum));
+    return sum;
+  };
+  ExactSum sum = many(-kLargest);
   EXPECT_EQ(sum.value(), -kInfinity);
-  sum.add(doubles);
+  sum.add(many(kLargest));
   sum.add(1);
   EXPECT_EQ(sum.value(), 1);
 }
 
-TEST(ExactSum, DigitsGiveTheSumBack) {
-  for (const double value : wild_values(100, 5)) EXPECT_EQ(ExactSum::of(sum_of({value}).digits()).value(), value);
+Tally tally_of(const Values& values) {
+  Tally tally;
+  for (const double value : values) tally.add(value);
+  return tally;
 }
 
 // What one LP out of many would report.
@@ -131,10 +127,7 @@ Report report_of(double value) {
   Report report;
   report.count("events", static_cast<std::int64_t>(value) % 1000);
   report.sum("work", value);
-  Tally tally;
-  tally.add(value);
-  tally.add(-value / 3);
-  report.tally("delay", tally);
+  report.tally("delay", tally_of({value, -value / 3}));
   return report;
 }
 
@@ -152,62 +145,36 @@ void expect_same(const Report& a, const Report& b) {
     EXPECT_EQ(number.kind, other.kind);
     EXPECT_EQ(number.count, other.count);
     EXPECT_EQ(number.sum.digits(), other.sum.digits());
-    EXPECT_EQ(std::bit_cast<std::uint64_t>(number.least), std::bit_cast<std::uint64_t>(other.least));
-    EXPECT_EQ(std::bit_cast<std::uint64_t>(number.most), std::bit_cast<std::uint64_t>(other.most));
+    EXPECT_EQ(number.least, other.least);
+    EXPECT_EQ(number.most, other.most);
   }
   EXPECT_EQ(a.digest(), b.digest());
 }
 
 TEST(Report, AddsUpByName) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   Report report;
-  report.count("calls", 3);
-  report.sum("waiting", 0.5);
-  report.count("calls", -1);
-  report.sum("waiting", 1e308);
-  report.sum("waiting", -1e308);
-  Tally tally;
-  for (const double value : {2.0, 7.0, 3.0}) tally.add(value);
-  report.tally("delay", tally);
+  for (const std::int64_t value : {3, -1}) report.count("calls", value);
+  for (const std::int64_t value : {kMost, 1l, -1l}) report.count("wrapped", value);
+  for (const double value : {0.5, 1e308, -1e308}) report.sum("waiting", value);
+  report.tally("delay", tally_of({2, 7, 3}));
   report.tally("delay", Tally());
 
   EXPECT_EQ(report.count_of("calls"), 2);
+  EXPECT_EQ(report.count_of("wrapped"), kMost);
   EXPECT_EQ(report.sum_of("waiting"), 0.5);
   EXPECT_EQ(report.at("delay").count, 3);
   EXPECT_EQ(report.at("delay").mean(), 4);
   EXPECT_EQ(report.at("delay").least, 2);
   EXPECT_EQ(report.at("delay").most, 7);
-  ASSERT_EQ(report.numbers().size(), 3u);
-  EXPECT_EQ(report.numbers()[1].name, "waiting");
+  ASSERT_EQ(report.numbers().size(), 4u);
+  EXPECT_EQ(report.numbers()[2].name, "waiting");
 }
 
-TEST(Report, CountsWrapRatherThanOverflow) {
-  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+TEST(Report, RefusesUnknownNamesAndOneNameForTwoKinds) {
   Report report;
-  for (const std::int64_t value : {kMax, std::int64_t{1}, std::int64_t{-1}}) report.count("calls", value);
-  EXPECT_EQ(report.count_of("calls"), kMax);
-}
-
-TEST(Report, UnknownNames) {
-  EXPECT_EQ(Report().find("calls"), nullptr);
-  EXPECT_THROW(Report().at("calls"), Error);
-  EXPECT_THROW(Report().count_of("calls"), Error);
-  EXPECT_THROW(Report().sum_of("calls"), Error);
-}
-
-TEST(Report, RefusesWhatIsNotFinite) {
-  for (const double value : {kInfinity, -kInfinity, std::nan("")}) {
-    Report report;
-    EXPECT_THROW(report.sum("work", value), Error);
-    Tally tally;
-    tally.add(1);
-    tally.add(value);
-    EXPECT_THROW(report.tally("delay", tally), Error);
-    EXPECT_TRUE(report.numbers().empty());
-  }
-}
-
-TEST(Report, RefusesOneNameForTwoKinds) {
-  Report report;
+  EXPECT_EQ(report.find("calls"), nullptr);
+  EXPECT_THROW(report.at("calls"), Error);
   report.count("calls", 1);
   EXPECT_THROW(report.sum("calls", 1), Error);
   EXPECT_THROW(report.tally("calls", Tally()), Error);
@@ -216,8 +183,17 @@ TEST(Report, RefusesOneNameForTwoKinds) {
   EXPECT_THROW(report.merge(other), Error);
 }
 
+TEST(Report, RefusesWhatIsNotFinite) {
+  for (const double value : {kInfinity, -kInfinity, std::nan("")}) {
+    Report report;
+    EXPECT_THROW(report.sum("work", value), Error);
+    EXPECT_THROW(report.tally("delay", tally_of({1, value})), Error);
+    EXPECT_TRUE(report.numbers().empty());
+  }
+}
+
 TEST(Report, OrderOfMergesDoesNotMatter) {
-  std::vector<double> values = wild_values(200, 6);
+  Values values = wild_values(200, 6);
   for (double& value : values) value = std::fmod(value, 1e9);
   values.insert(values.end(), {0.0, -0.0, 1e300, -1e300, 1e-300});
   Report expected;
@@ -233,87 +209,65 @@ TEST(Report, OrderOfMergesDoesNotMatter) {
   }
 }
 
-// Two zeros are equal, but their bits are not.
+// Two zeros are equal, but their bits are not, which the digest would see.
 TEST(Report, ZeroHasOneSign) {
-  for (const auto& values : {std::array{0.0, -0.0}, std::array{-0.0, 0.0}}) {
+  for (const Values& zeros : {Values{0.0, -0.0}, Values{-0.0, 0.0}}) {
     Report report;
-    for (const double value : values) {
-      Tally tally;
-      tally.add(value);
-      report.tally("delay", tally);
-    }
+    for (const double zero : zeros) report.tally("delay", tally_of({zero}));
     EXPECT_FALSE(std::signbit(report.at("delay").least));
     EXPECT_FALSE(std::signbit(report.at("delay").most));
   }
 }
 
-TEST(Report, DigestSeesEveryValueExactly) {
-  std::vector<std::uint64_t> digests;
-  const auto add = [&](auto change) {
+TEST(Report, DigestSeesEveryValueExactlyAndNoOrderOfNames) {
+  std::set<std::uint64_t> digests;
+  const std::function<void(Report&)> kChanges[] = {
+      [](Report&) {},
+      [](Report& report) { report.count("events", 1); },
+      [](Report& report) { report.sum("work", kSmallest); },
+      // Of the same counts and sums, others have another least or another most.
+      [](Report& report) { report.tally("delay", tally_of({-50, 50, 0, 0})); },
+      [](Report& report) { report.tally("delay", tally_of({-60, 50, 10, 0})); },
+      [](Report& report) { report.tally("delay", tally_of({-50, 60, -10, 0})); },
+      [](Report& report) { report.tally("never", tally_of({1, -1})); },
+      [](Report& report) { report.count("other", 0); },
+      [](Report& report) { report.count("another", 0); },
+      [](Report& report) { report.sum("other", 0); },
+  };
+  for (const auto& change : kChanges) {
     Report report = example();
     change(report);
-    digests.push_back(report.digest());
-  };
-  const auto of = [](std::initializer_list<double> values) {
-    Tally tally;
-    for (const double value : values) tally.add(value);
-    return tally;
-  };
-  add([](Report&) {});
-  add([](Report& report) { report.count("events", 1); });
-  add([](Report& report) { report.sum("work", kSmallest); });
-  add([&](Report& report) { report.tally("delay", of({1, -1})); });
-  add([&](Report& report) { report.tally("never", of({1, -1})); });
-  add([](Report& report) { report.count("other", 0); });
-  add([](Report& report) { report.count("another", 0); });
-  add([](Report& report) { report.sum("other", 0); });
-  std::sort(digests.begin(), digests.end());
-  EXPECT_EQ(std::adjacent_find(digests.begin(), digests.end()), digests.end());
-
-  // Equal counts and sums, but for the least or the most.
-  Report narrow, low, high;
-  narrow.tally("delay", of({-5, 5, 0, 0}));
-  low.tally("delay", of({-6, 5, 1, 0}));
-  high.tally("delay", of({-5, 6, -1, 0}));
-  EXPECT_NE(narrow.digest(), low.digest());
-  EXPECT_NE(narrow.digest(), high.digest());
-
+    EXPECT_TRUE(digests.insert(report.digest()).second) << "change " << digests.size();
+  }
   Report forth, back;
-  forth.count("a", 1);
-  forth.count("b", 2);
-  back.count("b", 2);
-  back.count("a", 1);
+  for (int value : {1, 2}) forth.count(std::to_string(value), value);
+  for (int value : {2, 1}) back.count(std::to_string(value), value);
   EXPECT_EQ(forth.digest(), back.digest());
 }
 
 TEST(Report, BytesGiveItBack) {
-  expect_same(Report::read(Report().write()), Report());
-  Report copy = Report::read(example().write());
-  expect_same(copy, example());
-  EXPECT_EQ(copy.write(), example().write());
-  copy.merge(report_of(3));
-  Report expected = example();
-  expected.merge(report_of(3));
-  expect_same(copy, expected);
+  for (const Report& report : {Report(), example(), report_of(-1.7e308), report_of(kSmallest)}) {
+    Report copy = Report::read(report.write()), more = report;
+    expect_same(copy, report);
+    EXPECT_EQ(copy.write(), report.write());
+    for (Report* to : {&copy, &more}) to->merge(report_of(3));
+    expect_same(copy, more);
+  }
 }
 
-TEST(Report, RefusesTruncatedBytes) {
+TEST(Report, RefusesBytesOfAnotherLength) {
   Report report;
   report.count("calls", 1);
-  const std::vector<std::byte> bytes = report.write();
-  for (std::size_t size = 1; size < bytes.size(); ++size)
-    EXPECT_THROW(Report::read({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}), Error) << size;
-  std::vector<std::byte> longer = bytes;
-  longer.push_back(std::byte{0});
-  EXPECT_THROW(Report::read(longer), Error);
+  std::vector<std::byte> bytes = report.write();
+  bytes.push_back(std::byte{0});
+  EXPECT_THROW(Report::read(bytes), Error);
+  for (bytes.resize(bytes.size() - 2); !bytes.empty(); bytes.pop_back()) EXPECT_THROW(Report::read(bytes), Error);
 }
 
 // Offsets: size of name 0, kind 4, count 8, least 16, most 24, digits from 32 on.
 TEST(Report, RefusesDamagedBytes) {
   Report report;
-  Tally tally;
-  tally.add(1);
-  report.tally("delay", tally);
+  report.tally("delay", tally_of({1}));
   const std::vector<std::byte> bytes = report.write();
   const auto damaged = [&](std::size_t offset, const auto& value) {
     std::vector<std::byte> copy = bytes;

@@ -11,18 +11,16 @@ import struct
 import subprocess
 import termios
 import time
-from pathlib import Path
 
 import pytest
+from programs import BUILD, CLEAN, run
 
-BUILD = Path(os.environ.get("HMALLOC_BUILD", Path(__file__).resolve().parents[2] / "build" / "release"))
 TOY = BUILD / "tests" / "pdes" / "pdes_app_program"
-CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "HMALLOC_"))}
-ENDLESS = ("--end", "1e9", "--delay", "1e-2", "--lookahead", "1e-2")
+LONG = ("--end", "20000", "--interval", "0.001")  # and some points of progress
 
 
 def toy(*words, **more):
-    return subprocess.run([TOY, *words], env=CLEAN, capture_output=True, text=True, timeout=60, **more)
+    return run(TOY, *words, **more)
 
 
 def result(*words) -> dict:
@@ -48,22 +46,13 @@ def test_help_has_the_model_s_own_options_first_with_defaults():
     assert max(map(len, shown.stdout.splitlines())) <= 120
 
 
-def test_options_arrive():
-    said = result("--delay", "2.5", "--odd=-0.5", "--lps=7", "--large", "18446744073709551615", "--word", "a b",
-                  "--flag", "--kind", "plain", "--seed", "9", "--end", "20", "--lookahead", "0.5", "--threads", "2",
-                  "--allocator", "free-list", "--queue", "heap", "--sync", "neighbours", "--generator", "philox",
-                  "--ties", "hashed", "--partition", "round-robin")
-    assert said["model_parameters"] == {
-        "delay": 2.5, "odd": -0.5, "lps": 7, "large": 18446744073709551615, "word": "a b", "flag": True, "kind": "plain"}
-    assert {key: said[key] for key in ("seed", "end", "lookahead", "threads", "allocator", "api", "queue", "sync",
-                                       "generator", "ties", "partition", "ranks")} == {
-        "seed": 9, "end": 20, "lookahead": 0.5, "threads": 2, "allocator": "free-list", "api": "free-list",
-        "queue": "heap", "sync": "neighbours", "generator": "philox", "ties": "hashed", "partition": "round-robin",
-        "ranks": 1}
-
-
-def test_the_last_of_equal_options_counts():
-    assert result("--lps", "3", "--lps", "5")["model_parameters"]["lps"] == 5
+def test_options_arrive_and_the_last_of_equal_ones_counts():
+    own = {"delay": 2.5, "odd": -0.5, "lps": 7, "large": 18446744073709551615, "word": "a b", "kind": "plain"}
+    engine = {"seed": 9, "end": 20, "lookahead": 0.5, "threads": 2, "allocator": "free-list", "queue": "heap",
+              "sync": "neighbours", "generator": "philox", "ties": "hashed", "partition": "round-robin"}
+    said = result("--lps=3", *(f"--{name}={value}" for name, value in (own | engine).items()), "--flag")
+    assert said["model_parameters"] == own | {"flag": True}
+    assert {name: said[name] for name in engine} == engine and said["api"] == "free-list"
 
 
 @pytest.mark.parametrize("words, about", [
@@ -86,6 +75,12 @@ def test_what_makes_no_sense_is_one_line_and_nothing_runs(words, about):
     assert line.startswith("toy: ") and about in line
 
 
+def test_one_of_several_ranks_without_mpi_is_refused():
+    done = toy(env=CLEAN | {"OMPI_COMM_WORLD_SIZE": "2"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "toy: mpirun started this program, which is not linked with hmalloc::pdes-mpi\n"
+
+
 @pytest.mark.parametrize("size", ["1024K", "1m", "1MiB", "1048576"])
 def test_sizes_have_units(size):
     assert toy("--max-memory", size, "--quiet").returncode == 0
@@ -103,7 +98,7 @@ def test_json_is_one_line_with_all_keys():
         "crossed", "dropped", "late", "blocked_share", "bytes_per_pending", "peak_bytes", "peak_pending", "vm_hwm_kb",
         "vm_peak_kb", "minor_faults", "cpu_share", "malloc_library", "api", "statistics", "model_parameters",
         "thread_activity"}
-    assert said["model"] == "toy" and re.fullmatch(r"0x[0-9a-f]{16}", said["digest"])
+    assert said["model"] == "toy" and said["ranks"] == 1 and re.fullmatch(r"0x[0-9a-f]{16}", said["digest"])
     assert said["events"] == said["ops"] == 40 and said["dropped"] == 4 and said["events_by_type"] == {"Token": 40}
     assert said["ns_per_op"] == pytest.approx(1e9 / said["events_per_s"])
     assert said["api"] == "explicit" and "libc" in said["malloc_library"]
@@ -112,11 +107,7 @@ def test_json_is_one_line_with_all_keys():
         "nothing": {"count": 0, "mean": 0, "sum": 0, "least": None, "most": None}}
     assert said["derived"] == {"visits per time": 4}
     assert sum(thread["events"] for thread in said["thread_activity"]) == 40
-
-
-def test_words_that_are_no_text_are_still_json():
-    done = subprocess.run([TOY, "--json", "--word", b"\xff\""], env=CLEAN, capture_output=True, timeout=60)
-    assert json.loads(done.stdout)["model_parameters"]["word"] == "\ufffd\""
+    assert result("--word", b"\xff\"")["model_parameters"]["word"] == "\ufffd\""  # JSON, though that is no text
 
 
 def test_the_summary_for_people():
@@ -145,58 +136,41 @@ def test_the_lookahead_report_suggests_and_warns():
     assert "any lookahead would do" in toy("--lookahead-report", "--end", "0").stdout
 
 
-def test_output_that_cannot_be_written_is_an_error():
+@pytest.mark.parametrize("words", [[], ["--json"], ["--help"]])
+def test_output_that_cannot_be_written_is_an_error(words):
     with open("/dev/full", "w") as full:
-        for words in ([], ["--json"], ["--help"]):
-            done = subprocess.run([TOY, *words], env=CLEAN, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-            assert done.returncode != 0 and done.stderr == "toy: standard output cannot be written\n"
+        done = toy(*words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode != 0 and done.stderr == "toy: standard output cannot be written\n"
 
 
 # ---- Runs that fail or are stopped. -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
-def test_a_failed_run_is_one_line_and_a_partial_summary(threads):
-    failed = toy("--kind", "throwing", "--threads", threads)
-    assert failed.returncode == 1 and failed.stderr == "toy: a model's own trouble\n"
+@pytest.mark.parametrize("words, reason", [(["--kind", "throwing"], "a model's own trouble"),
+                                           (["--delay", "0.5"], "lookahead violation: .* 0.5 is below the lookahead 1")])
+def test_a_failed_run_is_one_line_and_a_partial_summary(words, reason, threads):
+    failed = toy(*words, "--threads", threads)
+    assert failed.returncode == 1 and re.fullmatch(f"toy: {reason}\n", failed.stderr)
     assert "of 10, the run failed" in failed.stdout and "digest" not in failed.stdout
-    failed = toy("--kind", "throwing", "--threads", threads, "--json")
-    assert failed.returncode == 1 and json.loads(failed.stdout)["error"] == "a model's own trouble"
+    failed = toy(*words, "--threads", threads, "--json")
+    assert failed.returncode == 1 and re.fullmatch(reason, json.loads(failed.stdout)["error"])
 
 
-def test_one_of_several_ranks_without_mpi_is_refused():
-    done = subprocess.run([TOY], env=CLEAN | {"OMPI_COMM_WORLD_SIZE": "2"}, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr == "toy: mpirun started this program, which is not linked with hmalloc::pdes-mpi\n"
-
-
-def test_a_lookahead_violation_fails_the_run():
-    failed = toy("--delay", "0.5")
-    assert failed.returncode == 1
-    (line,) = failed.stderr.splitlines()
-    assert line.startswith("toy: ") and "0.5" in line
-
-
-def started(*words, **more) -> subprocess.Popen:
-    """A run without end, once its time series says that it is running."""
-    return subprocess.Popen([TOY, *ENDLESS, *words], env=CLEAN, stdout=subprocess.PIPE, text=True,
-                            **({"stderr": subprocess.PIPE} | more))
-
-
-def wait_for_points(series: Path, points: int = 3) -> None:
-    for _ in range(600):
-        if series.exists() and series.read_text().count("\n") > points:
-            return
-        time.sleep(0.05)
-    pytest.fail("no time series")
+def endless(*words) -> subprocess.Popen:
+    return subprocess.Popen([TOY, "--end", "1e9", "--delay", "1e-2", "--lookahead", "1e-2", *words], env=CLEAN,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_a_signal_ends_the_run_with_a_partial_report(tmp_path, number, threads):
     series = tmp_path / "s.csv"
-    run = started("--series", series, "--threads", threads)
-    wait_for_points(series)
+    run = endless("--series", series, "--threads", threads)
+    for _ in range(600):
+        if series.exists() and series.read_text().count("\n") > 3:
+            break
+        time.sleep(0.05)
     run.send_signal(number)
     output, errors = run.communicate(timeout=30)
     assert run.returncode == 128 + number and errors == ""
@@ -208,8 +182,9 @@ def test_a_second_signal_ends_the_program(tmp_path):
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    run = started("--series", pipe, "--interval", "0.001")
-    time.sleep(2)  # more than enough to fill a pipe and to stand still
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+    run = endless("--series", pipe, "--interval", "0.001")
+    time.sleep(2)  # more than enough to fill it and to stand still
     run.send_signal(signal.SIGINT)
     time.sleep(0.2)
     assert run.poll() is None
@@ -232,24 +207,20 @@ def check(points: list[dict], said: dict) -> None:
     last = points[-1]
     assert last["events"] == said["events"] == sum(last["thread_events"])
     assert last["now"] == said["reached"] and last["wall_s"] == said["seconds"]
+    assert all(0 <= share <= 1 for point in points for share in point["blocked"])
 
 
 def test_time_series_as_table_and_as_lines(tmp_path):
-    for name in ("s.csv", "s.jsonl"):
-        path = tmp_path / name
-        said = result("--series", path, "--interval", "0.001", "--threads", "2", "--end", "20000")
-        if name == "s.csv":
-            rows = list(csv.DictReader(path.open()))
-            assert list(rows[0]) == ["wall_s", "now", "percent", "events", "events_per_s", "window", "windows", "pending",
-                                     "bytes", "blocked_0", "blocked_1", "thread_events_0", "thread_events_1"]
-            points = [{"wall_s": float(row["wall_s"]), "now": float(row["now"]), "events": int(row["events"]),
-                       "thread_events": [int(row["thread_events_0"]), int(row["thread_events_1"])],
-                       "blocked": [float(row["blocked_0"]), float(row["blocked_1"])]} for row in rows]
-        else:
-            points = points_of(path.read_text())
-        assert len(points) > 2
-        check(points, said)
-        assert all(0 <= share <= 1 for point in points for share in point["blocked"])
+    table, lines = tmp_path / "s.csv", tmp_path / "s.jsonl"
+    said = result(*LONG, "--series", table, "--threads", "2")
+    rows = list(csv.DictReader(table.open()))
+    assert list(rows[0]) == ["wall_s", "now", "percent", "events", "events_per_s", "window", "windows", "pending",
+                             "bytes", "blocked_0", "blocked_1", "thread_events_0", "thread_events_1"]
+    numbers = [{name: float(value) for name, value in row.items()} for row in rows]
+    check([row | {of: [row[f"{of}_0"], row[f"{of}_1"]] for of in ("blocked", "thread_events")} for row in numbers], said)
+    said = result(*LONG, "--series", lines, "--threads", "2")
+    check(points_of(lines.read_text()), said)
+    assert min(len(rows), len(points_of(lines.read_text()))) > 2
 
 
 def test_a_run_that_is_over_at_once_has_a_point_too(tmp_path):
@@ -263,17 +234,16 @@ def test_a_series_that_cannot_be_written_to_its_end_is_an_error():
 
 
 def test_progress_where_there_is_no_terminal():
-    assert toy("--end", "20000").stderr == ""
-    assert toy("--end", "20000", "--progress", "off").stderr == ""
-    assert re.match(r"toy  \S+ of 2e\+04  \d+ %  \S+ .*events/s", toy("--end", "20000", "--progress", "on").stderr)
-    done = toy("--end", "20000", "--progress", "json", "--json", "--interval", "0.001")
+    assert toy(*LONG).stderr == toy(*LONG, "--progress", "off").stderr == ""
+    assert re.match(r"toy  \S+ of 2e\+04  \d+ %  \S+ .*events/s", toy(*LONG, "--progress", "on").stderr)
+    done = toy(*LONG, "--progress", "json", "--json")
     check(points_of(done.stderr), json.loads(done.stdout))
 
 
 def on_terminal(columns: int, *words) -> tuple[str, str]:
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
-    done = subprocess.run([TOY, *words], env=CLEAN, stdout=subprocess.PIPE, stderr=its, text=True, timeout=60)
+    done = toy(*words, capture_output=False, stdout=subprocess.PIPE, stderr=its)
     os.close(its)
     drawn = b""
     try:
@@ -302,4 +272,4 @@ def test_the_live_line_tells_of_blocking_memory_and_time_to_go():
 
 @pytest.mark.parametrize("words", [["--quiet"], ["--progress", "off"]])
 def test_no_live_line_on_request(words):
-    assert on_terminal(80, "--end", "20000", *words)[1] == ""
+    assert on_terminal(80, *LONG, *words)[1] == ""

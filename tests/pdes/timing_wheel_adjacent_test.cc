@@ -7,19 +7,13 @@
 
 #include "pdes/timing_wheel.h"
 
-namespace {
-
-alignas(16) char arena[1 << 20];
-std::size_t used = 0;
-bool side_by_side = false;
-
-}  // namespace
+alignas(16) static char arena[1 << 20];
+static char* next_block = nullptr;  // of the arena; null: not now
 
 void* operator new(std::size_t size) {
-  if (!side_by_side) return std::malloc(size);
-  void* block = arena + used;
-  used += (size + 15) & ~std::size_t{15};
-  return block;
+  if (next_block == nullptr) return std::malloc(size);
+  next_block += (size + 15) & ~std::size_t{15};
+  return next_block - ((size + 15) & ~std::size_t{15});
 }
 void operator delete(void* block) noexcept {
   if (block < arena || block >= arena + sizeof arena) std::free(block);
@@ -34,13 +28,13 @@ TEST(TimingWheel, ALateKeyBesideTheEndOfTheOpenArray) {
   wheel.push({1.25, 1, nullptr});
   wheel.push({1.5, 2, nullptr});
   wheel.start();
-  side_by_side = true;
+  next_block = arena;
   for (std::uint64_t tie : {1, 2}) {
     ASSERT_EQ(wheel.peek(kNever)->tie, tie);
     wheel.pop(wheel.peek(kNever));
   }
   wheel.push({1.75, 3, nullptr});
-  side_by_side = false;
+  next_block = nullptr;
   ASSERT_EQ(wheel.late(), 1u);
   ASSERT_EQ(wheel.peek(kNever)->tie, 3u);
   wheel.pop(wheel.peek(kNever));
