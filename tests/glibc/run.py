@@ -10,10 +10,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "conformance"))
+from builder import Builder  # noqa: E402
 from harness import REPOSITORY, Tally, environment, execute  # noqa: E402
 from table import DIFFERS, ENVIRONMENT, LEFT_OUT  # noqa: E402
-
-from build import Builder  # noqa: E402
 
 SKIP = 77  # status of a test that cannot run here: of ours, and of glibc's
 LIBRARIES = ("libhmalloc.so", "libhmalloc-checked.so")

@@ -24,7 +24,7 @@ def values(side, key):
 
 def test_the_measurer_adds_next_to_nothing(compare, build):
     _, result = compare("-n", "2", "--", build("nothing.c", "nothing"))
-    assert max(values(result["reference"], "peak_kib")) < 2500 and max(values(result["reference"], "wall_s")) < 5
+    assert max(values(result["reference"], "peak_kib")) < 2500 and max(values(result["reference"], "wall_s")) < 30
     _, result = compare("-n", "2", "--allocator", "system", "--", build("nothing.c", "static", "-static"))
     assert max(values(result["reference"], "peak_kib")) < 1500
 
@@ -96,13 +96,13 @@ def test_a_real_difference_is_found(compare, build):
 
 def test_wall_and_cpu_time_are_told_apart(compare):
     _, result = compare("-n", "1", "--", "sleep", "0.3")
-    assert 0.3 <= values(result["reference"], "wall_s")[0] < 5 and values(result["reference"], "cpu_s")[0] < 0.1
+    assert 0.3 <= values(result["reference"], "wall_s")[0] < 30 and values(result["reference"], "cpu_s")[0] < 0.2
 
 
 def test_a_server_is_stopped_after_its_time(compare):
     began = time.monotonic()
     shown, result = compare("-n", "1", "--for", "300ms", "--", "sleep", "60")
-    assert time.monotonic() - began < 20 and 0.3 <= values(result["reference"], "wall_s")[0] < 5
+    assert time.monotonic() - began < 50 and 0.3 <= values(result["reference"], "wall_s")[0] < 30
     assert "wall time" not in shown
 
 

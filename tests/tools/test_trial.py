@@ -42,20 +42,20 @@ def test_a_good_run_has_what_the_program_says_and_what_it_cost(run):
     assert (outcome.status, outcome.reason) == (store.OK, "")
     assert outcome.metrics["ns_per_op"] == 7.5
     assert outcome.metrics["series"] == [[1, 2]]
-    assert 0.3 <= outcome.metrics["wall_s"] < 5
+    assert 0.3 <= outcome.metrics["wall_s"] < 30
     assert {"user_s", "system_s", "cpu_s", "peak_kb", "minor_faults", "major_faults", "voluntary_switches",
             "involuntary_switches"} <= outcome.metrics.keys()
     assert "malloc_library" not in outcome.metrics
     times = [at for at, _ in outcome.resident]
-    assert len(times) > 20 and times == sorted(times) and times[0] < 100
+    assert len(times) > 5 and times == sorted(times) and times[0] < 1000
     assert all(kb > 100 for _, kb in outcome.resident[1:-1])  # the first and the last may see hardly a process
 
 
 def test_a_long_run_leaves_no_more_samples_than_a_short_one(run):
     samples = run("sleep 2.5; RESULT").resident
-    assert 100 <= len(samples) <= 200
+    assert 50 <= len(samples) <= 200
     assert samples[-1][0] > 2000
-    assert 600 < samples[len(samples) // 2][0] < 1800, "evenly spread"
+    assert 0.25 < samples[len(samples) // 2][0] / samples[-1][0] < 0.75, "evenly spread"
 
 
 def test_resident_memory_that_grows_is_seen_growing(tried, glibc):
@@ -92,9 +92,8 @@ def test_what_a_run_leaves_behind_is_ended(run, tmp_path, end, status):
     outcome = run(f"sleep 60 & echo $! >{pids}; echo $$ >>{pids}; {end}", limit_s=0.3)
     assert outcome.status == status
     assert status != store.HUNG or outcome.reason == "no end within 0.3 s"
-    assert time.monotonic() - begin < 5
-    time.sleep(0.1)
-    assert not [pid for pid in pids.read_text().split() if _lives(pid)]
+    while [pid for pid in pids.read_text().split() if _lives(pid)]:
+        assert time.monotonic() - begin < 30  # half of what they would live
 
 
 def test_a_program_that_is_not_there(tried):

@@ -85,6 +85,18 @@ TEST_F(SmallHeaps, CachesAreBoundedInEntriesAndBytes) {
   EXPECT_LE(cached_bytes(), options.cache_bytes + kClasses * kGroup * kKiB);
 }
 
+TEST_F(SmallHeaps, BlocksOfOtherHeapsAreBoundedTheSame) {
+  auto blocks = allocate_many(4000, 64);
+  on_thread([&] {
+    use_batches(1, k64);
+    for (void* block : blocks) {
+      hm_free(block);
+      ASSERT_LE(entries(k64), std::max(capacity(k64), 2 * kGroup));
+    }
+    EXPECT_GT(my_heap()->flushes.get(), 0u);
+  });
+}
+
 TEST_F(SmallHeaps, CapacityBytesIsTheSumOfTheCapacities) {
   size_t sum = 0;
   for (ClassIndex c : all_classes()) use_batches(500, c);
