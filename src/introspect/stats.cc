@@ -22,7 +22,7 @@ struct Census {
   std::array<ClassGauges, kClasses> classes{};
   uint64_t active_in_superblocks = 0;
   uint64_t cached_runs = 0;  // bytes
-  uint64_t large_blocks = 0, large_bytes = 0, huge_blocks = 0, local_bytes = 0;
+  uint64_t large_blocks = 0, large_bytes = 0, local_bytes = 0;
 };
 
 void count_slices(Census& census) noexcept {
@@ -94,7 +94,6 @@ Census take_census() noexcept {
   count_heaps(census);
   HugeGauges huge = huge_gauges();
   SlicePool::Gauges slices = slice_pool.gauges();
-  census.huge_blocks = huge.blocks;
   uint64_t held = 0;
   for (size_t c = 0; c < kClasses; ++c) held += census.classes[c].held_blocks * kClassSize[c];
   total.active += census.active_in_superblocks + census.large_bytes + huge.active;
