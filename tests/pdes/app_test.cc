@@ -30,6 +30,11 @@ TEST(Text, NumbersForPeople) {
 
 TEST(Meter, TellsWhatHappenedSinceTheLastTime) {
   Meter meter;
+  const Sample none = meter.next({0, 0, 0, 0, 0, 0, {0}, {0}, 0, 0});
+  EXPECT_EQ(none.events_per_s, 0);
+  EXPECT_EQ(none.percent, 0);
+  EXPECT_EQ(none.seconds_to_go, std::numeric_limits<double>::infinity());
+
   Progress progress{1, 10, 100, 1000, 0.5, 20, {0.25, 0.75}, {400, 600}, 5, 640};
   Sample first = meter.next(progress);
   EXPECT_DOUBLE_EQ(first.events_per_s, 1000);
@@ -46,13 +51,6 @@ TEST(Meter, TellsWhatHappenedSinceTheLastTime) {
   EXPECT_EQ(second.blocked, (std::vector<double>{1, 0}));
   EXPECT_DOUBLE_EQ(second.seconds_to_go, 4.5);
   EXPECT_EQ(point(second)["thread_events"], (std::vector<std::uint64_t>{400, 600}));
-}
-
-TEST(Meter, KnowsNothingBeforeAnythingMoved) {
-  Sample sample = Meter().next({0, 0, 0, 0, 0, 0, {0}, {0}, 0, 0});
-  EXPECT_EQ(sample.events_per_s, 0);
-  EXPECT_EQ(sample.percent, 0);
-  EXPECT_EQ(sample.seconds_to_go, std::numeric_limits<double>::infinity());
 }
 
 TEST(SuggestedLookahead, HasTwoDigitsAndIsNeverAboveWhatWasSeen) {

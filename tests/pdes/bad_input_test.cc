@@ -52,7 +52,7 @@ TEST_P(Misdeeds, EndTheRunWithALine) {
       {[](TestContext& context) { context.send_self(1, Token{}, 64); },
        "LP 5 (Ticker) sends with priority 64: the last is 63"},
   };
-  for (const auto& [misdeed, error] : kErrors) EXPECT_EQ(error_of([&] { run(options(GetParam()), misdeed); }), error);
+  for (const auto& row : kErrors) EXPECT_EQ(error_of([&] { run(options(GetParam()), row.first); }), row.second);
 }
 
 TEST_P(Misdeeds, AnExceptionOfTheModelComesOutOfRun) {
@@ -87,7 +87,7 @@ TEST(BadOptions, AreRefused) {
       {{.threads = 5000}, "at most 4096 threads"},
       {{.end = 1e300, .lookahead = 1}, "the lookahead vanishes beside the end: times near the end cannot tell them apart"},
   };
-  for (const auto& [how, error] : kErrors) EXPECT_EQ(error_of([&] { Simulation simulation(how); }), error);
+  for (const auto& row : kErrors) EXPECT_EQ(error_of([&] { Simulation simulation(row.first); }), row.second);
 }
 
 TEST(BadOptions, NoLps) {

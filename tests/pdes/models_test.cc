@@ -115,11 +115,6 @@ TEST(Phold, PayloadsThatMakeNoSenseAreRefused) {
     EXPECT_THROW(run({.lps = 1, .payload = payload}, options(1, 0.1)), pdes::Error) << payload;
 }
 
-TEST(Phold, SizeOfStateChangesNothingElse) {
-  const auto digest = [](std::uint64_t bytes) { return run({.lps = 100, .state = bytes}, options(20, 0.1)).digest; };
-  for (std::uint64_t bytes : {1u, 64u, 1000u}) EXPECT_EQ(digest(bytes), digest(0));
-}
-
 // ---- Torus
 
 TEST(Torus, HasFourNeighboursThatAgree) {
