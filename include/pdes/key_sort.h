@@ -20,8 +20,8 @@ class KeySort {
   std::size_t bytes() const noexcept { return (counts_.capacity() + slots_.capacity()) * sizeof(std::uint32_t); }
 
  private:
-  template <class CpuPin>
-  bool spread(std::span<const Key> keys, Key* sorted, CpuPin place);
+  template <class Place>
+  bool spread(std::span<const Key> keys, Key* sorted, Place place);
   bool sum_up() noexcept;
   void sort_crowded(Key* sorted);
   void sort_ties(std::span<Key> keys);

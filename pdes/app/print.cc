@@ -123,6 +123,7 @@ void print_delays(Page& page, const Run& run) {
 double suggested_lookahead(double smallest) {
   if (!(smallest > 0) || !std::isfinite(smallest)) return 0;
   double unit = std::pow(10, std::floor(std::log10(smallest)) - 1);
+  if (smallest < 10 * unit) unit /= 10;  // log10 has rounded up
   double steps = std::floor(smallest / unit);
   auto number = [&] { return std::strtod(app::text("%.2g", steps * unit).c_str(), nullptr); };
   while (number() > smallest) --steps;

@@ -62,7 +62,7 @@ TEST(SuggestedLookahead, HasTwoDigitsAndIsNeverAboveWhatWasSeen) {
       const double exact = std::strtod(text("%de%d", digits, power).c_str(), nullptr);
       for (const double seen : {exact, std::nextafter(exact, 0), 1.005 * exact}) {
         EXPECT_LE(suggested_lookahead(seen), seen);
-        EXPECT_GT(suggested_lookahead(seen), 0.89 * seen);
+        EXPECT_GT(suggested_lookahead(seen), 0.9 * seen);
       }
     }
   }
