@@ -1,6 +1,8 @@
 // The summary for people.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <string>
 
 #include "app/common.h"
 #include "app/summary.h"
@@ -122,11 +124,10 @@ void print_delays(Page& page, const Run& run) {
 
 double suggested_lookahead(double smallest) {
   if (!(smallest > 0) || !std::isfinite(smallest)) return 0;
-  double unit = std::pow(10, std::floor(std::log10(smallest)) - 1);
-  if (smallest < 10 * unit) unit /= 10;  // log10 has rounded up
-  double steps = std::floor(smallest / unit);
-  auto number = [&] { return std::strtod(app::text("%.2g", steps * unit).c_str(), nullptr); };
-  while (number() > smallest) --steps;
+  const std::string rounded = app::text("%.1e", smallest);  // two digits, at most half a step above what was seen
+  int digits = 10 * (rounded[0] - '0') + (rounded[2] - '0'), exponent = std::atoi(rounded.c_str() + 4);
+  auto number = [&] { return std::strtod(app::text("%de%d", digits, exponent - 1).c_str(), nullptr); };
+  if (number() > smallest && --digits < 10) digits = 99, --exponent;
   return number();
 }
 

@@ -256,12 +256,12 @@ def on_terminal(columns: int, *words) -> tuple[str, str]:
 
 
 def test_the_live_line_is_drawn_over_and_erased():
-    output, drawn = on_terminal(60, "--end", "100000", "--threads", "2", "--interval", "0.01")
+    output, drawn = on_terminal(60, "--end", "1000000", "--threads", "2", "--interval", "0.01")
     lines = drawn.split("\r")
     assert "\n" not in drawn and lines[0] == "" and lines[-1] == "\x1b[K" and len(lines) > 4
     texts = [line.removesuffix("\x1b[K") for line in lines[1:-1]]
     assert max(map(len, texts)) <= 59
-    assert all(re.match(r"toy  \S+ of 1e\+05  \d+ %  \S+.*events/s", text) for text in texts)
+    assert all(re.match(r"toy  \S+ of 1e\+06  \d+ %  \S+.*events/s", text) for text in texts)
     assert output.startswith("toy: ")
 
 
