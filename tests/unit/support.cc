@@ -76,7 +76,7 @@ void use_at_random(const RandomUse& use, size_t slots, unsigned operations) {
   for (unsigned i = 0; i < operations; ++i) {
     auto& [block, size, seed] = all[random() % slots];
     ASSERT_TRUE(matches(block, size, seed)) << i;
-    size_t wanted = use.size(random());
+    size_t wanted = use.size(static_cast<uint32_t>(random()));
     if (random() % 4 == 0) {
       block = use.reallocate(block, wanted);
       ASSERT_TRUE(matches(block, std::min(size, wanted), seed)) << i;
@@ -86,7 +86,9 @@ void use_at_random(const RandomUse& use, size_t slots, unsigned operations) {
     }
     size = block == nullptr ? 0 : wanted;
     fill(block, size, seed = i);
-    if (i % 10000 == 0) ASSERT_TRUE(everything_is_valid()) << i;
+    if (i % 10000 == 0) {
+      ASSERT_TRUE(everything_is_valid()) << i;
+    }
   }
   for (Slot& slot : all) use.release(slot.block);
 }
