@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <condition_variable>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <ostream>
-#include <semaphore>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -32,20 +33,27 @@ class Crew {
   // On that thread; returns when it is done.
   void on(size_t thread, std::function<void()> task) {
     Member& member = members_[thread % kThreads];
+    std::unique_lock guard(member.lock);
     member.task = std::move(task);
-    member.wanted.release();
-    member.finished.acquire();
+    member.wanted = true;
+    member.changed.notify_one();
+    member.changed.wait(guard, [&] { return !member.wanted; });
   }
 
  private:
+  // No std::binary_semaphore: that of GCC 12 now and then sleeps for ever when it is released (its bug 104928).
   struct Member {
+    std::mutex lock;
+    std::condition_variable changed;
     std::function<void()> task;
-    std::binary_semaphore wanted{0}, finished{0};
+    bool wanted = false;
     std::jthread thread{[this] {
+      std::unique_lock guard(lock);
       do {
-        wanted.acquire();
+        changed.wait(guard, [this] { return wanted; });
         if (task) task();
-        finished.release();
+        wanted = false;
+        changed.notify_one();
       } while (task);
     }};
   };

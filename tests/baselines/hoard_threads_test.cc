@@ -1,5 +1,5 @@
 // Several threads: owners that change, examinations meanwhile, forks.
-#include <semaphore>
+#include <future>
 
 #include "hoard_support.h"
 
@@ -10,24 +10,24 @@ namespace {
 // A thread that holds a lock, and does not end before the fork: ThreadSanitizer would miss its join in the child.
 class Holder {
  public:
-  explicit Holder(Lock& lock) : lock_(lock) { held_.acquire(); }
+  explicit Holder(Lock& lock) : lock_(lock) { held_.get_future().wait(); }
   ~Holder() {
-    forked_.release();
+    forked_.set_value();
     thread_.join();
   }
-  void let_go() { let_go_.release(); }
+  void let_go() { let_go_.set_value(); }
 
  private:
   Lock& lock_;
-  std::binary_semaphore held_{0}, let_go_{0}, forked_{0};
+  std::promise<void> held_, let_go_, forked_;
   std::thread thread_{[this] {
     {
       LockGuard guard(lock_);
-      held_.release();
-      let_go_.acquire();
+      held_.set_value();
+      let_go_.get_future().wait();
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
-    forked_.acquire();
+    forked_.get_future().wait();
   }};
 };
 
