@@ -8,12 +8,11 @@
 // With threads, each allocates its share and frees what its neighbour allocated.
 // How it misleads: an allocator that gives back at once looks perfect here and slow in threadtest; the result of one that
 // acts only when called depends on the activity; 250 MB in one phase is kinder than a program that never frees everything.
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <span>
 
 #include "common.h"
+#include "mapped.h"
 
 namespace {
 
@@ -22,24 +21,6 @@ using namespace bench;
 struct Block {
   void* address;
   std::size_t size;
-};
-
-// Lies in its own mapping, which leaves no trace in the allocator or in the resident set.
-class Blocks {
- public:
-  explicit Blocks(std::size_t count)
-      : bytes_(count * sizeof(Block)),
-        data_(static_cast<Block*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
-    if (data_ == MAP_FAILED) std::abort();
-  }
-  Blocks(const Blocks&) = delete;
-  Blocks& operator=(const Blocks&) = delete;
-  ~Blocks() { munmap(data_, bytes_); }
-  std::span<Block> all() { return {data_, bytes_ / sizeof(Block)}; }
-
- private:
-  std::size_t bytes_;
-  Block* data_;
 };
 
 void fill(std::span<Block> blocks, std::uint64_t seed) {
@@ -89,7 +70,7 @@ int main(int count, char** values) {
   Span filling;
   Span freeing;
   {
-    Blocks blocks(std::size_t{megabytes} * 1'048'576 / kMeanSize / threads * threads);
+    Mapped<Block> blocks(std::size_t{megabytes} * 1'048'576 / kMeanSize / threads * threads);
     std::size_t share = blocks.all().size() / threads;
     auto part = [&](unsigned index) { return blocks.all().subspan(index % threads * share, share); };
     if (threads == 1) {

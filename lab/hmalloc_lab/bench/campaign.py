@@ -44,7 +44,8 @@ class ProfileSettings:
 
 BUDGET = "time budget in seconds"  # in the environment of a campaign that has one
 SETTINGS = {"quick": ProfileSettings(10, budget_s=100, probes=2, pause_s=1, tries=2), "paper": ProfileSettings(10),
-            "full": ProfileSettings(20), "baselines": ProfileSettings(10, tries=2), "engine": ProfileSettings(10)}
+            "full": ProfileSettings(20), "baselines": ProfileSettings(10, tries=2), "engine": ProfileSettings(10),
+            "mixes": ProfileSettings(5, probes=3, pause_s=2, tries=2)}
 
 
 @contextmanager

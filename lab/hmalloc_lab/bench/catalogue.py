@@ -27,7 +27,7 @@ NO_ALLOCATOR = "no-allocator"  # no allocator at all; of simulations: the engine
 class Cell:
     workload: str
     family: str                             # local | shared | false sharing | mixed | large | memory | latency | replay |
-                                            # servers | simulation
+                                            # servers | simulation | mixes
     point: Point = field(hash=False)        # arguments that say what it is
     repeat: Point = field(default_factory=dict, hash=False, compare=False)  # arguments that say how much of it
     metric: str = "ns_per_op"               # what the tables compare; smaller is better

@@ -12,6 +12,7 @@ from . import baselines, catalogue
 from .engine import commands as engine
 from .help import Help
 from .help import show as show_help
+from .mixes import commands as mixes
 
 # The parts are imported where they are used: `compare` and `doctor` do without the laboratory's packages.
 
@@ -75,6 +76,8 @@ def _add_profile(profile: str) -> None:
 for _profile in _PROFILES:
     _add_profile(_profile)
 app.command(engine.PROFILE, context_settings=_SETTINGS)(engine.engine_command)
+app.command(mixes.PROFILE, context_settings=_SETTINGS)(mixes.mixes_command)
+_WITH_OWN_TABLES = {engine.PROFILE: engine, mixes.PROFILE: mixes}
 
 
 @app.command("resume", context_settings=_SETTINGS)
@@ -96,8 +99,8 @@ def _finish(db: Path, number: int, reference: str, report: Path | None, code: in
     from .results import Results
 
     results = Results.read(db, number)
-    if results.campaign.profile == engine.PROFILE:
-        return engine.finish(results, None) or code
+    if own := _WITH_OWN_TABLES.get(results.campaign.profile):
+        return own.finish(results, None) or code
     summary.show(_console(), results, reference or None)
     if not any(run.status == "ok" for run in results.campaign.runs):
         return code or 1
@@ -123,8 +126,8 @@ def show_command(context: typer.Context, wants_help: Help = False, db: Db = None
     from . import summary
 
     results = _results(context, db, names)
-    if results.campaign.profile == engine.PROFILE:
-        engine.show(results)
+    if own := _WITH_OWN_TABLES.get(results.campaign.profile):
+        own.show(results)
     else:
         summary.show(_console(), results, reference or None)
 

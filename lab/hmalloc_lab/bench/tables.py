@@ -58,27 +58,27 @@ def best_of(means: dict[str, Mean]) -> set[str]:
 
 
 def markdown(results: Results) -> str:
-    parts = ["# Benchmark results", _campaign(results), "## Allocators", _allocators(results), "## Families",
+    parts = ["# Benchmark results", campaign(results), "## Allocators", allocators(results), "## Families",
              "Geometric means of each cell's median divided by the smallest median of all drop-in allocators: 1.00 "
              "would be the best in every cell. In brackets the 95 % bootstrap interval over the cells (below "
              f"{statistics.FEWEST} cells their range), and their number. `all`: the cells that count time, without "
              "latency. `peak`: resident memory at its peak.", _families(results), *_duels(results), *_explicit(results),
              "## Cells", "Median ± half the distance between the quartiles over the rounds (median divided by the "
              "smallest median of all drop-in allocators, which is bold).", *_cells(results),
-             "## Failures", _failures(results), "## Noisy rounds", _noisy(results)]
+             "## Failures", failures(results), "## Noisy rounds", noisy(results)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _table(head: Row, rows: Iterable[Row], right_from: int = 1) -> str:
+def table(head: Row, rows: Iterable[Row], right_from: int = 1) -> str:
     lines = [head, ["--:" if at >= right_from else "---" for at in range(len(head))], *rows]
     return "\n".join(f"| {' | '.join(word.replace('|', '/') for word in line)} |" for line in lines)
 
 
-def _campaign(results: Results) -> str:
+def campaign(results: Results) -> str:
     of = results.campaign
     facts = {"started": of.started, "finished": of.finished or "not finished", "profile": of.profile,
              "command": f"`{of.command}`", "rounds": of.rounds, "seed": of.seed, **of.environment}
-    return _table(["", ""], [[name, _fact(value)] for name, value in facts.items()], right_from=2)
+    return table(["", ""], [[name, _fact(value)] for name, value in facts.items()], right_from=2)
 
 
 def _fact(value: object) -> str:
@@ -87,8 +87,8 @@ def _fact(value: object) -> str:
     return ", ".join(map(_fact, value)) if isinstance(value, list) else str(value)
 
 
-def _allocators(results: Results) -> str:
-    return _table(["allocator", "kind", "version", "sha256", "environment"],
+def allocators(results: Results) -> str:
+    return table(["allocator", "kind", "version", "sha256", "environment"],
                   [[row.name, row.kind, row.version, row.sha256[:16] or "-",
                     " ".join(f"{key}={value}" for key, value in row.environment.items()) or "-"]
                    for row in results.allocators.values()], right_from=5)
@@ -100,7 +100,7 @@ def _families(results: Results) -> str:
     rows = []
     for name in best_first(means, [row.name for row in results.drop_ins]):
         rows.append([name, *(_bold_if(_mean(column, name), name in best_of(column)) for column in columns.values())])
-    return _table(["allocator", *columns], rows)
+    return table(["allocator", *columns], rows)
 
 
 def _bold_if(text: str, best: bool) -> str:
@@ -122,7 +122,7 @@ def _duels(results: Results) -> list[str]:
             won, even, lost, few = counted(found)
             parts.append(f"{title}: better in {won} cells, not distinguishable in {even}, worse in {lost}"
                          + (f", too few rounds in {few}." if few else "."))
-            parts.append(_table(["worse in", "best peer", "ratio", "rounds"], [
+            parts.append(table(["worse in", "best peer", "ratio", "rounds"], [
                 [duel.cell.name, duel.peer, ratio_text(duel.ratio), str(duel.ratio.rounds)]
                 for duel in found if duel.ratio.verdict in statistics.WORSE]) if lost else "")
     return ["## hmalloc against the best peer of each cell", *parts] if parts else []
@@ -135,7 +135,7 @@ def _explicit(results: Results) -> list[str]:
     families = [family for family in results.families if any(family in means for means in explicit.values())]
     return ["## The explicit interfaces against the same allocator preloaded",
             "Geometric means of the paired ratios, over the cells that both run.",
-            _table(["", *families], [[name, *(_mean(means, family) for family in families)]
+            table(["", *families], [[name, *(_mean(means, family) for family in families)]
                                      for name, means in explicit.items()])]
 
 
@@ -145,7 +145,7 @@ def _cells(results: Results) -> Iterable[str]:
         rows = [[cell.name, unit(cell), *_cell_row(results, cell, names)]
                 for cell in results.cells.values() if cell.family == family]
         yield f"### {family}"
-        yield _table(["cell", "unit", *names], rows, right_from=2)
+        yield table(["cell", "unit", *names], rows, right_from=2)
 
 
 def _cell_row(results: Results, cell: Cell, names: Iterable[str]) -> Iterable[str]:
@@ -161,14 +161,14 @@ def _cell_row(results: Results, cell: Cell, names: Iterable[str]) -> Iterable[st
         yield _bold_if(text, best is not None and name == best[0]) + ratio
 
 
-def _failures(results: Results) -> str:
+def failures(results: Results) -> str:
     rows = [[name, cell, status, reason, ", ".join(map(str, rounds))]
             for (name, cell, status, reason), rounds in by_cause(results.failures()).items()]
-    return _table(["allocator", "cell", "end", "reason", "rounds"], rows, right_from=5) if rows else "None."
+    return table(["allocator", "cell", "end", "reason", "rounds"], rows, right_from=5) if rows else "None."
 
 
-def _noisy(results: Results) -> str:
+def noisy(results: Results) -> str:
     rows = [[str(row.number), row.started, f"{row.lost_share:.1%}" if row.lost_share is not None else "-",
              f"{row.longest_gap_us:,.0f} µs" if row.longest_gap_us is not None else "-"]
             for row in results.campaign.round_rows if row.noisy]
-    return _table(["round", "started", "CPU time lost", "longest pause"], rows, right_from=2) if rows else "None."
+    return table(["round", "started", "CPU time lost", "longest pause"], rows, right_from=2) if rows else "None."
