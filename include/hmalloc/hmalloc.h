@@ -63,9 +63,9 @@ HM_API void hm_shared_free_sized(void* block, size_t size) HM_NOEXCEPT;
 /* ---- Cache handles: for hot loops over one block size. --------------------------------------------------------- */
 
 /* The calling thread's cache of the blocks that hm_malloc, or hm_shared_alloc, returns for size.  Through it a block costs
- * neither a call nor an access to thread-local storage.  Only the thread that asked may use it, until that thread ends.
- * The blocks are ordinary ones: any function frees them, on any thread.  NULL if there is no cache for this size (above
- * 32 KB), no memory, or in the checked library, which has to see every block. */
+ * neither a call nor an access to thread-local storage.  Only the thread that asked may use it, until that thread ends or
+ * calls hm_thread_idle.  The blocks are ordinary ones: any function frees them, on any thread.  NULL if there is no cache
+ * for this size (above 32 KB), no memory, or in the checked library, which has to see every block. */
 struct hm_cache;
 HM_API struct hm_cache* hm_cache_of(size_t size) HM_NOEXCEPT;
 HM_API struct hm_cache* hm_shared_cache_of(size_t size) HM_NOEXCEPT;
@@ -79,6 +79,14 @@ static inline void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEP
  * and the superblocks of all threads.  What another live thread has in its block caches stays until that thread calls
  * this (bounded; docs/design.md, "Footprint").  Returns 1 if memory went back, else 0. */
 HM_API int hm_collect(void) HM_NOEXCEPT;
+
+/* For a thread that is going to sleep for long.  Gives back what its heap holds (block caches, the superblocks that it
+ * allocates from, empty local units) and the heap itself, which another thread may then have.  The thread's blocks stay
+ * its own, any thread may free them as before, and its next allocation finds it a heap, as a new thread's does.  Handles
+ * from hm_cache_of and hm_shared_cache_of are invalid afterwards: ask again.  Its local blocks are from then on freed as
+ * another thread's, which is slower, unless it gets the same heap again.  What is freed goes back to the system as after
+ * any free; hm_collect gives back the rest.  Does nothing for a thread that has no heap. */
+HM_API void hm_thread_idle(void) HM_NOEXCEPT;
 
 /* Starts a thread that gives memory back while the program makes no calls; HMALLOC_BACKGROUND=1 does so at load.  The
  * library starts none by itself.  The thread has every signal blocked and runs none of the program's code.  But with it the

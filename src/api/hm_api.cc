@@ -130,6 +130,7 @@ size_t hm_local_usable_size(const void* block) noexcept { return usable_size(blo
 int hm_background_start() noexcept { return background.start(); }
 
 int hm_collect() noexcept { return reclaim_all() ? 1 : 0; }
+void hm_thread_idle() noexcept { registry.part(); }
 
 void hm_stats_get(struct hm_stats* out) noexcept { gather(*out); }
 void hm_stats_print(int fd, int json) noexcept { print_stats(FdWriter(fd), json != 0); }

@@ -16,6 +16,7 @@
 #include "pages/options.h"
 #include "threads/registry.h"
 #include "upkeep/background.h"
+#include "upkeep/hole_passes.h"
 
 #include <hmalloc/hmalloc.h>
 
@@ -24,6 +25,7 @@ namespace {
 
 void repair(uint32_t before) noexcept {
   registry.repair(before);
+  hole_passes.repair(before);
   background.after_fork_in_child();
   stats_after_fork_in_child();
 }

@@ -48,7 +48,7 @@ SmallHeap::SmallHeap() noexcept {
     new (&caches[c]) BlockCache(null_slot);
     capacity_bytes += first_capacity(ClassIndex(c)) * kClassSize[c];
   }
-  operations_to_tick = kOperationsPerTick;
+  restart_tick();
 }
 
 BlockRef find_block(void* block) noexcept {
@@ -111,8 +111,7 @@ void* SmallHeap::refill(ClassIndex c) noexcept {
     if (state.current == nullptr) {
       state.current = next_superblock(c);
       if (state.current == nullptr) return nullptr;
-      state.current->cursor = 0;
-      state.current->set_owner(&shelf);
+      state.current->begin_sweep(&shelf);
     }
     size_t got = state.current->sweep(cache.top() + 1, want);
     if (state.current->cursor >= state.current->blocks) {
@@ -196,7 +195,7 @@ void SmallHeap::flush(ClassIndex c, size_t blocks) noexcept {
 }
 
 bool SmallHeap::on_tick() noexcept {
-  operations_to_tick = kOperationsPerTick;
+  restart_tick();
   ++ticks_in_round;
   full_count = 0;
   bool less = slice_pool.used() + kSlicesToShrink <= slices_at_tick, shrinking = false;

@@ -23,6 +23,7 @@ class Counter {
 };
 
 inline constexpr uint32_t kOperationsPerTick = 512;
+inline constexpr uint32_t kOperationsPerLook = 8;
 inline constexpr size_t kSlicesToShrink = 8;  // that many fewer in use than at the last tick
 
 struct SmallHeap {
@@ -44,6 +45,7 @@ struct SmallHeap {
   size_t capacity_bytes = 0;        // of all caches; an idle cache counts with its initial capacity
   uint32_t full_count = 0;          // in all full queues; approximate, because other threads may take some
   uint32_t operations_to_tick = 0;  // slow-path operations until the next tick
+  uint32_t operations_at_look = 0;  // what operations_to_tick is when the clock is looked at next
   uint32_t ticks_in_round = 0;
   size_t slices_at_tick = 0;  // in use by the whole process
   Counter refills, flushes, cross_thread_frees;
@@ -76,10 +78,14 @@ struct SmallHeap {
   void overflow(void* block, Superblock& sb, BlockState& state) noexcept;  // the other cases
   // Called after every slow-path operation; true if the heap's upkeep is due (upkeep/reclaim.h).  An operation that
   // moved much memory counts as several.
-  bool tick_is_due(uint32_t operations = 1) noexcept {
-    if (HM_UNLIKELY(operations_to_tick <= operations)) return true;
-    operations_to_tick -= operations;
-    return false;
+  bool upkeep_is_due(uint32_t operations = 1) noexcept {
+    operations_to_tick -= std::min(operations_to_tick, operations);
+    return HM_UNLIKELY(operations_to_tick <= operations_at_look);
+  }
+  // The clock is looked at; true if a tick is due, too.
+  bool on_look() noexcept {
+    operations_at_look = operations_to_tick - std::min(operations_to_tick, kOperationsPerLook);
+    return operations_to_tick == 0;
   }
   // At a tick: empties the caches of idle classes.  True if the process shrinks and a class of this heap is idle or its
   // blocks are being freed for good.
@@ -91,6 +97,10 @@ struct SmallHeap {
   static size_t first_capacity(ClassIndex c) noexcept;  // within what the options allow
 
  private:
+  void restart_tick() noexcept {
+    operations_to_tick = kOperationsPerTick;
+    operations_at_look = kOperationsPerTick - kOperationsPerLook;
+  }
   Superblock* next_superblock(ClassIndex c) noexcept;
   void shelve(ClassIndex c, Superblock& sb) noexcept;
   void flush(ClassIndex c, size_t blocks) noexcept;

@@ -1,6 +1,8 @@
 #include "core/superblock.h"
 
+#include "base/os_pages.h"
 #include "base/process.h"
+#include "pages/footprint.h"
 
 namespace hm {
 namespace {
@@ -29,7 +31,8 @@ void Superblock::format(ClassIndex c) noexcept {
   states = place_states(*this, c);
   set_witness(&no_last_block);
   states->give_back();  // it already is FREE, but a page that is read before it is written faults twice
-  cursor = 0;
+  cursor = holes = 0;
+  holes_refused = false;
   next = nullptr;
   for (size_t i = 1; i < slices; ++i) this[i].format_tail(*this);
   set_kind(SliceKind::kBlocks);
@@ -160,6 +163,13 @@ size_t Superblock::take_group(void** to) noexcept {
     }
   }
   return taken;
+}
+
+void Superblock::begin_sweep(Shelf* heap) noexcept {
+  if (holes != 0) footprint.count_refilled(static_cast<size_t>(std::popcount(holes)) * os::page_size());
+  cursor = holes = 0;
+  holes_refused = false;
+  set_owner(heap);
 }
 
 size_t Superblock::sweep(void** to, size_t want) noexcept {

@@ -37,6 +37,8 @@ struct alignas(2 * kLine) Superblock : Slice {
   std::atomic<BlockState*> witness_{nullptr};
   // ---- written by the holder
   alignas(kLine) uint32_t cursor = 0;  // the first state that the sweep has not seen yet
+  uint32_t holes = 0;                  // bit i: page i was given back since the last sweep began (upkeep/hole_passes.h)
+  bool holes_refused = false;          // the system refused one since then: a page of it is locked
   // ---- under the lock of the queue that the superblock is in
   Superblock* next = nullptr;
   Superblock* previous = nullptr;
@@ -59,6 +61,7 @@ struct alignas(2 * kLine) Superblock : Slice {
   void format(ClassIndex c) noexcept;          // on a fresh run of slices_of(c) slices
   void clear() noexcept;                       // before its slices are given back
   void prefetch(ClassIndex c) const noexcept;  // what a holder reads first; c: its class, which was not read yet
+  size_t bytes() const noexcept { return slices_of(class_index()) * kSlice; }
   // Counts free blocks, stopping soon after `enough`.  For the holder.
   size_t free_blocks(size_t enough = SIZE_MAX) const noexcept;
   bool is_empty() const noexcept;  // for the holder (S4)
@@ -73,6 +76,8 @@ struct alignas(2 * kLine) Superblock : Slice {
   // For the holder: from now on, whether the thread that frees the last block is to release the superblock.
   void watch(bool whether) noexcept;
   bool is_valid() const noexcept;  // for the holder
+  // For the holder, before it sweeps: the sweep starts at the first block, and fills what holes there are.
+  void begin_sweep(Shelf* heap) noexcept;
   // Moves free blocks from the cursor on to `to`, in groups of 64, until there are at least `want` or the superblock
   // ends; at most want + 63.  Returns how many.  The lowest address of a group comes last, so that a stack pops it
   // first; the others follow by address, or eight blocks apart if blocks are smaller than a line and the whole group is

@@ -49,6 +49,9 @@ class SuperblockPool {
   void add(Shelf& shelf) noexcept;  // of a new heap; it stays forever
   // Gives the empty superblocks of all shelves back to their chunks.  Returns how many.
   size_t release_shelved() noexcept;
+  // Calls visit(queue) for every queue of the pool and of the heaps, without a lock.
+  template <class Visit>
+  void for_each_queue(Visit visit) noexcept;
   void repair(uint32_t before) noexcept;  // in the child of a fork: all queues of pool and shelves
   bool is_valid() noexcept;
   SuperblockQueue& queue(size_t shard, ClassIndex c) noexcept { return queues_[shard][index_of(c)]; }
@@ -57,6 +60,10 @@ class SuperblockPool {
   }
 
  private:
+  Shelf* first_shelf() noexcept {
+    LockGuard guard(shelves_lock_);
+    return shelves_;
+  }
   Superblock* acquire_from_others(ClassIndex c, const Shelf* mine, size_t probes, size_t least) noexcept;
   Superblock* acquired(Superblock* sb) noexcept;
   SuperblockQueue& queue_of(Superblock& sb) noexcept { return queue(shard_of(sb.owner()), sb.class_index()); }
@@ -73,6 +80,15 @@ class SuperblockPool {
   std::atomic<size_t> scan_at_chunks_{2};  // raised by a scan in vain; relaxed: a race costs one more scan
 };
 extern SuperblockPool superblock_pool;
+
+// Shelves are added in front and stay forever: from the first one on, the list can be followed without its lock.
+template <class Visit>
+void SuperblockPool::for_each_queue(Visit visit) noexcept {
+  for (auto& shard : queues_)
+    for (SuperblockQueue& queue : shard) visit(queue);
+  for (Shelf* shelf = first_shelf(); shelf != nullptr; shelf = shelf->next)
+    for (size_t c = 0; c < kClasses && !shelf->stranded; ++c) visit(shelf->queues[c]);
+}
 
 // For any queue: gives empty superblocks back to their chunks, after at most `probes`.
 size_t release_free(SuperblockQueue& queue, size_t probes) noexcept;

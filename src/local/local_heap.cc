@@ -203,6 +203,18 @@ void LocalHeap::flush_cache() noexcept {
     for (; *top != nullptr; --top) count_free(LocalChunk::of(address_of(*top)), address_of(*top) % kChunk / kGranule);
 }
 
+// The current unit becomes one of the empty ones if it holds no block.
+void LocalHeap::leave_empty_unit() noexcept {
+  hm_local_place_& at = place();
+  if (at.unit == nullptr || at.unit->allocated != at.unit->freed) return;
+  LocalChunk& chunk = LocalChunk::of(at.chunk);
+  auto unit = static_cast<size_t>(at.unit - chunk.units);
+  at.unit = nullptr;
+  at.cursor = at.end = 0;
+  in_holes_ = false;
+  coalesce(chunk, unit);
+}
+
 bool LocalHeap::map_chunk() noexcept {
   auto* chunk = static_cast<LocalChunk*>(os::map(kChunk, kChunk));
   if (chunk == nullptr) return false;
@@ -222,6 +234,7 @@ void LocalHeap::release(bool all) noexcept {
   if (all) flush_cache();
   for (LocalChunk* chunk = chunks(); chunk != nullptr; chunk = chunk->next)
     for (size_t unit = kFirstUnit; unit < kUnitsInChunk; ++unit) count_remote_frees(*chunk, unit);
+  if (all) leave_empty_unit();
   purge_all_units(all);
 }
 

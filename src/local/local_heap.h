@@ -68,8 +68,8 @@ class LocalHeap {
   void count_free(LocalChunk& chunk, size_t granule) noexcept;
   // Counts what other threads freed in a unit.
   void count_remote_frees(LocalChunk& chunk, size_t unit) noexcept;
-  // Gives pages of empty units back to the system: units that have been empty for a round, or all.  (What exceeds the
-  // retention is given back at once, by the free that empties a unit.)
+  // Gives pages of empty units back to the system: units that have been empty for a round, or all, the current one too.
+  // (What exceeds the retention is given back at once, by the free that empties a unit.)
   void release(bool all) noexcept;
   // Called by any thread that frees the first block of a unit since the owner counted: there may be something to release.
   void disturb() noexcept { disturbed_.store(true, std::memory_order_relaxed); }
@@ -91,6 +91,7 @@ class LocalHeap {
   bool map_chunk() noexcept;
   bool map_cache() noexcept;
   void flush_cache() noexcept;
+  void leave_empty_unit() noexcept;
   size_t purge_units(LocalChunk& chunk, bool all) noexcept;
   void purge_all_units(bool all) noexcept;
   void give_back_surplus() noexcept;

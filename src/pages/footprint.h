@@ -23,10 +23,14 @@ class Footprint {
   // Total given back to the system; relaxed: a sum for statistics.
   uint64_t purged() const noexcept { return purged_.load(std::memory_order_relaxed); }
   void count_purged(size_t bytes) noexcept { purged_.fetch_add(bytes, std::memory_order_relaxed); }
+  // Total of holes in superblocks that heaps have taken to fill again; relaxed: a hint.
+  uint64_t refilled() const noexcept { return refilled_.load(std::memory_order_relaxed); }
+  void count_refilled(size_t bytes) noexcept { refilled_.fetch_add(bytes, std::memory_order_relaxed); }
 
  private:
   std::atomic<size_t> huge_{0};
   std::atomic<uint64_t> purged_{0};
+  std::atomic<uint64_t> refilled_{0};
   std::atomic<uint32_t> disturbed_units_{0};
   std::atomic<uint64_t> cross_thread_frees_{0};
 };

@@ -72,7 +72,7 @@ struct alignas(2 * kLine) Chunk {
   DescriptorHead never_a_block;
   Chunk* next = nullptr;  // all open chunks
   Chunk* previous = nullptr;
-  Chunk* next_free = nullptr;  // those with free slices
+  Chunk* next_free = nullptr;  // those with the same longest run of free slices
   Chunk* previous_free = nullptr;
   Chunk* next_surplus = nullptr;  // those with a surplus
   Chunk* previous_surplus = nullptr;
@@ -82,6 +82,7 @@ struct alignas(2 * kLine) Chunk {
   uint64_t dirty_before = 0;  // since the round before it
   uint64_t refused = 0;       // the system refused these (locked pages): rounds try again, frees do not
   bool huge = false;          // huge pages were requested
+  uint8_t longest_run = 0;    // of free slices, as the index of chunks has it
 
   static Chunk* of_region(uintptr_t region) noexcept { return reinterpret_cast<Chunk*>(region + kDescriptors); }
   static Chunk& of(const Slice& slice) noexcept { return of_region(slice.region())[slice.slice() / kSlicesInChunk]; }

@@ -20,23 +20,13 @@ namespace {
 constexpr size_t kFewReuses = 8;      // with fewer reuses per opened chunk, the program is growing
 constexpr size_t kGrowingSooner = 8;  // a growing program gets huge pages at a footprint smaller by this factor
 
-// Bit i of the result: slices i to i+n-1 are all in `free`.
-uint64_t starts_of_runs(uint64_t free, size_t n) {
-  for (size_t have = 1; have < n && free != 0;) {
-    size_t step = n - have < have ? n - have : have;
-    free &= free >> step;
-    have += step;
-  }
-  return free;
-}
-
 }  // namespace
 
 SlicePool::Place SlicePool::look_for(size_t n) noexcept {
-  for (Chunk* chunk = free_; chunk != nullptr; chunk = chunk->next_free)
-    if (uint64_t starts = starts_of_runs(chunk->free, n))
-      return {chunk, starts, starts & (chunk->dirty | chunk->dirty_before)};
-  return {};
+  Chunk* chunk = index_.find(n);
+  if (chunk == nullptr) return {};
+  uint64_t starts = starts_of_runs(chunk->free, n);
+  return {chunk, starts, starts & (chunk->dirty | chunk->dirty_before)};
 }
 
 // Prefers dirty slices: they are resident and warm.
@@ -95,7 +85,7 @@ SlicePool::Run SlicePool::take(Chunk& chunk, size_t slice, size_t n) noexcept {
   chunk.refused &= ~mask;
   used_.store(used() + n, std::memory_order_relaxed);
   max_used_ = std::max(max_used_, used());
-  if (chunk.free == 0) unlink_free(chunk);
+  index_.update(chunk);
   return {&Slice::of(address_of(slice_at(chunk, slice))), zeroed};
 }
 
@@ -118,9 +108,9 @@ void SlicePool::release(Slice& first, size_t n) noexcept {
     {
       Recount recount(*this, chunk);
       uint64_t mask = mask_of(first.slice() % kSlicesInChunk, n);
-      if (chunk.free == 0) link_free(chunk);
       chunk.free |= mask;
       chunk.dirty |= mask;
+      index_.update(chunk);
       used_.store(used() - n, std::memory_order_relaxed);
     }
     whole = chunk.free == all_slices(chunk);
@@ -190,13 +180,10 @@ void SlicePool::open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept {
   chunk.dirty = huge ? chunk.free : 0;
   if (huge) ask_for(chunk.free);
   link_first(all_, chunk, &Chunk::next, &Chunk::previous);
-  link_free(chunk);
+  index_.update(chunk);
   chunks_.store(chunks() + 1, std::memory_order_relaxed);
   AddressMap::set(slice_at(chunk, 0), ChunkKind::kSlices);
 }
-
-void SlicePool::link_free(Chunk& chunk) noexcept { link_first(free_, chunk, &Chunk::next_free, &Chunk::previous_free); }
-void SlicePool::unlink_free(Chunk& chunk) noexcept { unlink(free_, chunk, &Chunk::next_free, &Chunk::previous_free); }
 
 SlicePool::Gauges SlicePool::gauges() noexcept {
   LockGuard guard(lock_);

@@ -13,6 +13,7 @@
 //  P3  All other lists and counts follow from these; the child of a fork recomputes them where it must.
 #pragma once
 #include "base/lock.h"
+#include "pages/chunk_index.h"
 #include "pages/huge_page_policy.h"
 #include "pages/region.h"
 #include "pages/retention.h"
@@ -52,6 +53,11 @@ class SlicePool {
   // Purges chunks until `most` bytes have gone back.  Returns the number of bytes given back.
   size_t purge(Purge what, size_t most = SIZE_MAX) noexcept;
 
+  // What is free and resident beyond what may stay.
+  size_t surplus_bytes() noexcept;
+  // Before a part of a slice in use is given back.  Otherwise the system would make one huge page again and fill the hole.
+  void give_up_huge_page(const Slice& slice) noexcept;
+
   struct Gauges {
     size_t chunks, free_slices, dirty_slices, max_used_slices;
     size_t space;  // bytes mapped but in no open chunk
@@ -86,8 +92,6 @@ class SlicePool {
   void open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept;
   void close(Chunk& chunk) noexcept;
   void unmap(Region& region) noexcept;
-  void link_free(Chunk& chunk) noexcept;
-  void unlink_free(Chunk& chunk) noexcept;
   uint64_t take_due(Chunk& chunk, Purge what) noexcept;
   static uint64_t purge_slices(const Chunk& chunk, uint64_t slices) noexcept;
   size_t purge_chunk(Chunk& chunk, Purge what) noexcept;
@@ -95,7 +99,6 @@ class SlicePool {
   size_t purge_surplus() noexcept;
   size_t patience(bool whole) const noexcept;
   void give_back_surplus(bool whole) noexcept;
-  size_t surplus_bytes() noexcept;
   void ask_for(uint64_t slices) noexcept;
   void claim(Chunk& chunk, uint64_t slices) noexcept;
   void return_claimed() noexcept;
@@ -161,7 +164,7 @@ class SlicePool {
   Region* mapped_ = nullptr;              // all regions
   Region* with_closed_chunks_ = nullptr;  // those with closed chunks
   Chunk* all_ = nullptr;                  // open chunks
-  Chunk* free_ = nullptr;                 // those with free slices
+  ChunkIndex index_;                      // those with free slices
   Chunk* first_surplus_ = nullptr;        // those with a surplus, in the order in which it is given back
   Chunk* last_surplus_ = nullptr;
   Chunk* density_sample_ = nullptr;  // the chunk with small pages that was opened last

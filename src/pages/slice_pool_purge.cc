@@ -46,7 +46,7 @@ void purge_states(const Chunk& chunk, uint64_t free_slices) noexcept {
 void SlicePool::close(Chunk& chunk) noexcept {
   AddressMap::set(slice_at(chunk, 0), ChunkKind::kGone);
   if (density_sample_ == &chunk) density_sample_ = nullptr;
-  unlink_free(chunk);
+  index_.remove(chunk);
   unlink(all_, chunk, &Chunk::next, &Chunk::previous);
   chunks_.store(chunks() - 1, std::memory_order_relaxed);
   Region& region = Region::of(chunk);
@@ -75,13 +75,13 @@ void SlicePool::claim(Chunk& chunk, uint64_t slices) noexcept {
   claimed_.chunk = &chunk;
   keep_order();
   chunk.free &= ~slices;
-  if (chunk.free == 0) unlink_free(chunk);
+  index_.update(chunk);
 }
 
 void SlicePool::return_claimed() noexcept {
   Chunk& chunk = *claimed_.chunk;
-  if (chunk.free == 0) link_free(chunk);
   chunk.free |= claimed_.slices;
+  index_.update(chunk);
   keep_order();
   claimed_.chunk = nullptr;
 }
@@ -142,8 +142,7 @@ size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
     claim(chunk, claimed);
     huge = !whole && std::exchange(chunk.huge, false);
   }
-  // Otherwise the system would make one huge page of what is left and fill the holes.
-  if (huge) os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);
+  if (huge) os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);  // as in give_up_huge_page
   uint64_t refused = purge_slices(chunk, whole ? claimed : due) & due;
   purge_states(chunk, claimed);
   LockGuard guard(lock_);
@@ -157,6 +156,16 @@ size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
     close(chunk);
   }
   return bytes_in(due & ~refused);
+}
+
+void SlicePool::give_up_huge_page(const Slice& slice) noexcept {
+  Chunk& chunk = Chunk::of(slice);
+  {
+    LockGuard guard(lock_);
+    Recount recount(*this, chunk);
+    if (!std::exchange(chunk.huge, false)) return;
+  }
+  os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);
 }
 
 size_t SlicePool::purge(Purge what, size_t most) noexcept {

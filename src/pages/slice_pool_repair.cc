@@ -42,7 +42,8 @@ void SlicePool::undo_purge() noexcept {
 void SlicePool::rebuild() noexcept {
   Chunk* sample = density_sample_;
   with_closed_chunks_ = nullptr;
-  all_ = free_ = density_sample_ = first_surplus_ = last_surplus_ = nullptr;
+  index_.clear();
+  all_ = density_sample_ = first_surplus_ = last_surplus_ = nullptr;
   regions_ = 0;
   used_.store(0, std::memory_order_relaxed);
   surplus_.store(0, std::memory_order_relaxed);
@@ -61,6 +62,7 @@ void SlicePool::rebuild(Region& region) noexcept {
   ++regions_;
   Chunk* chunks = Chunk::of_region(region.start());
   for (size_t i = 0; i < kChunksInRegion; ++i) {
+    chunks[i].longest_run = 0;  // of a chunk that was being closed, too
     if ((region.closed >> i & 1) != 0) continue;
     if (is_open(chunks[i])) rebuild(chunks[i]);
     else if (!is_in_hands(chunks[i])) region.closed |= static_cast<uint8_t>(1u << i);
@@ -73,7 +75,7 @@ void SlicePool::rebuild(Chunk& chunk) noexcept {
   chunk.dirty_before &= chunk.free;
   chunk.dirty = chunk.free & (chunk.dirty | chunk.used) & ~chunk.dirty_before;
   link_first(all_, chunk, &Chunk::next, &Chunk::previous);
-  if (chunk.free != 0) link_first(free_, chunk, &Chunk::next_free, &Chunk::previous_free);
+  index_.update(chunk);
   used_.store(used() + static_cast<size_t>(std::popcount(slices & ~chunk.free & ~elsewhere)), std::memory_order_relaxed);
   count_surplus(chunk, 0, surplus_of(chunk));
   chunks_.store(chunks() + 1, std::memory_order_relaxed);
@@ -95,13 +97,17 @@ bool SlicePool::is_valid() noexcept {
     with_surplus += surplus_of(*chunk) > 0;
     free_chunks += chunk->free != 0;
   }
-  for (Chunk *chunk = free_, *previous = nullptr; chunk != nullptr; previous = chunk, chunk = chunk->next_free)
-    if (free_chunks-- == 0 || chunk->previous_free != previous || chunk->free == 0) return false;
+  bool indexed = true;
+  index_.for_each([&](Chunk& chunk, size_t longest) {
+    indexed =
+        indexed && chunk.longest_run == longest && longest_run(chunk.free) == longest && index_.find(longest) != nullptr;
+    --free_chunks;
+  });
   Chunk* last = nullptr;
   for (Chunk* chunk = first_surplus_; chunk != nullptr; last = chunk, chunk = chunk->next_surplus)
     if (with_surplus-- == 0 || chunk->previous_surplus != last || surplus_of(*chunk) == 0) return false;
   return regions == regions_ && listed == open_chunks && open_chunks == chunks() && used == this->used() &&
-         surplus == surplus_slices() && free_chunks == 0 && with_surplus == 0 && last_surplus_ == last;
+         surplus == surplus_slices() && indexed && free_chunks == 0 && with_surplus == 0 && last_surplus_ == last;
 }
 
 bool SlicePool::is_valid(Region& region, size_t& open_chunks) noexcept {

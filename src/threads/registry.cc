@@ -17,17 +17,33 @@ namespace {
 constinit thread_local bool ended = false;
 constinit ThreadExit thread_exit(detach);
 
+void let_go(ThreadHeap& heap) noexcept {
+  heap.local.park();
+  set_my_heap(nullptr);  // R2: before the heap is published
+}
+
 }  // namespace
 
 bool thread_has_ended() noexcept { return ended; }
 
-// Runs as one of the destructors of thread-specific data.
-void detach(void* pointer) noexcept {
-  auto* heap = static_cast<ThreadHeap*>(pointer);
-  heap->local.park();
+// Runs as one of the destructors of thread-specific data.  The thread may have parted from the heap that the C library knows
+// of, and another may have it now.
+void detach(void*) noexcept {
   ended = true;
-  set_my_heap(nullptr);  // R2: before the heap is published
-  registry.publish(*heap);
+  if (!have_heap()) return;
+  ThreadHeap& heap = my_thread_heap();
+  let_go(heap);
+  registry.publish(heap, false);
+}
+
+// The end of the thread is still watched.
+void Registry::part() noexcept {
+  if (!have_heap()) return;
+  ThreadHeap& heap = my_thread_heap();
+  heap.drain();
+  heap.purge_slots();
+  let_go(heap);
+  publish(heap, true);
 }
 
 ThreadHeap* Registry::create() noexcept {
@@ -54,13 +70,17 @@ ThreadHeap* Registry::pop_dead() noexcept {
   return heap;
 }
 
-void Registry::publish(ThreadHeap& heap) noexcept {
+// Behind the heaps that are still warm if it is drained: those are inherited first.
+void Registry::publish(ThreadHeap& heap, bool drained) noexcept {
   LockGuard guard(lock_);
-  heap.live = heap.drained = heap.aged = heap.due = false;
+  heap.live = heap.aged = heap.due = false;
+  heap.drained = drained;
   if (heap.shelf.stranded) heap.shelf.stranded = false;  // a child's repair cannot know which of its threads has it
-  heap.next_dead = dead_;
+  ThreadHeap** link = &dead_;
+  while (drained && *link != nullptr && !(*link)->drained) link = &(*link)->next_dead;
+  heap.next_dead = *link;
   keep_order();
-  dead_ = &heap;
+  *link = &heap;
 }
 
 // The dead heap's last writes happened before publish released the lock that pop_dead acquired.
@@ -95,17 +115,6 @@ ThreadHeap* Registry::take_due() noexcept {
   return nullptr;
 }
 
-// At the end, so that heaps that are still warm are inherited first.
-void Registry::put_back(ThreadHeap& heap) noexcept {
-  LockGuard guard(lock_);
-  heap.drained = true;
-  heap.next_dead = nullptr;
-  keep_order();
-  ThreadHeap** link = &dead_;
-  while (*link != nullptr) link = &(*link)->next_dead;
-  *link = &heap;
-}
-
 // Only one heap at a time is in no list, because the child of a fork would strand it.
 void Registry::drain_dead(Drain which) noexcept {
   {
@@ -114,7 +123,7 @@ void Registry::drain_dead(Drain which) noexcept {
   }
   while (ThreadHeap* heap = take_due()) {
     heap->drain();
-    put_back(*heap);
+    publish(*heap, true);
   }
 }
 

@@ -1,11 +1,12 @@
-// All thread heaps: which thread uses which, and what happens at thread exit and in the child of a fork.
+// All thread heaps: which thread uses which, and what happens when a thread ends or idles, and in the child of a fork.
 //
 // Invariants
 //  R1  A heap is live (one thread's my_heap points to it), dead (in the list of heaps without a thread), being drained
 //      (in neither), or stranded (its thread did not survive a fork; never used, drained or freed again).  Each list is
 //      complete after every instruction.
 //  R2  A thread's my_heap is cleared before its heap is published as dead: a late destructor that allocates finds no
-//      heap and is served by the fallback, never by a heap that another thread has inherited.
+//      heap and is served by the fallback, never by a heap that another thread has inherited.  A thread that goes idle
+//      loses its heap in the same way, and finds that it has none when it allocates again.
 #pragma once
 #include "base/lock.h"
 #include "threads/thread_heap.h"
@@ -16,6 +17,8 @@ class Registry {
  public:
   // Gives the calling thread a heap.  Null if there is no memory.
   ThreadHeap* attach() noexcept;
+  // Drains the calling thread's heap, if it has one, and takes it away: another thread may have it.
+  void part() noexcept;
   // For threads whose heap is already gone (late destructors): calls visit(heap) under a lock.
   template <class Visit>
   void* with_fallback(Visit visit) noexcept {
@@ -49,8 +52,7 @@ class Registry {
   ThreadHeap* pop_dead() noexcept;
   static bool is_due(ThreadHeap& heap, Drain which) noexcept;
   ThreadHeap* take_due() noexcept;
-  void publish(ThreadHeap& heap) noexcept;
-  void put_back(ThreadHeap& heap) noexcept;
+  void publish(ThreadHeap& heap, bool drained) noexcept;
   void strand_heaps() noexcept;
 
   Lock lock_;
@@ -61,7 +63,7 @@ class Registry {
   uint32_t count_ = 0;
 };
 extern Registry registry;
-// Called at the end of a thread that has this heap.
+// Called at the end of a thread that has, or had, a heap.
 void detach(void* heap) noexcept;
 
 // Does nothing; a call of it makes a static link pull start.o, with the library's constructor, out of the archive.

@@ -42,6 +42,12 @@ void ThreadHeap::drain() noexcept {
   local.release(true);
 }
 
+void ThreadHeap::purge_slots() noexcept {
+  uintptr_t from = align_up(address_of(this + 1), os::page_size());
+  uintptr_t to = align_down(address_of(this + 1) + kSlotBytes, os::page_size());
+  if (from < to) os::purge(reinterpret_cast<void*>(from), to - from);
+}
+
 bool ThreadHeap::is_valid() noexcept { return SmallHeap::is_valid() && local.is_valid(); }
 
 }  // namespace hm

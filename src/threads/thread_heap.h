@@ -42,6 +42,8 @@ struct ThreadHeap : HeapFront, SmallHeap {
   // Gives back all that nobody needs: caches, current and full superblocks to chunks and pool, local memory to the
   // system.
   void drain() noexcept;
+  // Of a heap that was drained: the slots of its caches hold nothing that a page of zeros would not say.
+  void purge_slots() noexcept;
   bool is_valid() noexcept;  // for the heap's user
 };
 

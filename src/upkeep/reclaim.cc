@@ -1,5 +1,6 @@
 #include "upkeep/reclaim.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "base/clock.h"
@@ -10,6 +11,7 @@
 #include "pages/slice_pool.h"
 #include "threads/registry.h"
 #include "upkeep/background.h"
+#include "upkeep/hole_passes.h"
 
 namespace hm {
 
@@ -20,7 +22,11 @@ namespace {
 // For each class of each shard of the pool; bounds the pause to about a millisecond.
 constexpr size_t kProbesPerRound = 1024 / SuperblockPool::kShards;
 
+constexpr uint64_t kShortestPause = 100;  // ms
+
 std::atomic<uint64_t> last_round_ms{0};
+// By any heap; 0: none has looked yet.  Relaxed: one thread takes each pause, and nothing else depends on it.
+std::atomic<uint64_t> last_look_ms{0};
 std::atomic<size_t> slices_at_look{0};  // relaxed: whichever thread without a heap looks next may use it
 
 void purge(bool all) noexcept {
@@ -51,9 +57,22 @@ void react(bool shrinking) noexcept {
   if (footprint.take_disturbed_units()) registry.drain_dead(Registry::Drain::kDisturbed);
 }
 
+// The thread that comes first after a pause of all gives holes back, because nobody could do it during the pause.  What
+// it takes for that is no pause.
+void look_for_pause() noexcept {
+  uint64_t now_ms = os::now_ms(), last = last_look_ms.load(std::memory_order_relaxed);
+  if (now_ms <= last) return;  // another thread has looked meanwhile, at a later time perhaps
+  if (!last_look_ms.compare_exchange_strong(last, now_ms, std::memory_order_relaxed)) return;
+  if (last == 0 || now_ms - last < std::max<uint64_t>(options.decay_ms, kShortestPause)) return;
+  hole_passes.after_pause(now_ms - last);
+  last_look_ms.store(os::now_ms(), std::memory_order_relaxed);
+}
+
 }  // namespace
 
 void upkeep(ThreadHeap& heap) noexcept {
+  look_for_pause();
+  if (!heap.on_look()) return;
   ThreadHeap::Tick tick = heap.act_on_tick();
   react(tick.shrinking);
   if (tick.round) reclaim_due(tick.now_ms);
@@ -70,6 +89,7 @@ bool background_round() noexcept {
   registry.drain_dead(Registry::Drain::kAged);
   superblock_pool.release_shelved();
   superblock_pool.release_free(SIZE_MAX);
+  hole_passes.after_pause(options.decay_ms / 2);
   last_round_ms.store(os::now_ms(), std::memory_order_relaxed);
   purge(false);
   return footprint.purged() != before;
@@ -82,6 +102,7 @@ bool reclaim_all() noexcept {
   registry.drain_fallback();
   superblock_pool.release_shelved();
   superblock_pool.release_free(SIZE_MAX);
+  hole_passes.whole();
   purge(true);
   return footprint.purged() != before;
 }

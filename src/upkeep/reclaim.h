@@ -11,7 +11,7 @@ HM_COLD void upkeep(ThreadHeap& heap) noexcept;
 // After a number of frees by a thread that has no heap.
 HM_COLD void upkeep_without_heap() noexcept;
 inline void tick(ThreadHeap& heap, uint32_t operations = 1) noexcept {
-  if (heap.tick_is_due(operations)) upkeep(heap);
+  if (heap.upkeep_is_due(operations)) upkeep(heap);
 }
 // A whole round, for the background thread.  True if memory went back.
 bool background_round() noexcept;

@@ -41,6 +41,7 @@ class Worker {
     uint64_t dice = random_() % 8;
     if (dice == 0) hm_collect();
     if (dice == 1 || dice == 2) look_at_stats();
+    if (dice == 4) hm_thread_idle();
     if (dice == 3 && hm::have_heap() && !hm::my_heap()->is_valid()) fail("this thread's heap is not valid");
   }
 

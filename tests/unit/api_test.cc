@@ -110,6 +110,23 @@ TEST_F(Api, CollectSaysWhetherMemoryWentBack) {
   EXPECT_EQ(hm_collect(), 0);
 }
 
+TEST_F(Api, AThreadMayGoIdleWithBlocksOfAllKinds) {
+  std::vector<void*> blocks{hm_local_alloc(200), hm_shared_alloc(200)};
+  for (size_t size : {20u, 3000u, 20000u, 60000u, 700000u, 3000000u}) blocks.push_back(hm_malloc(size));
+  for (void* block : blocks) fill(block, hm_usable_size(block), 1);
+  hm_cache_free(hm_cache_of(48), hm_malloc(48));
+  errno = 4242;
+  hm_thread_idle();
+  EXPECT_EQ(errno, 4242);
+  EXPECT_FALSE(have_heap());
+  blocks.push_back(hm_cache_alloc(hm_cache_of(48)));  // a new handle works
+  fill(blocks.back(), 48, 1);
+  for (void* block : blocks) {
+    EXPECT_TRUE(matches(block, hm_usable_size(block), 1));
+    hm_free(block);
+  }
+}
+
 TEST_F(Api, KindsMayBeFreedByAnyFree) {
   hm_free(hm_shared_alloc(100));
   hm_shared_free(hm_malloc(100));

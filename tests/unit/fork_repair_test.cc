@@ -3,12 +3,16 @@
 
 #if HM_STEPS && !defined(__SANITIZE_ADDRESS__)
 
+#include <hmalloc/hmalloc_local.h>
+
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 
 #include "core/superblock_pool.h"
 #include "pages/options.h"
 #include "threads/registry.h"
+#include "upkeep/hole_passes.h"
 
 using namespace hm;
 using namespace hm::test;
@@ -226,6 +230,20 @@ TEST(ForkRepair, AThreadGetsAndLosesItsHeapAtEveryInstruction) {
     registry.attach();  // the thread's end will take it away once more
   });
   on_thread([] {
+    bool published = false;
+    auto look = [&] {
+      published = published || (have_heap() && !my_thread_heap().live);
+      return false;
+    };
+    void* local = hm_local_alloc(100);
+    fork_at_every_instruction([] { registry.part(); }, allocator_works, {.worth_a_fork = look});
+    EXPECT_FALSE(published) << "before the thread has let go of it (R2)";
+    hm_local_free(local);
+    hm_free(hm_malloc(100));
+    hm_local_free(hm_local_alloc(100));
+    expect_all_good(fork_at_every_instruction([] { registry.part(); }, allocator_works, {.stride = 17}), "part");
+  });
+  on_thread([] {
     while (registry.attach() != nullptr && heaps_in_use() < 4) set_my_heap(nullptr);  // or it has one already
     set_my_heap(nullptr);
     expect_all_good(fork_at_every_instruction([] { registry.attach(); }, allocator_works, {.stride = 31}), "create");
@@ -254,6 +272,21 @@ TEST(ForkRepair, BlocksOfAllKindsAtEveryInstruction) {
   };
   expect_all_good(fork_at_every_instruction(work, allocator_works, {.stride = 23}), "first use");
   expect_all_good(fork_at_every_instruction([] { hm_collect(); }, allocator_works, {.stride = 197}), "collect");
+}
+
+TEST(ForkRepair, HolesGoBackAtEveryInstruction) {
+  auto blocks = allocate_many(300, 1000);
+  std::vector<void*> kept;
+  for (size_t i = 0; i < blocks.size(); i += 10) kept.push_back(std::exchange(blocks[i], nullptr));
+  for (void* block : kept) fill(block, 1000, 1);
+  free_all(blocks);
+  my_thread_heap().release_all();
+  auto check = [&] {
+    bool unchanged = std::ranges::all_of(kept, [](void* block) { return matches(block, 1000, 1); });
+    hole_passes.whole();
+    return unchanged && allocator_works();
+  };
+  expect_all_good(fork_at_every_instruction([] { hole_passes.whole(); }, check, {.stride = 97}), "holes");
 }
 
 #endif

@@ -133,7 +133,7 @@ TEST(SlicePoolSurplus, WhatTheSystemRefusesIsLeftAloneAndKeepsNothingElse) {
 }
 
 TEST(SlicePoolSurplus, WhatIsFreedBesideAPurgeIsNotForgotten) {
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < 200; ++round) {
     Pairs pairs(600);
     std::barrier start(2);
     on_threads(2, [&](unsigned thread) {

@@ -86,9 +86,7 @@ void use_at_random(const RandomUse& use, size_t slots, unsigned operations) {
     }
     size = block == nullptr ? 0 : wanted;
     fill(block, size, seed = i);
-    if (i % 10000 == 0) {
-      ASSERT_TRUE(everything_is_valid()) << i;
-    }
+    if (i % 10000 == 0) { ASSERT_TRUE(everything_is_valid()) << i; }
   }
   for (Slot& slot : all) use.release(slot.block);
 }
