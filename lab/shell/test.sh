@@ -85,7 +85,10 @@ run_stage() { # STAGE
     quick) need_python; need_tests quick; run_ctest release -L '^quick$' -LE "$not_now" ;;
     default) need_python; need_tests default; run_ctest release -LE "$not_now" ;;
     rest) need_everything; run_ctest release -L '^(later|baselines)$' -LE "^slow\$$exclude" ;;
-    cross) build_cross hmalloc hmalloc-checked hmalloc-faults examples/all ;;
+    cross)
+      [ "$machine" != aarch64 ] || return 0
+      build_cross hmalloc hmalloc-checked hmalloc-faults examples/all
+      run_ctest aarch64 -L '^codegen$' ;;
     asan | tsan) need_everything; build_preset "$1" all; run_ctest "$1" -LE "^slow\$$exclude" ;;
     aarch64)
       [ "$machine" != aarch64 ] || return 0

@@ -46,7 +46,7 @@ class AddressMap {
   // Any pointer, canonical or not.
   static ChunkKind kind(uintptr_t address) noexcept {
     uintptr_t unit = hide_from_optimizer(address / kChunk);
-    if (HM_UNLIKELY(unit >= kUnits)) return ChunkKind::kForeign;
+    if (HM_UNLIKELY(!is_covered(unit))) return ChunkKind::kForeign;
     // ThreadSanitizer does not see that the system orders one thread's unmapping before another's mapping.
     return ChunkKind{kThreadSanitizer ? __atomic_load_n(&units_[unit], __ATOMIC_ACQUIRE) : units_[unit]};
   }
@@ -57,7 +57,14 @@ class AddressMap {
   }
 
  private:
-  static std::array<uint8_t, kUnits> units_;  // of ChunkKind
+  static constexpr bool is_covered(uintptr_t unit) noexcept {
+#if defined(__x86_64__)
+    return unit < kUnits;
+#else
+    return unit >> std::countr_zero(kUnits) == 0;  // AArch64 compares with a shifted register, not with that constant
+#endif
+  }
+  HM_HIDDEN static std::array<uint8_t, kUnits> units_;  // of ChunkKind
 };
 
 }  // namespace hm

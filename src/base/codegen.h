@@ -1,6 +1,14 @@
 // What fast paths tell the compiler.
 #pragma once
 
+// A variable of the library that is found without its global offset table.  x86-64 adds an entry of that table in the
+// same instruction that reads it, and would need one more without it.
+#if defined(__x86_64__)
+#define HM_HIDDEN
+#else
+#define HM_HIDDEN [[gnu::visibility("hidden")]]
+#endif
+
 namespace hm {
 
 // A hint to the register allocator: the value is about to be returned.

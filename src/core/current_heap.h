@@ -12,11 +12,11 @@ struct EmptyHeap {
   std::array<BlockCache, kClasses> caches;
   std::array<uint16_t, kSmallMax / kGranule> cache_offset;  // by (size - 1) / 16
 };
-extern constinit EmptyHeap empty_heap;
+HM_HIDDEN extern constinit EmptyHeap empty_heap;
 
 // Where the thread's heap is, as an offset from empty_heap; zero means none.  A pointer would have to be initialised, and
 // malloc can be called before the first thread's variables are (by an IFUNC resolver, while the program is being relocated).
-extern constinit thread_local ptrdiff_t heap_offset;
+HM_HIDDEN extern constinit thread_local ptrdiff_t heap_offset;
 
 inline SmallHeap* my_heap() noexcept {
   return reinterpret_cast<SmallHeap*>(reinterpret_cast<char*>(&empty_heap) + heap_offset);

@@ -96,13 +96,15 @@ static_assert(sizeof(Superblock) == sizeof(Slice));
 class BlockPlace {
  public:
   BlockPlace(const Superblock& sb, uintptr_t address) noexcept
-      : product_((address - address_of(sb.start)) * sb.inverse), inverse_(sb.inverse) {}
-  bool exact() const noexcept { return static_cast<uint32_t>(product_) < inverse_; }  // the address is the block's start
+      : inverse_(hide_from_optimizer(uint64_t{sb.inverse})), product_((address - address_of(sb.start)) * inverse_) {}
+  bool exact() const noexcept {  // the address is the block's start
+    return static_cast<uint32_t>(product_) < static_cast<uint32_t>(inverse_);
+  }
   size_t index() const noexcept { return hide_from_optimizer(product_) >> 32; }
 
  private:
+  uint64_t inverse_;  // its 32 bits; AArch64 would widen them once more before it multiplies
   uint64_t product_;
-  uint32_t inverse_;
 };
 
 }  // namespace hm

@@ -63,7 +63,7 @@ def test_each_suite_builds_and_tests_what_is_its_own(play):
 def test_all_goes_through_the_stages_from_the_one_that_is_named(play):
     run = play("all")
     assert run.returncode == 0, run.stderr
-    assert stages(run) == [("default", "release"), ("rest", "release"), ("asan", "asan"), ("tsan", "tsan"),
+    assert stages(run) == [("default", "release"), ("rest", "release"), ("cross", "aarch64"), ("asan", "asan"), ("tsan", "tsan"),
                            ("aarch64", "aarch64"), *(("slow", preset) for preset in ("release", "asan", "tsan", "aarch64"))]
     assert stages(play("all", "--from=aarch64"))[0] == ("aarch64", "aarch64")
 
@@ -94,7 +94,7 @@ def test_a_name_that_no_test_has_is_an_error(play, suite):
 
 def test_a_failure_fails_and_does_not_end_all(play):
     run = play("all", results='case $* in *"-L ^(later"*) return 8 ;; esac')
-    assert run.returncode == 1 and run.stderr.endswith("hmalloc: failed in rest:\nhmalloc: tests failed: rest\n") and len(stages(run)) == 9
+    assert run.returncode == 1 and run.stderr.endswith("hmalloc: failed in rest:\nhmalloc: tests failed: rest\n") and len(stages(run)) == 10
     run = play("all", "--from", "asan", broken="asan")
     assert run.returncode == 1 and "tests failed: asan" in run.stderr and ("tsan", "tsan") in stages(run)
 
