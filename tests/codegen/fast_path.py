@@ -2,8 +2,8 @@
 
 Two independent ways lead to the numbers.  hm_hits runs each entry point once, instruction by instruction.  The walk
 reads the disassembly: from the symbol on, jumps followed, conditional branches not taken, until the return, for the
-compiler puts what is unlikely behind.  Where both are to agree and do not, the walk or the layout of the code is wrong.  For AArch64 there is the walk
-alone, for emulators have no single steps.
+compiler puts what is unlikely behind.  Where both are to agree and do not, the walk or the layout of the code is wrong.
+For AArch64 there is the walk alone, for emulators have no single steps.
 
 Counts may only shrink: more is a failure, less asks for --update.
 """
