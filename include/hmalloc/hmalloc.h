@@ -1,7 +1,7 @@
 /* hmalloc: a memory allocator that distinguishes thread-local from shared memory.
  *
  * libhmalloc, linked or preloaded, replaces malloc and its family.  This header adds the explicit API, by which a program
- * says what it knows about a block: it is shared (other threads will free it), or local (hmalloc_local.h).
+ * says what it knows about a block: it is shared (other threads will free it), or local (only this thread will).
  *
  * Units     sizes and alignments are bytes.
  * Alignment every block is aligned to at least 16 bytes.
@@ -60,6 +60,17 @@ HM_API void hm_shared_free(void* block) HM_NOEXCEPT;
  * checked library detects a wrong size, or a pointer that is no live block. */
 HM_API void hm_shared_free_sized(void* block, size_t size) HM_NOEXCEPT;
 
+/* ---- Local blocks: for memory that the thread which allocated it will also free (sections 3.1, 3.3). ------------- */
+
+/* A local block should be freed by the thread that allocated it.  If another thread frees it nevertheless, it is handed
+ * back to its owner, which is slower but corrupts nothing.  Large sizes (above 1792 bytes) are served and freed as general
+ * blocks.  These are functions of the library; a program that includes hmalloc_local.h instead has the two of them that
+ * matter for speed inline. */
+HM_API void* hm_local_alloc(size_t size) HM_NOEXCEPT HM_ALLOC(1);
+HM_API void hm_local_free(void* block) HM_NOEXCEPT;
+HM_API void* hm_local_realloc(void* block, size_t size) HM_NOEXCEPT __attribute__((warn_unused_result, alloc_size(2)));
+HM_API size_t hm_local_usable_size(const void* block) HM_NOEXCEPT;
+
 /* ---- Cache handles: for hot loops over one block size. --------------------------------------------------------- */
 
 /* The calling thread's cache of the blocks that hm_malloc, or hm_shared_alloc, returns for size.  Through it a block costs
@@ -69,9 +80,10 @@ HM_API void hm_shared_free_sized(void* block, size_t size) HM_NOEXCEPT;
 struct hm_cache;
 HM_API struct hm_cache* hm_cache_of(size_t size) HM_NOEXCEPT;
 HM_API struct hm_cache* hm_shared_cache_of(size_t size) HM_NOEXCEPT;
-/* Inline below.  Freeing reads no metadata: the block must be live, not NULL, and of the cache's size. */
-static inline void* hm_cache_alloc(struct hm_cache* cache) HM_NOEXCEPT;
-static inline void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT;
+/* Inline below, and in the library for languages that cannot include this.  Freeing reads no metadata: the block must be
+ * live, not NULL, and of the cache's size. */
+HM_API void* hm_cache_alloc(struct hm_cache* cache) HM_NOEXCEPT __attribute__((malloc, warn_unused_result));
+HM_API void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT;
 
 /* ---- Giving memory back, and statistics. ---------------------------------------------------------------------- */
 
@@ -120,6 +132,12 @@ HM_API void hm_stats_print(int fd, int json) HM_NOEXCEPT;
 
 /* ---- The inline fast paths.  All that follows is implementation. ---------------------------------------------- */
 
+/* Where it is not inlined, a call reaches the library's function of the same name.  The library itself defines this as
+ * nothing once, and so has those functions. */
+#ifndef HM_INLINE_
+#define HM_INLINE_ extern inline __attribute__((gnu_inline, always_inline))
+#endif
+
 /* A stack of pointers to blocks, with NULL below the first one.  Statistics read top from other threads. */
 struct hm_cache {
   void** top;
@@ -127,8 +145,7 @@ struct hm_cache {
 };
 HM_API void* hm_cache_refill_(struct hm_cache* cache) HM_NOEXCEPT;
 
-static inline __attribute__((always_inline, malloc, warn_unused_result)) void* hm_cache_alloc(struct hm_cache* cache)
-    HM_NOEXCEPT {
+HM_INLINE_ void* hm_cache_alloc(struct hm_cache* cache) HM_NOEXCEPT {
   void** top = cache->top;
   void* block = *top;
   if (__builtin_expect(block == NULL, 0)) return hm_cache_refill_(cache);
@@ -136,7 +153,7 @@ static inline __attribute__((always_inline, malloc, warn_unused_result)) void* h
   return block;
 }
 
-static inline __attribute__((always_inline)) void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT {
+HM_INLINE_ void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT {
   void** top = cache->top;
   /* Full, or the block was freed last already: the slow path finds out. */
   if (__builtin_expect(top >= cache->limit || *top == block, 0)) {

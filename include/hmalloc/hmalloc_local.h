@@ -1,12 +1,8 @@
-/* Local blocks: for memory that the thread which allocated it will also free.
+/* Local blocks inline: hm_local_alloc and hm_local_free of hmalloc.h, which says what they promise, without a call.
  *
- * EXPERIMENTAL: the fast paths are inline, and so is the layout that they rely on; both may change with any minor version.
- * A program that includes this header must be recompiled for each; one that includes only hmalloc.h need not.
+ * EXPERIMENTAL: with the fast paths the layout that they rely on is inline; both may change with any minor version.  A
+ * program that includes this header must be recompiled for each; one that includes only hmalloc.h need not.
  *
- * Units     sizes are bytes.
- * Ownership a local block should be freed by the thread that allocated it.  If another thread frees it nevertheless, it is
- *           handed back to its owner, which is slower but corrupts nothing.
- * Threads, alignment, errors: as in hmalloc.h.
  * Source    HMalloc, sections 3.1 and 3.3: bump and count, coalescence free.
  */
 #ifndef HMALLOC_HMALLOC_LOCAL_H
@@ -17,12 +13,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Inline below.  Sizes above HM_LOCAL_MAX are served and freed as general blocks. */
-static inline void* hm_local_alloc(size_t size) HM_NOEXCEPT;
-static inline void hm_local_free(void* block) HM_NOEXCEPT;
-HM_API void* hm_local_realloc(void* block, size_t size) HM_NOEXCEPT __attribute__((warn_unused_result, alloc_size(2)));
-HM_API size_t hm_local_usable_size(const void* block) HM_NOEXCEPT;
 
 #define HM_LOCAL_MAX 1792u       /* largest local block: 112 granules of 16 bytes */
 #define HM_LOCAL_CHUNK_ 0x200000 /* one chunk of local memory, aligned to its size */
@@ -60,26 +50,25 @@ HM_API void* hm_local_alloc_slow_(size_t size) HM_NOEXCEPT;
 HM_API void hm_local_free_slow_(void* block) HM_NOEXCEPT;
 HM_API void hm_local_coalesce_(void* block) HM_NOEXCEPT;
 
-static inline __attribute__((always_inline)) uint8_t* hm_local_size_(uintptr_t block) HM_NOEXCEPT {
+HM_INLINE_ uint8_t* hm_local_size_(uintptr_t block) HM_NOEXCEPT {
   uintptr_t offset = block & (HM_LOCAL_CHUNK_ - 1);
   return (uint8_t*)(block - offset + HM_LOCAL_SIZES_ + offset / 16);
 }
 
 /* One writer at a time; relaxed, because statistics read it. */
-static inline __attribute__((always_inline)) void hm_local_set_size_(uint8_t* byte, size_t size) HM_NOEXCEPT {
+HM_INLINE_ void hm_local_set_size_(uint8_t* byte, size_t size) HM_NOEXCEPT {
   __atomic_store_n(byte, (uint8_t)size, __ATOMIC_RELAXED);
 }
 
 /* Sizes above 128 bytes are rounded up to a quarter of their power of two, so that a freed block fits more requests. */
-static inline __attribute__((always_inline)) size_t hm_local_granules_(size_t size) HM_NOEXCEPT {
+HM_INLINE_ size_t hm_local_granules_(size_t size) HM_NOEXCEPT {
   size_t granules = (size + 15) / 16 + (size == 0);
   if (granules <= 8) return granules;
   size_t step = (size_t)1 << (61 - __builtin_clzl(granules - 1));
   return (granules + step - 1) & ~(step - 1);
 }
 
-static inline __attribute__((always_inline, malloc, warn_unused_result, alloc_size(1))) void* hm_local_alloc(size_t size)
-    HM_NOEXCEPT {
+HM_INLINE_ void* hm_local_alloc(size_t size) HM_NOEXCEPT {
   if (__builtin_expect(size > HM_LOCAL_MAX, 0)) return hm_local_alloc_slow_(size);
   size_t granules = hm_local_granules_(size);
   if (granules <= HM_LOCAL_CACHED_) {
@@ -99,7 +88,7 @@ static inline __attribute__((always_inline, malloc, warn_unused_result, alloc_si
   return (void*)block;
 }
 
-static inline __attribute__((always_inline)) void hm_local_free(void* block) HM_NOEXCEPT {
+HM_INLINE_ void hm_local_free(void* block) HM_NOEXCEPT {
   uintptr_t chunk = hm_local_tls_.free_chunk;
   uintptr_t offset = (uintptr_t)block - chunk;
   /* The rotation puts misaligned offsets out of range, like foreign ones. */
