@@ -115,6 +115,7 @@ need_everything() {
   packages=$(test_packages) || die 2 "tests/integration/run.py --packages failed"
   # shellcheck disable=SC2086
   install_missing $packages
+  wish clang-19  # tests/compilers: the newest that Debian 12 and 13 have
   need_tests everything
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compiles the library's sources with each compiler of the list that is installed, warnings being errors.  Objects only.
-At least one gcc and one clang have to be there."""
+"""Compiles the library's sources and its public headers with each compiler of the list that is installed, warnings being
+errors.  Objects only.  At least one gcc and one clang have to be there."""
 
 import argparse
 import os
@@ -11,19 +11,30 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-COMPILERS = {"gcc": [f"g++-{n}" for n in range(11, 15)], "clang": [f"clang++-{n}" for n in range(14, 20)]}
+COMPILERS = {"gcc": [f"g++-{n}" for n in range(12, 15)], "clang": [f"clang++-{n}" for n in range(14, 20)]}
 FLAGS = """-std=gnu++20 -O2 -fPIC -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec -fvisibility=hidden
 -fno-builtin-malloc -fno-plt -Wall -Wextra -Wconversion -Wshadow -Werror""".split()
 
 
-def sources(root):
-    return [path for room in ("base", "hmalloc", "override") for path in sorted((root / "src" / room).glob("*.cc"))]
+# The public headers as users compile them: each language at the oldest standard that it promises.
+USES = Path(__file__).with_name("uses_headers.c")
+HEADERS = [["-xc", "-std=c99"], ["-xc", "-std=gnu17", "-O2"], ["-xc++", "-std=c++11"], ["-xc++", "-std=c++20", "-O2"]]
+HEADER_FLAGS = "-pedantic -Wall -Wextra -Wconversion -Wshadow -Werror".split()
 
 
-def compile_one(root, compiler, source, output):
+def jobs_of(root):
+    """A name and the compiler's arguments for each object."""
+    for source in sorted((root / "src").glob("*/*.cc")):
+        exceptions = "-fexceptions" if source.name == "new_delete.cc" else "-fno-exceptions"
+        yield f"{source.parent.name}/{source.name}", [*FLAGS, exceptions, f"-I{root}/src", f"-I{root}/include", source]
+    for words in HEADERS:
+        yield " ".join(["the public headers", *words]), [*words, *HEADER_FLAGS, f"-I{root}/include", USES]
+
+
+def compile_one(compiler, words, output):
     """What the compiler said, empty if all is well."""
-    exceptions = "-fexceptions" if source.name == "new_delete.cc" else "-fno-exceptions"
-    argv = [compiler, *FLAGS, exceptions, f"-I{root}/src", f"-I{root}/include", "-c", source, "-o", output]
+    driver = compiler.replace("clang++", "clang").replace("g++", "gcc") if "-xc" in words else compiler
+    argv = [driver, *words, "-c", "-o", output]
     done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, check=False)
     said = (done.stdout + done.stderr).strip()
     return said or ("failed without a word" if done.returncode != 0 else "")
@@ -31,9 +42,9 @@ def compile_one(root, compiler, source, output):
 
 def compile_all(root, compiler, jobs):
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
-        found = sources(root)
-        said = pool.map(lambda source: compile_one(root, compiler, source, Path(folder, f"{source.stem}.o")), found)
-        return [f"{source.name}: {text}" for source, text in zip(found, said, strict=True) if text]
+        found = list(jobs_of(root))
+        said = pool.map(lambda n: compile_one(compiler, found[n][1], Path(folder, f"{n}.o")), range(len(found)))
+        return [f"{name}: {text}" for (name, _), text in zip(found, said, strict=True) if text]
 
 
 def main():

@@ -1,0 +1,12 @@
+/* Uses what is inline in the public headers, in any mode of C or C++. */
+#include <hmalloc/hmalloc_local.h>
+
+void* take_local(size_t size);
+void give_local(void* block);
+void* take(struct hm_cache* cache);
+void give(struct hm_cache* cache, void* block);
+
+void* take_local(size_t size) { return hm_local_alloc(size); }
+void give_local(void* block) { hm_local_free(block); }
+void* take(struct hm_cache* cache) { return hm_cache_alloc(cache); }
+void give(struct hm_cache* cache, void* block) { hm_cache_free(cache, block); }
