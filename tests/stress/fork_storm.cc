@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "system.h"
 #include "verdict.h"
 #include "worker.h"
 
@@ -51,7 +52,16 @@ struct Way {
   pid_t (*fork)();
   bool complete;  // the C library is whole in the child: it may start threads
 };
-constexpr Way kWays[] = {{fork, true}, {_Fork, false}, {fork_by_system_call, false}};
+// What this system can do, found out before there are threads.
+std::vector<Way> ways{{fork, true}};
+
+void find_ways() {
+  using namespace hm::test;
+  if (kEmptiesPages.holds()) ways.insert(ways.end(), {{_Fork, false}, {fork_by_system_call, false}});
+  else printf("fork storm: by fork alone, for %s\n", kEmptiesPages.missing);
+  ways[0].complete = kStartsThreadsInChildren.holds();
+  if (!ways[0].complete) printf("fork storm: without threads in children, for %s\n", kStartsThreadsInChildren.missing);
+}
 
 [[noreturn]] void live_as_child(uint64_t life, bool complete, int generations) {
   alarm(kPatience);
@@ -68,8 +78,8 @@ constexpr Way kWays[] = {{fork, true}, {_Fork, false}, {fork_by_system_call, fal
     other.join();
   }
   if (generations > 0) {
-    Way way = complete ? kWays[life % 3] : kWays[1 + life % 2];
-    pid_t child = way.fork();
+    bool handlers_may_run = complete || ways.size() == 1;
+    pid_t child = (handlers_may_run ? ways[life % ways.size()] : ways[1 + life % 2]).fork();
     if (child == 0) live_as_child(life + 1, false, generations - 1);
     require_good_end(child, "a grandchild");
   }
@@ -81,7 +91,7 @@ constexpr Way kWays[] = {{fork, true}, {_Fork, false}, {fork_by_system_call, fal
 void fork_often(unsigned line, unsigned forks) {
   hm_free(hm_malloc(1));
   for (unsigned i = 0; i < forks; ++i) {
-    Way way = kWays[(line + i) % 3];
+    Way way = ways[(line + i) % ways.size()];
     pid_t child = way.fork();
     if (child == 0) live_as_child(line * 100 + i, way.complete, 1);
     require_good_end(child, "a child");
@@ -109,6 +119,8 @@ unsigned number_after(const char* name, int count, char** arguments, unsigned ot
 
 int main(int count, char** arguments) {
   unsigned runs = number_after("--runs", count, arguments, 2), forks = number_after("--forks", count, arguments, 20);
+  find_ways();
+  fflush(stdout);
   for (unsigned run = 0; run < runs; ++run) {
     pid_t child = fork();
     if (child == 0) {

@@ -1,4 +1,4 @@
-// hm_stress [--seconds S] [--threads N] [--seed X] [--kinds general,shared,local,large] [--no-forks]
+// hm_stress [--seconds S] [--threads N] [--seed X] [--kinds general,shared,local,large]
 #include <hmalloc/hmalloc.h>
 #include <signal.h>
 #include <unistd.h>
@@ -41,10 +41,6 @@ Plan parse(int count, char** arguments) {
   plan.forks = kMayFork;
   for (int i = 1; i < count; ++i) {
     std::string name = arguments[i];
-    if (name == "--no-forks") {
-      plan.forks = false;
-      continue;
-    }
     if (++i == count) fail("an option without a value");
     const char* text = arguments[i];
     if (name == "--seconds") plan.seconds = atof(text);

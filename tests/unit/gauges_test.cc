@@ -192,6 +192,7 @@ TEST_P(GaugesOfAllocation, SayWhatTheProgramHolds) {
 
 TEST_P(GaugesOfAllocation, ResidentIsWhatTheKernelSees) {
   if (kThreadSanitizer) GTEST_SKIP() << "the kernel sees ThreadSanitizer's shadow of it as well";
+  HM_NEEDS(kCountsTheProgram);
   act_as(
       who_, block_, [&] { allocate_all(); },
       [&] {

@@ -174,27 +174,31 @@ size_t first_huge_chunk(size_t stride, size_t reuses) {
   return huge.find('h');
 }
 
+struct SlicePoolHugePages : testing::Test {
+  void SetUp() override { HM_NEEDS(kHeedsAdvice); }
+};
+
 }  // namespace
 
-TEST(SlicePoolHugePages, FromAFootprintOn) {
+TEST_F(SlicePoolHugePages, FromAFootprintOn) {
   options.huge_pages_after = 8 * kMiB;
   EXPECT_EQ(first_huge_chunk(os::page_size(), 100), 4u);
 }
 
-TEST(SlicePoolHugePages, SoonerWhereTheProgramOnlyGrows) {
+TEST_F(SlicePoolHugePages, SoonerWhereTheProgramOnlyGrows) {
   options.huge_pages_after = 32 * kMiB;
   EXPECT_EQ(first_huge_chunk(os::page_size(), 0), 2u);
   EXPECT_EQ(first_huge_chunk(os::page_size(), 100), std::string::npos);
 }
 
-TEST(SlicePoolHugePages, NoneWhereMemoryIsUsedHereAndThere) {
+TEST_F(SlicePoolHugePages, NoneWhereMemoryIsUsedHereAndThere) {
   options.huge_pages_after = 0;
   EXPECT_EQ(first_huge_chunk(os::page_size(), 0), 1u);
   EXPECT_EQ(first_huge_chunk(4 * os::page_size(), 0), std::string::npos);
 }
 
 // They are memory too.
-TEST(SlicePoolHugePages, UnusedSlicesOfOneGoBack) {
+TEST_F(SlicePoolHugePages, UnusedSlicesOfOneGoBack) {
   options.huge_pages_after = 0;
   Pool pool;
   memset(base(pool.take(kFirstRun)), 1, kFirstRun * kSlice);
@@ -208,7 +212,7 @@ TEST(SlicePoolHugePages, UnusedSlicesOfOneGoBack) {
 }
 
 // They are asked for from one chunk on to the end of its region, and others may be open there.
-TEST(SlicePoolHugePages, AnOpenChunkThatGetsThemIsCountedAnew) {
+TEST_F(SlicePoolHugePages, AnOpenChunkThatGetsThemIsCountedAnew) {
   options.huge_pages_after = SIZE_MAX;
   Pool pool;
   pool.take(kFirstRun);

@@ -104,6 +104,7 @@ TEST(SuperblockPool, WhollyFreeOnesServeOtherClasses) {
 
 // They serve a large run too, when the system has no more.
 TEST(SuperblockPool, WhollyFreeOnesServeWhenNothingCanBeMapped) {
+  HM_NEEDS(kLimitsAddresses);
   Superblock& sb = with_free(kAll);
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);

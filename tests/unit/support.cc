@@ -96,13 +96,16 @@ size_t resident(char* from, size_t bytes) {
   return os::resident(page, align_down(address_of(from + bytes), os::page_size()) - address_of(page));
 }
 
-std::vector<AddressRange> accessible_bytes(uintptr_t from, uintptr_t to) {
+namespace {
+
+std::vector<AddressRange> listed_bytes(uintptr_t from, uintptr_t to, bool to_write) {
   std::vector<AddressRange> found;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     uintptr_t start = 0, end = 0;
     char readable = 0, writable = 0;
-    if (sscanf(line.c_str(), "%lx-%lx %c%c", &start, &end, &readable, &writable) != 4 || writable != 'w') continue;
+    if (sscanf(line.c_str(), "%lx-%lx %c%c", &start, &end, &readable, &writable) != 4) continue;
+    if ((writable == 'w') != to_write) continue;
     start = std::max(start, from);
     end = std::min(end, to);
     if (start >= end) continue;
@@ -112,10 +115,13 @@ std::vector<AddressRange> accessible_bytes(uintptr_t from, uintptr_t to) {
   return found;
 }
 
+}  // namespace
+
+std::vector<AddressRange> accessible_bytes(uintptr_t from, uintptr_t to) { return listed_bytes(from, to, true); }
+
 bool is_guard(uintptr_t page) {
-  unsigned char in_memory;
-  bool mapped = mincore(reinterpret_cast<void*>(page), os::page_size(), &in_memory) == 0;
-  return mapped && accessible_bytes(page, page + os::page_size()).empty();
+  uintptr_t end = page + os::page_size();
+  return listed_bytes(page, end, false) == std::vector<AddressRange>{{page, end}};
 }
 
 Superblock& fresh_superblock(ClassIndex c) {

@@ -16,6 +16,7 @@
 #include "base/size_classes.h"
 #include "core/superblock.h"
 #include "pages/slice_pool.h"
+#include "system.h"
 #include "threads/thread_heap.h"
 
 namespace hm::test {
@@ -76,7 +77,7 @@ inline ChunkKind kind_of(const void* block) { return AddressMap::kind(address_of
 // How many bytes of the whole pages therein are resident.
 size_t resident(char* from, size_t bytes);
 
-// What the process may write to between two addresses, as the system sees it; what touches is one.
+// What the process may write to between two addresses, as the system lists it; what touches is one.
 using AddressRange = std::pair<uintptr_t, uintptr_t>;
 std::vector<AddressRange> accessible_bytes(uintptr_t from, uintptr_t to);
 bool is_guard(uintptr_t page);  // mapped, and not for writing
