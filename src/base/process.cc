@@ -64,10 +64,11 @@ void repair_forks_with(Repair repair) noexcept {
   else os::unmap(page, os::page_size());
 }
 
+// Whatever the number says if the page was not emptied: a signal handler may have forked in the middle of the parent's
+// repair.  Id 0: it was emptied, and whoever has begun the repair goes on with it.
 void process_was_forked() noexcept {
-  uint32_t number = known_process->number.load(std::memory_order_relaxed);
-  if (number >= kFirstProcess && known_process->id != id_of_process())
-    known_process->number.store(kNewProcess, std::memory_order_relaxed);
+  uint32_t id = known_process->id;
+  if (id != 0 && id != id_of_process()) known_process->number.store(kNewProcess, std::memory_order_relaxed);
   repair_if_new();
 }
 

@@ -1,11 +1,13 @@
 #include "base/process.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <barrier>
 #include <csignal>
+#include <utility>
 
 #include "base/lock.h"
 #include "base/os_pages.h"
@@ -113,6 +115,21 @@ TEST(Process, AChildIsRepairedWhereThePageIsRefused) {
     known_process = &variable;
     return is_whole_with_children() && child_succeeds(is_whole_with_children);
   }));
+}
+
+// A signal handler may fork anywhere.
+TEST(Process, AChildThatIsForkedInARepairIsRepaired) {
+  for (bool kept : {false, true})
+    EXPECT_TRUE(child_succeeds([=] {
+      rlimit seconds{3, 3};  // who waits in a fork for a repair has no alarm yet
+      setrlimit(RLIMIT_CPU, &seconds);
+      static bool forked, good;
+      repair_forks_with([](uint32_t) noexcept {
+        if (!std::exchange(forked, true)) good = child_succeeds(id_is_the_systems);
+      });
+      if (kept && !page_is_kept()) return false;
+      return child_succeeds([] { return good && id_is_the_systems(); });
+    })) << (kept ? "the page was not emptied" : "the page was emptied");
 }
 
 // The two have one memory, variables of the thread and all.
