@@ -185,6 +185,9 @@ wish_servers() {
   wish redis-server redis-tools rocksdb-tools linux-perf
 }
 
+# What the simulator of many cores is a plugin of.
+wish_emulator() { have qemu-x86_64 || wish qemu-user; }
+
 need_workloads() {
   # shellcheck disable=SC2086
   install_missing $trace_packages

@@ -33,6 +33,7 @@ bench() {
   case $1 in
     peers) wish_gperftools; need_python; shift; exec "$venv/bin/python" -I -B "$here/bench/peers" "$@" ;;
     quick | mixes) wish_peers; need_workloads ;;
+    cores) wish_peers; wish_emulator; need_workloads ;;
     paper | full) wish_peers; wish_servers; need_workloads; need_pdes ranks ;;
     baselines | engine) wish_peers; need_workloads; need_pdes ranks ;;
     resume) need_workloads; need_pdes ranks ;;

@@ -9,6 +9,7 @@ from rich.console import Console
 from ..build_paths import BuildPaths
 from ..errors import Failure
 from . import baselines, catalogue
+from .cores import commands as cores
 from .engine import commands as engine
 from .help import Help
 from .help import show as show_help
@@ -77,7 +78,8 @@ for _profile in _PROFILES:
     _add_profile(_profile)
 app.command(engine.PROFILE, context_settings=_SETTINGS)(engine.engine_command)
 app.command(mixes.PROFILE, context_settings=_SETTINGS)(mixes.mixes_command)
-_WITH_OWN_TABLES = {engine.PROFILE: engine, mixes.PROFILE: mixes}
+app.command(cores.PROFILE, context_settings=_SETTINGS)(cores.cores_command)
+_WITH_OWN_TABLES = {engine.PROFILE: engine, mixes.PROFILE: mixes, cores.PROFILE: cores}
 
 
 @app.command("resume", context_settings=_SETTINGS)

@@ -8,6 +8,7 @@ from ..build_paths import BuildPaths
 from ..errors import Failure
 from . import servers, simulations, traces
 from .catalogue import Cell
+from .cores import simulator
 
 
 def choose(cells: list[Cell], workloads: str, families: str) -> list[Cell]:
@@ -50,4 +51,6 @@ def possible(built: BuildPaths, cells: list[Cell], console: Console) -> tuple[li
 
 
 def _unable(built: BuildPaths, cell: Cell) -> str:
+    if simulator.is_simulated(cell):
+        return simulator.unable(built)
     return servers.unable(cell) if servers.is_server(cell) else simulations.unable(built, cell)

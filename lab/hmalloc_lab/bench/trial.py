@@ -11,6 +11,7 @@ from ..build_paths import BuildPaths
 from ..run import NotMeasured, Outcome
 from . import counters, latency, participants, servers, simulations, store
 from .catalogue import Cell
+from .cores import simulator
 from .store import AllocatorRow, Run
 
 _SAMPLE_MS = 5
@@ -36,7 +37,7 @@ class Trials:
 
     def __init__(self, built: BuildPaths, traces: dict[str, Path], folder: Path) -> None:
         self._built, self._traces = built, traces
-        self._latencies, self._counters = folder / "latencies", folder / "counters"
+        self._latencies, self._counters, self._simulated = folder / "latencies", folder / "counters", folder / "simulated"
 
     def run(self, number: int, cell: Cell, allocator: AllocatorRow) -> Run:
         """number: of the round."""
@@ -48,6 +49,8 @@ class Trials:
         return Run(number, cell.name, allocator.name, started, store.OK, "", metrics, resident, latencies)
 
     def _measured(self, cell: Cell, allocator: AllocatorRow) -> tuple[dict, list, dict]:
+        if simulator.is_simulated(cell):
+            return self._counted(cell, allocator), [], {}
         self._latencies.unlink(missing_ok=True)
         self._counters.unlink(missing_ok=True)
         environment = participants.environment(allocator, cell) | participants.counting(allocator, self._counters)
@@ -61,6 +64,16 @@ class Trials:
         if cell.metric not in metrics:
             raise Discounted(store.FAILED, f"its result has no {cell.metric}")
         return metrics, resident, latencies
+
+    def _counted(self, cell: Cell, allocator: AllocatorRow) -> dict:
+        self._simulated.unlink(missing_ok=True)
+        words = simulator.command(self._built, allocator, cell, self._simulated)
+        metrics, _ = measure(self._built.measurer, words, allocator, participants.environment(allocator, cell), cell.limit_s,
+                             preload="")
+        try:
+            return metrics | simulator.read(self._simulated, metrics["ops"])
+        except ValueError as error:
+            raise Discounted(store.FAILED, str(error)) from error
 
     def _command(self, cell: Cell, allocator: AllocatorRow) -> list[str]:
         if cell.workload == "replay":
@@ -77,14 +90,15 @@ class Trials:
 
 
 def measure(measurer: Path, command: list[str], allocator: AllocatorRow, environment: dict[str, str], limit_s: float,
-            api: str = "") -> tuple[dict, list]:
+            api: str = "", preload: str | None = None) -> tuple[dict, list]:
     """The metrics of a run and its resident set over time; Discounted if it does not count.
-    api: a program that can do without malloc has to say that it did, by this name."""
+    api: a program that can do without malloc has to say that it did, by this name.  preload: instead of its library."""
     # Files in memory: nobody has to read along, and a full disk does not matter.
     with os.fdopen(os.memfd_create("output"), "w+b") as output, os.fdopen(os.memfd_create("errors"), "w+b") as errors:
         try:
-            outcome = runner.run(measurer, command, participants.preload(allocator), _BARE_ENVIRONMENT | environment,
-                                 output, errors, stop_after_s=limit_s, watch_ms=_SAMPLE_MS)
+            library = participants.preload(allocator) if preload is None else preload
+            outcome = runner.run(measurer, command, library, _BARE_ENVIRONMENT | environment, output, errors,
+                                 stop_after_s=limit_s, watch_ms=_SAMPLE_MS)
         except NotMeasured as error:
             raise Discounted(store.FAILED, error.reason) from error
         said, complaints = _content(output), _content(errors)

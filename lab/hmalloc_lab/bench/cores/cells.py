@@ -1,0 +1,20 @@
+"""What is run: each pattern (bench/workloads/core_patterns.h) on each number of cores."""
+
+from collections.abc import Sequence
+
+from ..catalogue import Cell
+
+WORKLOAD = "cores"
+PATTERNS = ("own", "ring", "random", "exchange", "producer-consumer", "larson", "threadtest", "linux-scalability")
+CORES = (1, 2, 4, 8, 16, 32, 64)
+MOST_CORES = 64
+OPERATIONS = 2048  # of each core
+GRAIN = 16         # of a turn
+METRIC = "disturbances"
+_LIMIT_S = 1800.0
+
+
+def chosen(patterns: Sequence[str], cores: Sequence[int], operations: int) -> list[Cell]:
+    return [Cell(WORKLOAD, "cores", {"pattern": pattern, "threads": count}, {"operations": operations, "grain": GRAIN},
+                 metric=METRIC, limit_s=_LIMIT_S)
+            for pattern in patterns for count in cores]
