@@ -7,10 +7,10 @@ from ..catalogue import Cell
 from ..results import Results
 from . import cells
 
-_MODEL = f"""**Simulated, not timed.** Real threads run one at a time under QEMU's user emulation, {cells.GRAIN} operations in
-a turn, the cores in turn. Every access of data goes through a model of coherence: MESI with a directory, lines of 64 bytes, for
-each core one private cache of 1 MB with 16 ways, which the least recently used line leaves; two sockets, each with half of
-the cores. A *transfer* is a line that comes from another core's cache, an *upgrade* a write that takes a line from others
+_MODEL = f"""**Simulated, not timed.** Real threads run one at a time under QEMU's user emulation, {cells.GRAIN} operations
+in a turn, the cores in turn. Every access of data goes through a model of coherence: MESI with a directory, lines of 64 bytes,
+for each core one private cache of 1 MB with 16 ways, which the least recently used line leaves; two sockets, each with half
+of the cores. A *transfer* is a line that comes from another core's cache, an *upgrade* a write that takes a line from others
 that share it. The program sees so many CPUs, a clock that goes by instructions, and the same random bytes in every run.
 
 What the model leaves out: time, and so how long a lock is held and who waits for it (a turn ends between calls, so that no
@@ -80,8 +80,8 @@ _COLUMNS = {"transfers": "transfers", "upgrades": "upgrades", "far": "far", "loc
 def _details(results: Results, cell: Cell) -> str:
     rows = [[name, *(_text(_value(results, cell, name, metric)) for metric in _COLUMNS)] for name in _names(results)]
     return (f"On {cell.threads} cores. Far: of the transfers and upgrades, across the sockets. Locked: instructions; "
-            "hand-offs: of the transfers and upgrades, by a locked one. Fills: lines from memory. Whole program: transfers and "
-            "upgrades, and instructions, with what the program does between the calls.\n\n"
+            "hand-offs: of the transfers and upgrades, by a locked one. Fills: lines from memory. Whole program: transfers "
+            "and upgrades, and instructions, with what the program does between the calls.\n\n"
             + tables.table(["for each pair", *_COLUMNS.values()], rows))
 
 
