@@ -34,7 +34,7 @@ Outcome Coherence::write(CoreIndex core, LineNumber line) {
   Outcome outcome;
   if (way->state == State::shared) {
     CoreSet others = holders_[line] & ~bit(core);
-    if (others != 0) outcome = {Effect::upgrade, (others & ~socket_of(core)) != 0};
+    outcome = {Effect::upgrade, (others & ~socket_of(core)) != 0};
     invalidate(others, line);
   }
   way->state = State::modified;

@@ -4,8 +4,8 @@
 //   a read that misses    another core has the line: a transfer, and both share it from then on (S).  Nobody has it: a fill
 //                         from memory, and this core has it alone (E).
 //   a write that misses   the same, and whoever had the line loses it (M)
-//   a write to a shared   an upgrade: the others lose the line, nothing is transferred (M).  If nobody else holds it any
-//   line                  more, nobody is disturbed: that is a hit
+//   a write to a shared   an upgrade: the others lose the line, nothing is transferred (M).  Whoever shares a line does not
+//   line                  know that all others have lost it meanwhile, and asks
 //   a full set            loses the line that was used least recently, and the directory knows it
 //
 // A transfer or an upgrade is far if it crosses the sockets: the line comes from the other one because nobody on one's own

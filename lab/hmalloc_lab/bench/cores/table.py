@@ -7,14 +7,15 @@ from ..catalogue import Cell
 from ..results import Results
 from . import cells
 
-_MODEL = f"""**Simulated, not timed.** Real threads run one at a time under QEMU's user emulation, {cells.GRAIN} operations
-in a turn, the cores in turn. Every access of data goes through a model of coherence: MESI with a directory, lines of 64 bytes,
-for each core one private cache of 1 MB with 16 ways, which the least recently used line leaves; two sockets, each with half
-of the cores. A *transfer* is a line that comes from another core's cache, an *upgrade* a write that takes a line from others
-that share it. The program sees so many CPUs, a clock that goes by instructions, and the same random bytes in every run.
+_MODEL = f"""**Simulated, not timed.** Real threads run one at a time under QEMU's user emulation, {cells.GRAIN}
+operations in a turn, the cores in turn. Every access of data goes through a model of coherence: MESI with a directory,
+lines of 64 bytes, for each core one private cache of 1 MB with 16 ways, which the least recently used line leaves; two
+sockets, each with half of the cores. A *transfer* is a line that comes from another core's cache, an *upgrade* a write
+that takes a line from others that share it. The program sees so many CPUs, a clock that goes by instructions, and the
+same random bytes in every run.
 
-What the model leaves out: time, and so how long a lock is held and who waits for it (a turn ends between calls, so that no
-lock is ever found taken); accesses that are in flight at once, prefetching, store buffers; shared caches; instruction
+What the model leaves out: time, and so how long a lock is held and who waits for it (a turn ends between calls, so that
+no lock is ever found taken); accesses that are in flight at once, prefetching, store buffers; shared caches; instruction
 fetches; page tables and the kernel; restartable sequences, which the emulation does not have."""
 _MOST_FUNCTIONS = 6
 _LEAST_SHOWN = 0.0005
