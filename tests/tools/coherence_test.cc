@@ -101,7 +101,7 @@ TEST(Coherence, WhoSharesALineAsksAlsoIfNobodyElseHasItAnyMore) {
   of.read(1, 1);
   of.read(1, 2);
   expect(of.write(0, 1), Effect::upgrade);
-  expect(of.read(1, 1), Effect::transfer);
+  expect(of.read(1, 1), Effect::transfer, true);
 }
 
 TEST(Coherence, WhatOthersDoToALineDoesNotCountAsUse) {
