@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 from conftest import RELEASE
@@ -93,6 +94,16 @@ def test_half_of_two_sockets_is_far(simulate):
     assert 0 < found["whole_far"] < found["whole_disturbances"] / 2
 
 
+@simulated
+def test_the_machine_that_a_program_sees_is_the_simulated_one():
+    plugin = f"{RELEASE / 'hmalloc-cores.so'},cores=48,out=/dev/null"
+    asks = "import os, time; print(len(os.sched_getaffinity(0)), int(time.time()), os.getrandom(8).hex())"
+    seen = {subprocess.run(["qemu-x86_64", "-plugin", plugin, sys.executable, "-I", "-S", "-c", asks],
+                           capture_output=True, text=True, timeout=120, check=True).stdout for _ in range(2)}
+    assert len(seen) == 1
+    assert seen.pop().startswith("48 1750000000 ")
+
+
 @pytest.mark.parametrize("wrong", [("--pattern", "x"), ("--threads", "65"), ("--threads", "0"), ("--grain", "0"),
                                    ("--operations", "8"), ("--cores", "2")])
 @pytest.mark.skipif(not (RELEASE / "bench" / "cores").is_file(), reason="not x86-64")
@@ -170,7 +181,9 @@ def test_a_campaign_runs_each_cell_once_and_is_shown_again(bench, tmp_path):
 @pytest.mark.parametrize("wrong, said", [
     (["--cores", "0"], "expected numbers from 1 to 64"), (["--cores", "2,x"], "expected numbers from 1 to 64"),
     (["--cores", "65"], "expected numbers from 1 to 64"), (["--patterns", "ring,x"], "no such pattern"),
-    (["--operations", "1"], "--operations"), (["--allocators", "no-allocator"], "none of these can be preloaded"),
+    (["--operations", "1"], "--operations"), (["--grain", "129"], "--grain"),
+    (["--operations", "64", "--grain", "128"], "fewer than the 128 of one turn"),
+    (["--allocators", "no-allocator"], "none of these can be preloaded"),
     (["--allocators", "nobody"], "no allocator nobody here"), (["--resume", "--cores", "2"], "--resume goes on")])
 def test_wrong_arguments_are_refused_in_one_line(bench, wrong, said):
     done = bench("cores", *wrong)

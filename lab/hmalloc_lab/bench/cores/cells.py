@@ -14,7 +14,7 @@ METRIC = "disturbances"
 _LIMIT_S = 1800.0
 
 
-def chosen(patterns: Sequence[str], cores: Sequence[int], operations: int) -> list[Cell]:
-    return [Cell(WORKLOAD, "cores", {"pattern": pattern, "threads": count}, {"operations": operations, "grain": GRAIN},
+def chosen(patterns: Sequence[str], cores: Sequence[int], operations: int = OPERATIONS, grain: int = GRAIN) -> list[Cell]:
+    return [Cell(WORKLOAD, "cores", {"pattern": pattern, "threads": count}, {"operations": operations, "grain": grain},
                  metric=METRIC, limit_s=_LIMIT_S)
             for pattern in patterns for count in cores]

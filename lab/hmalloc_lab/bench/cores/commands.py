@@ -17,6 +17,7 @@ def cores_command(
         cores: Annotated[str, typer.Option("--cores")] = "",
         patterns: Annotated[str, typer.Option("--patterns")] = "",
         operations: Annotated[int | None, typer.Option("--operations", min=64, max=1_000_000)] = None,
+        grain: Annotated[int | None, typer.Option("--grain", min=1, max=128)] = None,
         names: Annotated[str, typer.Option("--allocators")] = "",
         given: Annotated[list[str] | None, typer.Option("--allocator")] = None,
         no_peers: Annotated[bool, typer.Option("--no-peers")] = False,
@@ -30,11 +31,14 @@ def cores_command(
     built = context.obj
     db = db or built.state / "bench" / "cores.db"
     if go_on:
-        if cores or patterns or operations or names or given or no_peers:
+        if cores or patterns or operations or grain or names or given or no_peers:
             raise Failure("--resume goes on with the campaign as it was begun: without choosing anything anew")
         number, code = session.go_on(built, db, PROFILE)
     else:
-        plan = cells.chosen(_patterns(patterns), _counts(cores), operations or cells.OPERATIONS)
+        operations, grain = operations or cells.OPERATIONS, grain or cells.GRAIN
+        if operations < grain:
+            raise Failure(f"--operations {operations}: fewer than the {grain} of one turn")
+        plan = cells.chosen(_patterns(patterns), _counts(cores), operations, grain)
         rows = [row for row in participants.choose(participants.everybody(built, not no_peers, given), names)
                 if row.kind not in ("explicit", "no-allocator")]
         if not rows:

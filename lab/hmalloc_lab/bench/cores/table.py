@@ -7,7 +7,7 @@ from ..catalogue import Cell
 from ..results import Results
 from . import cells
 
-_MODEL = f"""**Simulated, not timed.** Real threads run one at a time under QEMU's user emulation, {cells.GRAIN}
+_MODEL = """**Simulated, not timed.** Real threads run one at a time under QEMU's user emulation, {grain}
 operations in a turn, the cores in turn. Every access of data goes through a model of coherence: MESI with a directory,
 lines of 64 bytes, for each core one private cache of 1 MB with 16 ways, which the least recently used line leaves; two
 sockets, each with half of the cores. A *transfer* is a line that comes from another core's cache, an *upgrade* a write
@@ -16,14 +16,16 @@ same random bytes in every run.
 
 What the model leaves out: time, and so how long a lock is held and who waits for it (a turn ends between calls, so that
 no lock is ever found taken); accesses that are in flight at once, prefetching, store buffers; shared caches; instruction
-fetches; page tables and the kernel; restartable sequences, which the emulation does not have."""
+fetches; page tables and the kernel; restartable sequences, which the emulation does not have. And no core gets ahead of
+the others: with more operations in a turn (`--grain`) caches of blocks run over or dry more often."""
 _MOST_FUNCTIONS = 6
 _LEAST_SHOWN = 0.0005
 
 
 def markdown(results: Results) -> str:
     of = results.campaign
-    parts = [f"# Many cores, simulated, {of.started[:10]}", f"    {of.command}", _MODEL, "## Summary", summary(results)]
+    parts = [f"# Many cores, simulated, {of.started[:10]}", f"    {of.command}",
+             _MODEL.format(grain=of.cells[0].repeat["grain"]), "## Summary", summary(results)]
     for pattern, rows in _by_pattern(results).items():
         parts += [f"## {pattern}", _per_cores(results, rows), _details(results, rows[-1])]
     parts += ["## Which functions of hmalloc move lines", _functions(results),
