@@ -123,6 +123,7 @@ need_everything() {
 test_packages() {
   echo binutils
   have clang++-14 || have clang++-19 || echo clang  # tests/compilers
+  have qemu-x86_64 || echo qemu-user                # bench cores
   have chromium || have chromium-browser || have google-chrome || echo chromium
   echo redis-server redis-tools
   [ ! -f "$here/tests/integration/run.py" ] || "$venv/bin/python" "$here/tests/integration/run.py" --packages
