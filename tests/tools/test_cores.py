@@ -95,6 +95,12 @@ def test_half_of_two_sockets_is_far(simulate):
 
 
 @simulated
+def test_glibc_has_arenas_for_as_many_cpus_as_there_are_cores(simulate):
+    """Eight for each: more threads than eight for each real CPU would share them, and their lines."""
+    assert simulate("own", 64, operations=64)["disturbances"] == 0
+
+
+@simulated
 def test_the_machine_that_a_program_sees_is_the_simulated_one():
     plugin = f"{RELEASE / 'hmalloc-cores.so'},cores=48,out=/dev/null"
     asks = "import os, time; print(len(os.sched_getaffinity(0)), int(time.time()), os.getrandom(8).hex())"

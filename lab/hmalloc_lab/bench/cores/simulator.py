@@ -37,9 +37,20 @@ def _plugin(built: BuildPaths) -> Path:
 def command(built: BuildPaths, allocator: AllocatorRow, cell: Cell, counted: Path) -> list[str]:
     """The library is preloaded into the program, not into the emulator."""
     library = participants.preload(allocator)
-    return [shutil.which(_QEMU) or _QEMU, "-cpu", "max", "-seed", "1", *(["-E", f"LD_PRELOAD={library}"] if library else []),
+    system = str(_system(counted.parent, cell.threads))
+    return [shutil.which(_QEMU) or _QEMU, "-cpu", "max", "-seed", "1", "-L", system,
+            *(["-E", f"LD_PRELOAD={library}"] if library else []),
             "-plugin", f"{_plugin(built)},cores={cell.threads},out={counted}",
             str(built.workloads / cell.workload), *cell.arguments]
+
+
+def _system(folder: Path, cores: int) -> Path:
+    """Files that the program finds there in place of the machine's own: by this one glibc counts CPUs for its arenas."""
+    system = folder / f"system-{cores}"
+    online = system / "sys" / "devices" / "system" / "cpu" / "online"
+    online.parent.mkdir(parents=True, exist_ok=True)
+    online.write_text(f"0-{cores - 1}\n" if cores > 1 else "0\n", encoding="ascii")
+    return system
 
 
 def read(counted: Path, operations: float) -> dict:
