@@ -88,8 +88,9 @@ HM_API void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT;
 /* ---- Giving memory back, and statistics. ---------------------------------------------------------------------- */
 
 /* Gives every page that holds no block back to the system now: from this thread's caches, the caches of ended threads
- * and the superblocks of all threads.  What another live thread has in its block caches stays until that thread calls
- * this (bounded; docs/design.md, "Footprint").  Returns 1 if memory went back, else 0. */
+ * and the superblocks of all threads.  Of the caches of another live thread, if it sleeps, one block of each class stays; of
+ * one that works, or has handles of caches, all (bounded; docs/design.md, "Footprint").  Returns 1 if memory went back, else
+ * 0. */
 HM_API int hm_collect(void) HM_NOEXCEPT;
 
 /* For a thread that is going to sleep for long.  Gives back what its heap holds (block caches, the superblocks that it

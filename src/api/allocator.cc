@@ -114,13 +114,29 @@ void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
 }
 
 void* allocate_class(ClassIndex c) noexcept {
-  if (ThreadHeap* heap = heap_or_attach()) return allocate_from(*heap, c);
+  if (ThreadHeap* heap = heap_or_attach()) {
+    HeapUse use(*heap);
+    return allocate_from(*heap, c);
+  }
   return registry.with_fallback([c](ThreadHeap& heap) { return allocate_from(heap, c); });
+}
+
+// Of the runs that the thread's heap keeps.
+FreshBlock take_kept(size_t size) noexcept {
+  if (!have_heap()) return {};
+  HeapUse use(my_thread_heap());
+  return my_thread_heap().large.take(size);
+}
+
+bool keep(Slice& run) noexcept {
+  if (!have_heap()) return false;
+  HeapUse use(my_thread_heap());
+  return my_thread_heap().large.keep(run);
 }
 
 FreshBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
   tick_here(size);
-  FreshBlock got = have_heap() && alignment <= kSlice ? my_thread_heap().large.take(size) : FreshBlock{};
+  FreshBlock got = alignment <= kSlice ? take_kept(size) : FreshBlock{};
   if (got.block == nullptr) got = allocate_large(size, alignment);
   if (got.block == nullptr && size < kMaxRequest / 2) {
     reclaim_all();
@@ -177,8 +193,10 @@ HM_NOINLINE void free_without_heap(Superblock& sb, BlockState& state) noexcept {
 }
 
 HM_NOINLINE void free_into_full_cache(void* block, Superblock& sb, BlockState& state) noexcept {
-  my_heap()->overflow(block, sb, state);
-  tick(my_thread_heap());
+  ThreadHeap& heap = my_thread_heap();
+  HeapUse use(heap);
+  heap.overflow(block, sb, state);
+  tick(heap);
 }
 
 // The cache is full, or the thread has no heap.  Both branches are tail calls, so no frame is needed here.
@@ -190,7 +208,7 @@ namespace {
 
 void free_run(Slice& run) noexcept {
   size_t bytes = large_capacity(run);
-  if (!have_heap() || !my_thread_heap().large.keep(run)) free_large(run);
+  if (!keep(run)) free_large(run);
   tick_here(bytes);
 }
 

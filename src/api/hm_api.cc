@@ -73,8 +73,11 @@ namespace {
 // The calling thread's cache at an offset in its heap.
 hm_cache* cache_at(size_t offset) noexcept {
   static_assert(sizeof(hm_cache) <= sizeof(BlockCache));  // the same first members
-  if (kChecked || heap_or_attach() == nullptr) return nullptr;
-  return reinterpret_cast<hm_cache*>(&my_heap()->cache(offset));
+  ThreadHeap* heap = kChecked ? nullptr : heap_or_attach();
+  if (heap == nullptr) return nullptr;
+  HeapUse use(*heap);
+  heap->handed_out = true;
+  return reinterpret_cast<hm_cache*>(&heap->cache(offset));
 }
 
 }  // namespace

@@ -27,4 +27,7 @@ template <class T>
   return value;
 }
 
+// The compiler moves no access to memory from one side of it to the other.
+[[gnu::always_inline]] inline void keep_apart() { asm volatile("" : : : "memory"); }
+
 }  // namespace hm

@@ -1,6 +1,7 @@
 // A block cache: a stack of pointers to the blocks of one class that this thread freed most recently, whoever owns
 // them.  A cached block still looks TAKEN to everybody else, so any thread may cache any block.  One thread writes a
-// cache; statistics may read `top` from other threads.
+// cache; statistics may read `top` and `bottom` from other threads, and one that has claimed the heap takes entries from
+// the bottom (threads/claims.h).
 //
 // The slot below the first entry holds null, so an empty cache pops null and needs no counter.
 #pragma once
@@ -44,14 +45,18 @@ class BlockCache {
   // Moves the entries to new slots.
   void move_to(void** bottom) noexcept {
     size_t used = this->size();
-    move_slots(bottom, bottom_, used + 1);
-    limit_ = bottom + (limit_ - bottom_);
-    bottom_ = bottom;
+    move_slots(bottom, this->bottom(), used + 1);
+    limit_ = bottom + (limit_ - this->bottom());
+    set_bottom(bottom);
     set_top(bottom + used);
   }
-  void set_limit(size_t entries) noexcept { limit_ = bottom_ + entries; }
-  void** bottom() const noexcept { return bottom_; }
+  void set_limit(size_t entries) noexcept { limit_ = bottom() + entries; }
+  void** bottom() const noexcept { return bottom_.load(std::memory_order_relaxed); }  // relaxed: statistics read it
+  void set_bottom(void** bottom) noexcept { bottom_.store(bottom, std::memory_order_relaxed); }
   size_t size() const noexcept { return static_cast<size_t>(top() - bottom_); }
+
+  // For a thread that has claimed the heap: no later push of the heap's own thread succeeds.
+  void close() noexcept { std::atomic_ref(limit_).store(bottom(), std::memory_order_relaxed); }
 
   // When the cache is full, blocks owned by this heap are freed directly.  Null after a refill, so that the next
   // overflow takes the slow path and can resize the cache.
@@ -60,8 +65,8 @@ class BlockCache {
 
  private:
   std::atomic<void**> top_{nullptr};
-  void** limit_ = nullptr;   // push fails from here on
-  void** bottom_ = nullptr;  // the slot that holds null
+  void** limit_ = nullptr;               // push fails from here on
+  std::atomic<void**> bottom_{nullptr};  // the slot that holds null
   const Shelf* direct_free_owner_ = nullptr;
 };
 static_assert(sizeof(BlockCache) == kCacheStride);

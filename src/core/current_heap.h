@@ -18,7 +18,10 @@ HM_HIDDEN extern constinit EmptyHeap empty_heap;
 // malloc can be called before the first thread's variables are (by an IFUNC resolver, while the program is being relocated).
 HM_HIDDEN extern constinit thread_local ptrdiff_t heap_offset;
 
+// The compiler moves no access to a heap from one operation into another, wherever they are inlined: while a thread is
+// stopped, one operation on its caches is under way at most (threads/claims.h).
 inline SmallHeap* my_heap() noexcept {
+  keep_apart();
   return reinterpret_cast<SmallHeap*>(reinterpret_cast<char*>(&empty_heap) + heap_offset);
 }
 inline bool have_heap() noexcept { return heap_offset != 0; }

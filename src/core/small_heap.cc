@@ -61,12 +61,28 @@ void** SmallHeap::near_slots(size_t c) const noexcept {
 }
 void** SmallHeap::wide_slots(size_t c) const noexcept { return near_slots(0) + kSlots.wide[c]; }
 
+// Where the slots begin that a slot belongs to; null: of a class that is not active yet.
+void** SmallHeap::slots_around(size_t c, void** slot) const noexcept {
+  if (near_slots(c) <= slot && slot < near_slots(c + 1)) return near_slots(c);
+  if (wide_slots(c) <= slot && slot < wide_slots(c + 1)) return wide_slots(c);
+  return nullptr;
+}
+
 // Judged by where its top points, because the cache may be moved meanwhile.
 size_t SmallHeap::cached_blocks(size_t c) const noexcept {
-  void** top = caches[c].top();
-  if (near_slots(c) <= top && top < near_slots(c + 1)) return static_cast<size_t>(top - near_slots(c));
-  if (wide_slots(c) <= top && top < wide_slots(c + 1)) return static_cast<size_t>(top - wide_slots(c));
-  return 0;  // not active yet
+  void **bottom = caches[c].bottom(), **top = caches[c].top(), **slots = slots_around(c, top);
+  if (slots == nullptr) return 0;
+  return static_cast<size_t>(top - (slots <= bottom && bottom <= top ? bottom : slots));
+}
+
+// They go back to where they begin: those that were emptied now begin where the last of the entries lay.
+void SmallHeap::open_caches() noexcept {
+  for (size_t c = 0; c < kClasses; ++c) {
+    void** slots = slots_around(c, caches[c].bottom());
+    if (slots == nullptr) continue;
+    caches[c].move_to(slots);
+    caches[c].set_limit(classes[c].tuner.capacity());
+  }
 }
 
 size_t SmallHeap::first_capacity(ClassIndex c) noexcept {
@@ -233,11 +249,15 @@ void SmallHeap::give_up_surplus(ClassIndex c) noexcept {
 
 // With a capacity of zero every free makes its block FREE until the next refill, so an idle cache pins no superblock.
 void SmallHeap::release_idle(ClassIndex c) noexcept {
-  ClassState& state = classes[index_of(c)];
   flush(c, SIZE_MAX);
   set_capacity(c, 0);
-  if (state.current != nullptr) full(c).push(*state.current);
-  state.current = nullptr;
+  release_superblocks(c);
+}
+
+void SmallHeap::release_superblocks(ClassIndex c) noexcept {
+  Superblock* current = std::exchange(classes[index_of(c)].current, nullptr);
+  keep_order();  // a fork that cuts another thread off here loses it
+  if (current != nullptr) full(c).push(*current);
   while (Superblock* sb = full(c).pop()) sb->is_empty() ? release(*sb) : superblock_pool.push(*sb);
 }
 

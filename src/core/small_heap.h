@@ -2,9 +2,12 @@
 // time; when that thread ends, another inherits the whole heap.
 //
 // Invariants
-//  H1  Only the thread that uses the heap writes it, except `shelf`, which has its own locks.
+//  H1  Only the thread that uses the heap writes it, except `shelf`, which has its own locks, and what another thread takes
+//      that has claimed the heap (H4).
 //  H2  cache c holds only blocks of class c, each at most once, each TAKEN (CACHED in the checked library).
 //  H3  The heap holds current[c] (S1), whose cursor says how far it has been swept.
+//  H4  While `in_use` is set, nobody else claims the heap; a thread sets it before it uses more of its heap than the two fast
+//      paths do.  While the heap is claimed, its thread only pops and pushes, and sooner or later waits (threads/claims.h).
 #pragma once
 #include "core/cache_tuner.h"
 #include "core/current_heap.h"
@@ -25,6 +28,13 @@ class Counter {
 inline constexpr uint32_t kOperationsPerTick = 512;
 inline constexpr uint32_t kOperationsPerLook = 8;
 inline constexpr size_t kSlicesToShrink = 8;  // that many fewer in use than at the last tick
+
+enum class Claim : uint8_t {
+  kNone,
+  kWanted,   // by a thread that does not know yet whether the heap is in use
+  kClaimed,  // that thread is taking what the heap keeps
+  kEmptied,  // it has done so: the heap's thread has to open the caches again
+};
 
 struct SmallHeap {
   static constexpr size_t kMaxFull = 3;                 // full superblocks per heap, over all classes; producers keep more:
@@ -49,6 +59,11 @@ struct SmallHeap {
   uint32_t ticks_in_round = 0;
   size_t slices_at_tick = 0;  // in use by the whole process
   Counter refills, flushes, cross_thread_frees;
+  // ---- H4
+  std::atomic<bool> in_use{true};  // written by the heap's thread; a heap without a thread is in use
+  std::atomic<Claim> claim{Claim::kNone};
+  bool handed_out = false;      // the program has pointers to caches, and may use these at any time; under in_use
+  uint64_t tops_when_seen = 0;  // by the thread that claims
 
   static const size_t kSlotBytes;  // of the entries of its caches, which follow the heap
   SmallHeap() noexcept;
@@ -92,7 +107,11 @@ struct SmallHeap {
   bool on_tick() noexcept;
   void on_round() noexcept;     // after a quarter of the decay time: gives back what the caches do not need
   void release_all() noexcept;  // empties caches, releases current and full superblocks to chunks and pool
-  bool is_valid() noexcept;     // for the heap's user
+  // For the heap's thread, after another has emptied the caches.
+  void open_caches() noexcept;
+  // Full superblocks, and the current one, go to chunks and pool.  For the heap's thread, or one that has claimed the heap.
+  void release_superblocks(ClassIndex c) noexcept;
+  bool is_valid() noexcept;                             // for the heap's user
   size_t cached_blocks(size_t c) const noexcept;        // of class c, at this moment; any thread
   static size_t first_capacity(ClassIndex c) noexcept;  // within what the options allow
 
@@ -106,6 +125,7 @@ struct SmallHeap {
   void flush(ClassIndex c, size_t blocks) noexcept;
   void** near_slots(size_t c) const noexcept;
   void** wide_slots(size_t c) const noexcept;
+  void** slots_around(size_t c, void** slot) const noexcept;
   void activate(ClassIndex c) noexcept;
   void grow_if_too_small(ClassIndex c) noexcept;
   void set_capacity(ClassIndex c, size_t entries) noexcept;

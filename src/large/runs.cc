@@ -82,6 +82,12 @@ void LargeCache::remove(size_t i) noexcept {
   move_slots(runs_.data() + i, runs_.data() + i + 1, count_ - i);
 }
 
+void LargeCache::count_again() noexcept {
+  size_t sum = 0;
+  for (size_t i = 0; i < count_; ++i) sum += runs_[i]->block_size;
+  bytes_.store(sum, std::memory_order_relaxed);
+}
+
 void LargeCache::tick() noexcept {
   if (!wanted_) release_all();
   wanted_ = false;

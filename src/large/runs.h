@@ -23,6 +23,7 @@ class LargeCache {
   bool keep(Slice& run) noexcept;         // false if there is no room for it
   void tick() noexcept;                   // if no run was requested since the last tick, releases all
   void release_all() noexcept;
+  void count_again() noexcept;  // in the child of a fork that cut a release off
   size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
  private:

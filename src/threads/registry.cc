@@ -19,6 +19,7 @@ constinit ThreadExit thread_exit(detach);
 
 void let_go(ThreadHeap& heap) noexcept {
   heap.local.park();
+  heap.handed_out = false;
   set_my_heap(nullptr);  // R2: before the heap is published
 }
 
@@ -32,6 +33,7 @@ void detach(void*) noexcept {
   ended = true;
   if (!have_heap()) return;
   ThreadHeap& heap = my_thread_heap();
+  HeapUse::begin(heap);  // R3: and it stays in use
   let_go(heap);
   registry.publish(heap, false);
 }
@@ -40,6 +42,7 @@ void detach(void*) noexcept {
 void Registry::part() noexcept {
   if (!have_heap()) return;
   ThreadHeap& heap = my_thread_heap();
+  HeapUse::begin(heap);  // R3
   heap.drain();
   heap.purge_slots();
   let_go(heap);
@@ -93,6 +96,7 @@ ThreadHeap* Registry::attach() noexcept {
   set_my_heap(heap);
   heap->local.resume();
   thread_exit.watch(heap);  // may call malloc
+  HeapUse::end(*heap);
   return heap;
 }
 
@@ -145,6 +149,7 @@ void Registry::repair(uint32_t before) noexcept {
   repair_after_fork(lock_, before, [] {});
   repair_after_fork(fallback_lock_, before, [this] { fallback_ = nullptr; });
   superblock_pool.repair(before);
+  claims.repair(before);
   repair_after_fork(huge_lock(), before, huge_repair);
   slice_pool.repair(before);
   strand_heaps();

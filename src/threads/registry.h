@@ -7,9 +7,10 @@
 //  R2  A thread's my_heap is cleared before its heap is published as dead: a late destructor that allocates finds no
 //      heap and is served by the fallback, never by a heap that another thread has inherited.  A thread that goes idle
 //      loses its heap in the same way, and finds that it has none when it allocates again.
+//  R3  A heap that no thread's my_heap points to is in use (H4).
 #pragma once
 #include "base/lock.h"
-#include "threads/thread_heap.h"
+#include "threads/claims.h"
 
 namespace hm {
 
@@ -40,6 +41,10 @@ class Registry {
   void for_each(Visit visit) noexcept {
     LockGuard guard(lock_);
     for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next) visit(*heap);
+  }
+  ThreadHeap* newest() noexcept {  // and from there on, by next, all others: they stay forever
+    LockGuard guard(lock_);
+    return heaps_;
   }
   bool is_valid() noexcept;
 

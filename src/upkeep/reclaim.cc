@@ -71,6 +71,7 @@ void look_for_pause() noexcept {
 }  // namespace
 
 void upkeep(ThreadHeap& heap) noexcept {
+  HeapUse use(heap);
   look_for_pause();
   if (!heap.on_look()) return;
   ThreadHeap::Tick tick = heap.act_on_tick();
@@ -97,9 +98,14 @@ bool background_round() noexcept {
 
 bool reclaim_all() noexcept {
   uint64_t before = footprint.purged();
-  if (have_heap()) my_thread_heap().drain();
+  claims.look(registry.newest());
+  if (have_heap()) {
+    HeapUse use(my_thread_heap());
+    my_thread_heap().drain();
+  }
   registry.drain_dead(Registry::Drain::kAll);
   registry.drain_fallback();
+  claims.collect(registry.newest());
   superblock_pool.release_shelved();
   superblock_pool.release_free(SIZE_MAX);
   hole_passes.whole();

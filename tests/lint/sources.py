@@ -18,6 +18,8 @@ ATOMICS = {
     "src/base/address_map.h": "a unit's kind, which a wild pointer may ask about at any time",
     "src/base/os_pages.cc": "counters and hints: the page size, the last mapping, calls made, guards",
     "src/base/clock.cc": "how the kernel tells the time, and what it said last",
+    "src/threads/claims.h": "whether a heap is in use, and wanted by another thread",
+    "src/threads/claims.cc": "the same; slots of caches whose thread may be popping; the system's barrier orders them",
     "baselines/vvmalloc/ms_queue.h": "counted links of the lock-free queue; its pool of nodes; a counter",
     "baselines/vvmalloc/locks.cc": "the spin lock; a hint that a mutex is held",
     "baselines/vvmalloc/fifo.h": "time waited, a sum",
