@@ -1,4 +1,4 @@
-// hm_stress [--seconds S] [--threads N] [--seed X] [--kinds general,shared,local,large]
+// hm_stress [--seconds S] [--threads N] [--seed X] [--kinds general,shared,local,large] [--naps]
 #include <hmalloc/hmalloc.h>
 #include <signal.h>
 #include <unistd.h>
@@ -11,6 +11,7 @@
 #include <string_view>
 #include <thread>
 
+#include "naps.h"
 #include "verdict.h"
 #include "worker.h"
 
@@ -41,6 +42,10 @@ Plan parse(int count, char** arguments) {
   plan.forks = kMayFork;
   for (int i = 1; i < count; ++i) {
     std::string name = arguments[i];
+    if (name == "--naps") {
+      plan.naps = true;
+      continue;
+    }
     if (++i == count) fail("an option without a value");
     const char* text = arguments[i];
     if (name == "--seconds") plan.seconds = atof(text);
@@ -84,6 +89,7 @@ int main(int count, char** arguments) {
   std::vector<std::thread> threads;
   for (unsigned line = 0; line < plan.threads; ++line) threads.emplace_back(succession, std::cref(plan), line);
   std::thread forker(forks, std::cref(plan));
+  for (unsigned i = 0; plan.naps && i < 2; ++i) threads.emplace_back(collect_until_done);
   std::this_thread::sleep_for(std::chrono::duration<double>(plan.seconds));
   done.store(true);
   for (std::thread& thread : threads) thread.join();

@@ -4,7 +4,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "threads/thread_heap.h"
+#include "naps.h"
+#include "threads/claims.h"
 
 namespace stress {
 
@@ -14,6 +15,12 @@ std::atomic<bool> done{false};
 namespace {
 
 void be_late(uint64_t rounds);
+
+bool my_heap_is_valid() {
+  if (!hm::have_heap()) return true;
+  hm::HeapUse use(hm::my_thread_heap());
+  return hm::my_heap()->is_valid();
+}
 
 class Worker {
  public:
@@ -42,7 +49,7 @@ class Worker {
     if (dice == 0) hm_collect();
     if (dice == 1 || dice == 2) look_at_stats();
     if (dice == 4) hm_thread_idle();
-    if (dice == 3 && hm::have_heap() && !hm::my_heap()->is_valid()) fail("this thread's heap is not valid");
+    if (dice == 3 && !my_heap_is_valid()) fail("this thread's heap is not valid");
   }
 
   // To the table first: a thread's blocks outlive it.
@@ -117,13 +124,16 @@ void be_late(uint64_t rounds) {
 void live(const Plan& plan, uint64_t life) {
   if (life % 3 == 0) be_late(2);
   Worker worker(plan, life);
+  Naps naps(plan.naps);
+  Random random(life);
   uint64_t operations = worker.operations();
   for (uint64_t i = 0; i < operations && !done.load(std::memory_order_relaxed); ++i) {
     worker.step();
     if (i % 512 == 0) worker.step_aside();
+    if (i % 256 == 0) naps.between_bursts(random);
   }
   worker.leave();
-  if (hm::have_heap() && !hm::my_heap()->is_valid()) fail("an ending thread's heap is not valid");
+  if (!my_heap_is_valid()) fail("an ending thread's heap is not valid");
 }
 
 pid_t fork_and_live(const Plan& plan, uint64_t life) {
@@ -134,7 +144,7 @@ pid_t fork_and_live(const Plan& plan, uint64_t life) {
   for (int i = 0; i < 3000; ++i) worker.step();
   hm_collect();
   worker.leave();
-  if (hm::have_heap() && !hm::my_heap()->is_valid()) fail("the child's heap is not valid");
+  if (!my_heap_is_valid()) fail("the child's heap is not valid");
   _exit(0);
 }
 

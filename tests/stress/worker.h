@@ -14,6 +14,7 @@ struct Plan {
   double seconds = 4;
   unsigned threads = 4;
   bool forks = true;
+  bool naps = false;  // threads fall asleep, and others collect what they keep
   std::vector<Kind> kinds{kGeneral, kGeneral, kGeneral, kShared, kShared, kLocal, kLocal, kLarge};
 };
 
