@@ -93,6 +93,29 @@ MUTANTS = [
     Mutant("foreign_heaps_used_after_fork", "src/threads/registry.cc",
            "heap->shelf.stranded = heap->shelf.stranded || (heap != my_heap() && heap != fallback_);",
            "heap->shelf.stranded = false;"),
+    # Claims of heaps whose threads sleep
+    Mutant("topmost_entry_claimed", "src/threads/claims.cc", "void** below = cache.top() - 1;", "void** below = cache.top();"),
+    Mutant("heap_in_use_claimed", "src/threads/claims.cc", "sure && !heap.in_use.load(std::memory_order_acquire)", "sure"),
+    Mutant("handed_out_claimed", "src/threads/claims.cc", " && !heap.handed_out;", ";"),
+    Mutant("claimed_while_open", "src/threads/claims.cc", "{ cache.close(); }", "{ (void)cache; }"),
+    Mutant("no_fence", "src/threads/claims.cc", "      put(below, nullptr);\n", ""),
+    Mutant("top_not_looked_at", "src/threads/claims.cc", "!sure || !is_above(cache, fence.slot)", "!sure"),
+    Mutant("fence_not_taken_down", "src/threads/claims.cc", "return put(fence.slot, fence.block);", "return;"),
+    Mutant("claim_not_asked_for", "src/threads/claims.h",
+           "    if (HM_UNLIKELY(heap.claim.load(std::memory_order_acquire) != Claim::kNone)) claims.settle(heap);\n", ""),
+    Mutant("opened_without_waiting", "src/threads/claims.cc",
+           "  LockGuard guard(lock_);\n  if (heap.claim.load", "  if (heap.claim.load"),
+    Mutant("caches_stay_closed", "src/threads/claims.cc", "== Claim::kEmptied) heap.open_caches();", "== Claim::kEmptied) {}"),
+    Mutant("a_dead_heap_is_not_in_use", "src/threads/registry.cc",
+           "  HeapUse::begin(heap);  // R3: and it stays in use\n  let_go(heap);", "  HeapUse::end(heap);\n  let_go(heap);"),
+    Mutant("claims_not_undone", "src/threads/claims.cc", "      put(cache.bottom(), nullptr);\n      keep_order();\n      put(fence.slot, fence.block);\n", ""),
+    Mutant("claims_given_back_before_they_are_noted", "src/threads/claims.cc",
+           "  cache.set_bottom(cache.bottom() + 1);\n  keep_order();\n  put(cache.bottom(), nullptr);\n  keep_order();\n"
+           "  BlockRef ref = find_block(block);\n"
+           "  if (ref.sb.owner() != &heap.shelf) heap.cross_thread_frees.add(1);\n  give_back(ref.sb, ref.state);\n",
+           "  BlockRef ref = find_block(block);\n  if (ref.sb.owner() != &heap.shelf) heap.cross_thread_frees.add(1);\n"
+           "  give_back(ref.sb, ref.state);\n  keep_order();\n  cache.set_bottom(cache.bottom() + 1);\n"
+           "  put(cache.bottom(), nullptr);\n"),
     # Memory that goes back at once
     Mutant("witness_always_good", "src/core/superblock.h",
            "return witness != &state && !witness->looks_free();", "return witness != &state;"),

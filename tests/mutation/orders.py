@@ -26,6 +26,9 @@ ORDER = re.compile(r"memory_order(?:_|::)(acquire|release|acq_rel|seq_cst|consum
 CALL = re.compile(r"\.(load|store|exchange|compare_exchange_\w+|fetch_\w+|test_and_set)\(")
 FENCE = re.compile(r"atomic_thread_fence|__sync_")
 TSAN = "for ThreadSanitizer, whose build alone "
+MEMBARRIER = "for the system's barrier in claims.cc, which stands between the processors' accesses: "
+LOCKED = "for the reader: whoever sees a claim waits for the lock of the claims, "
+USED = "as row 2, one word for what its thread did before; no test of its own, because the barrier hides it but for a moment"
 CHILD = "for the child of a fork, which must find one thread's stores in the order of the program: "
 # (file, what the line says) -> why no litmus test needs it.  One that begins with TSAN must be noticed by its tests.
 ORDERS_WITH_A_REASON = {
@@ -40,6 +43,12 @@ ORDERS_WITH_A_REASON = {
     ("src/base/lock.cc", "word_.load(kThreadSanitizer ?"):
         "for the fuzzers under ThreadSanitizer: it does not see that a fork comes after all that it copies",
     ("src/base/process.h", "inline void keep_order()"): CHILD + "that is what it is for",
+    ("src/threads/claims.h", "std::atomic_signal_fence(std::memory_order_seq_cst)"):
+        MEMBARRIER + "the compiler keeps the store of in_use before the load of claim",
+    ("src/threads/claims.h", "heap.claim.load(std::memory_order_acquire)"): LOCKED + "taken before the heap is used",
+    ("src/threads/claims.cc", "Claim::kEmptied, std::memory_order_release"): LOCKED + "let go of after the claim",
+    ("src/threads/claims.h", "heap.in_use.store(false, std::memory_order_release)"): USED,
+    ("src/threads/claims.cc", "heap.in_use.load(std::memory_order_acquire)"): USED,
     ("src/large/extent.h", "void set_state("):
         CHILD + "start and bytes of a descriptor are written before it is in use (E5)",
     ("src/large/extent.h", "void set_start("): CHILD + "a descriptor owns nothing when its start changes (E5)",
