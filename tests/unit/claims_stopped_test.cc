@@ -135,6 +135,63 @@ TEST_F(AClaim, WhoseThreadAwakesAtAnyInstruction) {
   });
 }
 
+// The thread has said that it uses its heap, and has not looked yet whether somebody wants it.
+TEST_F(AClaim, IsGivenUpIfTheHeapIsUsedMeanwhile) {
+  Sleeper sleeper;
+  ThreadHeap* heap = nullptr;
+  sleeper.does([&] {
+    free_all(allocate_many(100, 64));
+    heap = &my_thread_heap();
+  });
+  size_t before = cached_in(*heap);
+  auto is_wanted = [&] { return heap->claim == Claim::kWanted && !heap->in_use; };
+  stop_at_every_instruction(take_from_sleepers, [&] { heap->in_use = true; }, is_wanted);
+  EXPECT_TRUE(heap->in_use);
+  EXPECT_EQ(heap->claim.load(), Claim::kNone);
+  EXPECT_EQ(cached_in(*heap), before);
+  heap->in_use = false;
+  sleeper.does([] { hm_collect(); });
+}
+
+// Between the collector's look at the top and the fence, the thread pops what lies there, and pushes it back if it can.
+TEST_F(AClaim, WhoseThreadAwakesInFrontOfTheFence) {
+  Sleeper sleeper;
+  ThreadHeap* heap = nullptr;
+  size_t fenced_at = SIZE_MAX;
+  for (size_t back = 0; back < 12; ++back) {
+    sleeper.does([&] {
+      hm_collect();
+      free_all(allocate_many(10, 64));
+      heap = &my_thread_heap();
+    });
+    BlockCache& cache = heap->caches[index_of(class_of(64))];
+    std::vector<void*> popped;
+    size_t count = 0;
+    auto is_before_fence = [&] {
+      if (heap->claim != Claim::kClaimed) return false;
+      ++count;
+      if (back == 0 && fenced_at == SIZE_MAX && cache.top()[-1] == nullptr) fenced_at = count;
+      return back > 0 && count == fenced_at - back;
+    };
+    auto pop_and_push = [&] {
+      for (int i = 0; i < 3; ++i) {
+        popped.push_back(cache.pop());
+        find_block(popped.back()).state.mark_taken();
+      }
+      EXPECT_FALSE(cache.push(popped.back())) << "a closed cache";
+    };
+    stop_at_every_instruction(take_from_sleepers, pop_and_push, is_before_fence);
+    ASSERT_LT(fenced_at, SIZE_MAX);
+    EXPECT_EQ(popped.size(), back == 0 ? 0u : 3u);
+    for (void* block : popped) EXPECT_FALSE(find_block(block).state.is_free()) << "taken from who has popped it";
+    sleeper.does([&] {
+      EXPECT_TRUE(my_heap_is_valid());
+      free_all(popped);
+    });
+  }
+  sleeper.does([] { hm_collect(); });
+}
+
 // The child of a fork by the very thread whose heap was being claimed.
 TEST_F(AClaim, CutOffByAForkAtEveryInstruction) {
   Sleeper sleeper;
