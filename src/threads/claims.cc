@@ -3,7 +3,6 @@
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 
-#include <algorithm>
 #include <bit>
 #include <cerrno>
 
@@ -32,7 +31,7 @@ void* entry(void** slot) noexcept { return std::atomic_ref(*slot).load(std::memo
 
 uint64_t tops_of(const ThreadHeap& heap) noexcept {
   uint64_t sum = heap.refills.get() + heap.flushes.get();
-  for (const BlockCache& cache : heap.caches) sum = std::rotl(sum, 7) + address_of(cache.top());
+  for (const BlockCache& cache : heap.caches) sum = std::rotl(sum, 7) + reinterpret_cast<uintptr_t>(cache.top());
   return sum;
 }
 
