@@ -139,7 +139,7 @@ FreshBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
   FreshBlock got = alignment <= kSlice ? take_kept(size) : FreshBlock{};
   if (got.block == nullptr) got = allocate_large(size, alignment);
   if (got.block == nullptr && size < kMaxRequest / 2) {
-    reclaim_all();
+    reclaim_before_refusal();
     got = allocate_large(size, alignment);
   }
   return got;
@@ -148,7 +148,7 @@ FreshBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
 void* allocate_small(ClassIndex c) noexcept {
   void* block = allocate_class(c);
   if (block == nullptr) {
-    reclaim_all();
+    reclaim_before_refusal();
     block = allocate_class(c);
   }
   return block != nullptr ? block : out_of_memory();

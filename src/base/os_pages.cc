@@ -66,6 +66,41 @@ size_t page_size() noexcept {
   return bytes;
 }
 
+Mapped map_there(void* place, size_t bytes) noexcept {
+  void* base = map_at(place, bytes);
+  if (base == nullptr || base == place) return base == nullptr ? Mapped::kRefused : Mapped::kYes;
+  unmap(base, bytes);
+  return Mapped::kTaken;
+}
+
+namespace {
+
+// All mappings are `bytes` long, and their starts, or the places `lead` bytes behind these, are aligned.
+void* map_wide(size_t bytes, size_t alignment, size_t lead) noexcept {
+  void* wide = map_at(nullptr, bytes + alignment);
+  if (wide == nullptr) return nullptr;
+  uintptr_t start = align_up(address_of(wide) + lead, alignment) - lead;
+  size_t head = start - address_of(wide);
+  if (head > 0) unmap(wide, head);
+  if (alignment > head) unmap(reinterpret_cast<void*>(start + bytes), alignment - head);
+  return reinterpret_cast<void*>(start);
+}
+
+// Where a limit leaves no room for the alignment: tries one place after another, from the system's own choice downwards.
+void* map_exactly(uintptr_t from, size_t bytes, size_t alignment, size_t lead) noexcept {
+  constexpr int kPlaces = 16;
+  size_t step = alignment;
+  for (int i = 0; i < kPlaces && from > step + lead + alignment; ++i, step *= 2) {
+    void* place = reinterpret_cast<void*>(align_down(from + lead, alignment) - lead);
+    Mapped mapped = map_there(place, bytes);
+    if (mapped != Mapped::kTaken) return mapped == Mapped::kYes ? place : nullptr;
+    from -= step;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 // The system maps downwards, so the place just below the last aligned mapping is usually free: one call instead of three.
 void* map(size_t bytes, size_t alignment, size_t lead) noexcept {
   static std::atomic<uintptr_t> last{0};  // relaxed: a hint
@@ -74,15 +109,12 @@ void* map(size_t bytes, size_t alignment, size_t lead) noexcept {
   uintptr_t below = last.load(std::memory_order_relaxed);
   uintptr_t hint = below > bytes + lead + alignment ? align_down(below - bytes + lead, alignment) - lead : 0;
   void* base = map_at(reinterpret_cast<void*>(hint), bytes);
-  if (base != nullptr && (address_of(base) + lead) % alignment != 0) {
+  if (base == nullptr) return nullptr;
+  if ((address_of(base) + lead) % alignment != 0) {
     unmap(base, bytes);
-    void* wide = map_at(nullptr, bytes + alignment);
-    if (wide == nullptr) return nullptr;
-    uintptr_t start = align_up(address_of(wide) + lead, alignment) - lead;
-    size_t head = start - address_of(wide);
-    if (head > 0) unmap(wide, head);
-    if (alignment > head) unmap(reinterpret_cast<void*>(start + bytes), alignment - head);
-    base = reinterpret_cast<void*>(start);
+    uintptr_t chosen = address_of(base);
+    base = map_wide(bytes, alignment, lead);
+    if (base == nullptr) base = map_exactly(chosen, bytes, alignment, lead);
   }
   if (base != nullptr) last.store(address_of(base), std::memory_order_relaxed);
   return base;

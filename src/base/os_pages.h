@@ -10,8 +10,11 @@ inline constexpr size_t kMaxGuards = 16384;
 size_t page_size() noexcept;  // read at run time: 4, 16 or 64 KB
 
 // Zeroed, readable and writable memory that the address map covers.  Its start, or the address `lead` bytes behind it,
-// is a multiple of `alignment` (a power of two, at least a page).  Null on failure.
+// is a multiple of `alignment` (a power of two, at least a page).  Null on failure: near a limit it needs no more than `bytes`.
 void* map(size_t bytes, size_t alignment, size_t lead = 0) noexcept;
+// Maps at this place, unless something else is there.
+enum class Mapped : uint8_t { kYes, kTaken, kRefused };
+Mapped map_there(void* place, size_t bytes) noexcept;
 bool unmap(void* base, size_t bytes) noexcept;
 // The pages read as zero from now on and use no memory until touched.  False: they are unchanged.
 bool purge(void* base, size_t bytes) noexcept;

@@ -1,4 +1,5 @@
-// An extent: whole chunks of 2 MB with one huge block at their start, or kept without one.  All that the allocator knows of
+// An extent: whole chunks of 2 MB with one huge block at their start, or kept without one.  The last chunk lacks the pages
+// behind the block if the system had no addresses for them, or they were given back before a request was refused.  All that the allocator knows of
 // it is in this descriptor, which lies elsewhere (extent_table.h): no metadata lies in an extent or next to it.
 //
 // Invariants
@@ -40,7 +41,7 @@ struct Extent {
   // All three relaxed: the reader has the lock, or holds the block, or asks about an address that is no block of its own.
   ExtentState state() const noexcept { return state_.load(std::memory_order_relaxed); }
   char* start() const noexcept { return start_.load(std::memory_order_relaxed); }
-  size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }  // whole chunks
+  size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }  // whole pages
   // All three release, so that what says who owns which bytes is written in program order (E5).
   void set_state(ExtentState state) noexcept { state_.store(state, std::memory_order_release); }
   void set_start(char* start) noexcept { start_.store(start, std::memory_order_release); }
@@ -49,6 +50,10 @@ struct Extent {
   char* end() const noexcept { return start() + bytes(); }
   bool is_live() const noexcept { return state() == ExtentState::kLive; }
   size_t taken() const noexcept { return align_up(size, os::page_size()); }  // by the block, in whole pages
+  // Whether a block of this size has the chunks that it would get, and enough of the last one.
+  bool fits(size_t wanted) const noexcept {
+    return align_up(wanted, kChunk) == align_up(bytes(), kChunk) && align_up(wanted, os::page_size()) <= bytes();
+  }
   bool is_followed_by(const Extent* other) const noexcept {
     return other != nullptr && end() == other->start() && mapping == other->mapping;
   }

@@ -149,7 +149,8 @@ bool ExtentCache::is_valid() const noexcept {
   for (Extent* each = kept_.first(); each != nullptr; before = each, each = each->next) {
     bytes += each->bytes();
     if (each->previous != before) return false;
-    if (each->state() != ExtentState::kKept || each->bytes() % kChunk != 0 || each->dirty > each->bytes()) return false;
+    if (each->state() != ExtentState::kKept || each->bytes() % os::page_size() != 0 || each->dirty > each->bytes())
+      return false;
     if (each->next != nullptr && each->next->start() < each->end()) return false;
     if (each->is_followed_by(each->next)) return false;
   }

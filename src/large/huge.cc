@@ -68,6 +68,7 @@ FreshBlock allocate_huge(size_t size, size_t alignment, bool map) noexcept {
   size_t bytes = align_up(size, kChunk);
   Extent* extent = alignment <= kChunk ? reuse_extent(bytes, map) : nullptr;
   if (extent == nullptr && map) extent = map_extent(bytes, alignment);
+  if (extent == nullptr && map) extent = map_extent(align_up(size, os::page_size()), alignment);
   if (extent == nullptr) return {nullptr, 0};
   extent->size = size;
   extent_table.enter(*extent);
@@ -118,11 +119,14 @@ void* resize_huge(Extent& extent, size_t size) noexcept {
     LockGuard guard(store.lock);
     store.cache.forget_slack(extent);  // or others would purge what is going to be the block's
     extent.dirty = std::max(extent.dirty, before);
-    done = bytes == extent.bytes() || store.cache.grow(extent, bytes);
-    if (!done) extent.set_state(ExtentState::kHeld);
+    done = extent.fits(size) || store.cache.grow(extent, bytes);
+    if (done) extent.size = size;  // under the lock: others may unmap what is behind the block
+    else extent.set_state(ExtentState::kHeld);
   }
-  if (!done) done = resize_extent(extent, bytes);
-  if (done) extent.size = size;
+  if (!done) {
+    done = resize_extent(extent, bytes) || resize_extent(extent, align_up(size, os::page_size()));
+    if (done) extent.size = size;
+  }
   account(extent, before);
   return done ? extent.start() : nullptr;
 }
@@ -139,6 +143,23 @@ size_t purge_huge_blocks(bool all) noexcept {
     store.publish();
   }
   return bytes + unmap_all(due);
+}
+
+void unmap_behind_huge_blocks() noexcept {
+  LockGuard guard(store.lock);
+  extent_table.for_each([](Extent& extent) {
+    size_t bytes = extent.bytes(), taken = extent.taken();
+    if (!extent.is_live() || taken == bytes) return;
+    store.cache.forget_slack(extent);
+    store.set_bytes(extent, taken);  // E5
+    if (os::unmap(extent.start() + taken, bytes - taken)) {
+      extent.dirty = std::min(extent.dirty, taken);
+    } else {
+      store.set_bytes(extent, bytes);
+      extent.purge_behind();
+    }
+  });
+  store.publish();
 }
 
 // ExtentRetention affects only speed, so whatever is in it will do.

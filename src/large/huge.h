@@ -27,6 +27,8 @@ bool free_huge(Extent& extent) noexcept;  // false: another thread has freed it
 void* resize_huge(Extent& extent, size_t size) noexcept;
 
 size_t purge_huge_blocks(bool all) noexcept;  // all that is kept, or what is due; returns bytes
+// Before a request is refused: the addresses between the ends of blocks and of their last chunks.
+void unmap_behind_huge_blocks() noexcept;
 Lock& huge_lock() noexcept;
 // In the child of a fork, for its only thread, if the child lacks the lock's holder: rebuilds lists and counts from the
 // descriptors.  What other threads held is lost.  The lock must be free, or held by the caller.

@@ -3,6 +3,8 @@
 // A region is 16 MB: all metadata in front, then slices of 32 KB.  A superblock is one slice or four, with blocks of one
 // class; a large run is any number of slices.  Each slice has a descriptor, found by two masks from any address within it.
 // Memory is mapped and returned by chunks of 2 MB, so that one can be a huge page; a region's first chunk has the metadata.
+// Where the system refuses a whole region, one is mapped chunk by chunk; and before a request is refused, chunks without
+// memory are unmapped, except the first.
 //
 //   0         a guard: an overflow out of the mapping below ends here
 //   0x010000  descriptors of slices, 128 bytes each; those of the metadata's slices hold the headers of chunks and region
@@ -94,15 +96,17 @@ inline constexpr size_t kRegionHeader = kDescriptors + kChunksInRegion * sizeof(
 inline constexpr uint8_t kAllChunks = (1u << kChunksInRegion) - 1;
 struct alignas(2 * kLine) Region {
   DescriptorHead never_a_block;
-  Region* next = nullptr;  // the regions with chunks that are not open
+  Region* next = nullptr;  // the regions with chunks that can be opened
   Region* previous = nullptr;
   Region* next_mapped = nullptr;  // all regions
   Region* previous_mapped = nullptr;
   uint8_t closed = kAllChunks;  // bit i: chunk i is not open, nor about to be opened
+  uint8_t absent = 0;           // bit i: chunk i is closed and not mapped; what lies there may be anybody's
   uint8_t guards = 0;           // how many of its two guards the system granted
 
   static Region& of(const Chunk& chunk) noexcept { return *reinterpret_cast<Region*>(chunk.region() + kRegionHeader); }
   uintptr_t start() const noexcept { return align_down(address_of(this), kRegion); }
+  uint8_t ready() const noexcept { return closed & static_cast<uint8_t>(~absent); }  // chunks that can be opened
 };
 static_assert(sizeof(Chunk) == sizeof(Slice) && sizeof(Region) == sizeof(Slice) && kChunksInRegion < kMetaSlices);
 static_assert(kDescriptors == kGuard && kDescriptors + kSlicesInRegion * sizeof(Slice) == kLineStates);

@@ -60,7 +60,7 @@ SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
       opener.chunk = nullptr;
       Run run = find(n);
       if (run.first != nullptr) return run;
-      opener.chunk = chunk = prepare_chunk();
+      opener.chunk = chunk = prepare_chunk(n);
       if (chunk == nullptr) return {};
       huge = chunk->huge;
     }
@@ -119,18 +119,6 @@ void SlicePool::release(Slice& first, size_t n) noexcept {
   if (surplus_slices() * kSlice > options.retain_bytes + patience(whole) * kSlice) give_back_surplus(whole);
 }
 
-Region* SlicePool::map_region() noexcept {
-  auto* base = static_cast<char*>(os::map(kRegion, kRegion));
-  if (base == nullptr) return nullptr;
-  for (size_t i = 0; i < kChunksInRegion; ++i) new (base + kDescriptors + i * sizeof(Chunk)) Chunk;
-  auto* region = new (base + kRegionHeader) Region;
-  for (size_t at : {size_t{0}, kSecondGuard}) region->guards += os::guard(base + at, kGuard);
-  ++regions_;
-  link_first(mapped_, *region, &Region::next_mapped, &Region::previous_mapped);
-  link_first(with_closed_chunks_, *region, &Region::next, &Region::previous);
-  return region;
-}
-
 bool SlicePool::wants_huge_pages() noexcept {
   bool growing = reuses_.exchange(0, std::memory_order_relaxed) < kFewReuses;
   size_t after = growing ? options.huge_pages_after / kGrowingSooner : options.huge_pages_after;
@@ -151,21 +139,26 @@ void SlicePool::set_huge(Region& region, size_t from, bool huge) noexcept {
     if (is_open(chunks[i])) recount.emplace(*this, chunks[i]);
     chunks[i].huge = huge;
   }
-  os::prefer_huge_pages(slice_at(chunks[from], 0), (kChunksInRegion - from) * kChunk, huge);
+  auto mapped = static_cast<uint8_t>(~region.absent & kAllChunks << from);
+  for (unsigned left = mapped; left != 0;) {
+    auto first = static_cast<size_t>(std::countr_zero(left)), n = static_cast<size_t>(std::countr_one(left >> first));
+    os::prefer_huge_pages(slice_at(chunks[first], 0), n * kChunk, huge);
+    left &= ~(((1u << n) - 1) << first);
+  }
 }
 
 // Returns a closed chunk that no other thread will open.
-Chunk* SlicePool::prepare_chunk() noexcept {
-  Region* region = with_closed_chunks_ != nullptr ? with_closed_chunks_ : map_region();
+Chunk* SlicePool::prepare_chunk(size_t n) noexcept {
+  Region* region = room(n);
   if (region == nullptr) return nullptr;
-  auto index = static_cast<size_t>(std::countr_zero(region->closed));
+  auto index = static_cast<size_t>(std::countr_zero(region->ready()));
   Chunk& chunk = Chunk::of_region(region->start())[index];
   if (index > 0) {
     bool huge = wants_huge_pages();
     if (huge != chunk.huge) set_huge(*region, index, huge);
   }
-  region->closed &= static_cast<uint8_t>(region->closed - 1);
-  if (region->closed == 0) unlink(with_closed_chunks_, *region, &Region::next, &Region::previous);
+  region->closed &= static_cast<uint8_t>(~(1u << index));
+  if (region->ready() == 0) unlink(with_ready_chunks_, *region, &Region::next, &Region::previous);
   return &chunk;
 }
 
@@ -188,6 +181,8 @@ void SlicePool::open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept {
 SlicePool::Gauges SlicePool::gauges() noexcept {
   LockGuard guard(lock_);
   Gauges g{chunks(), 0, 0, max_used_, regions_ * kRegion - chunks() * kChunk};
+  for (Region* region = mapped_; region != nullptr; region = region->next_mapped)
+    g.space -= static_cast<size_t>(std::popcount(region->absent)) * kChunk;
   for (Chunk* chunk = all_; chunk != nullptr; chunk = chunk->next) {
     g.free_slices += static_cast<size_t>(std::popcount(chunk->free));
     g.dirty_slices += static_cast<size_t>(std::popcount(chunk->dirty | chunk->dirty_before));

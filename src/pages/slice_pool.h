@@ -1,7 +1,7 @@
 // All regions of slices, for superblocks and large runs.  Some freed slices stay resident: HMALLOC_RETAIN, and for the
 // decay time as many as the program keeps asking for (retention.h).  The thread that frees others gives them back to
 // the system at once.  A chunk without a used slice is closed: it has no memory and is not in the address map.  A
-// region without an open chunk is unmapped.
+// region without an open chunk is unmapped; of others, closed chunks are if addresses run out.
 //
 // For any thread.  There is one lock, held for a few instructions except while a chunk is prepared or closed.
 //
@@ -53,6 +53,9 @@ class SlicePool {
   // Purges chunks until `most` bytes have gone back.  Returns the number of bytes given back.
   size_t purge(Purge what, size_t most = SIZE_MAX) noexcept;
 
+  // Before a request is refused: gives back the addresses of all closed chunks, as far as no open one needs the region.
+  void unmap_closed() noexcept;
+
   // What is free and resident beyond what may stay.
   size_t surplus_bytes() noexcept;
   // Before a part of a slice in use is given back.  Otherwise the system would make one huge page again and fill the hole.
@@ -85,12 +88,15 @@ class SlicePool {
   Place look_for(size_t n) noexcept;
   Run find(size_t n) noexcept;
   Run take(Chunk& chunk, size_t slice, size_t n) noexcept;
-  Region* map_region() noexcept;
+  Region* map_region(size_t chunks) noexcept;
+  Region* map_absent_chunk() noexcept;
+  Region* room(size_t n) noexcept;
   bool wants_huge_pages() noexcept;
   void set_huge(Region& region, size_t from, bool huge) noexcept;
-  Chunk* prepare_chunk() noexcept;
+  Chunk* prepare_chunk(size_t n) noexcept;
   void open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept;
   void close(Chunk& chunk) noexcept;
+  bool unmap(Region& region, uint8_t chunks) noexcept;
   void unmap(Region& region) noexcept;
   uint64_t take_due(Chunk& chunk, Purge what) noexcept;
   static uint64_t purge_slices(const Chunk& chunk, uint64_t slices) noexcept;
@@ -161,11 +167,11 @@ class SlicePool {
   size_t max_used_ = 0;
   std::atomic<size_t> surplus_{0};  // slices; relaxed: written under the lock, read without it as a hint
   Retention retention_;
-  Region* mapped_ = nullptr;              // all regions
-  Region* with_closed_chunks_ = nullptr;  // those with closed chunks
-  Chunk* all_ = nullptr;                  // open chunks
-  ChunkIndex index_;                      // those with free slices
-  Chunk* first_surplus_ = nullptr;        // those with a surplus, in the order in which it is given back
+  Region* mapped_ = nullptr;             // all regions
+  Region* with_ready_chunks_ = nullptr;  // those with chunks that can be opened
+  Chunk* all_ = nullptr;                 // open chunks
+  ChunkIndex index_;                     // those with free slices
+  Chunk* first_surplus_ = nullptr;       // those with a surplus, in the order in which it is given back
   Chunk* last_surplus_ = nullptr;
   Chunk* density_sample_ = nullptr;  // the chunk with small pages that was opened last
   bool dense_ = false;               // whether the last sample was dense

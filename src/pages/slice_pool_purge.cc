@@ -50,22 +50,9 @@ void SlicePool::close(Chunk& chunk) noexcept {
   unlink(all_, chunk, &Chunk::next, &Chunk::previous);
   chunks_.store(chunks() - 1, std::memory_order_relaxed);
   Region& region = Region::of(chunk);
-  if (region.closed == 0) link_first(with_closed_chunks_, region, &Region::next, &Region::previous);
+  if (region.ready() == 0) link_first(with_ready_chunks_, region, &Region::next, &Region::previous);
   region.closed |= static_cast<uint8_t>(1u << chunk.index());
   if (region.closed == kAllChunks) unmap(region);
-}
-
-void SlicePool::unmap(Region& region) noexcept {
-  unlink(with_closed_chunks_, region, &Region::next, &Region::previous);
-  unlink(mapped_, region, &Region::next_mapped, &Region::previous_mapped);
-  size_t guards = region.guards;
-  if (os::unmap(reinterpret_cast<void*>(region.start()), kRegion)) {
-    os::unguarded(guards);
-    --regions_;
-  } else {  // the system refused: the region stays in service
-    link_first(mapped_, region, &Region::next_mapped, &Region::previous_mapped);
-    link_first(with_closed_chunks_, region, &Region::next, &Region::previous);
-  }
 }
 
 // Takes the slices out of `free` and notes them, so that the child of a fork does not lose them.

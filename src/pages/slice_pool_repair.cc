@@ -41,7 +41,7 @@ void SlicePool::undo_purge() noexcept {
 
 void SlicePool::rebuild() noexcept {
   Chunk* sample = density_sample_;
-  with_closed_chunks_ = nullptr;
+  with_ready_chunks_ = nullptr;
   index_.clear();
   all_ = density_sample_ = first_surplus_ = last_surplus_ = nullptr;
   regions_ = 0;
@@ -67,7 +67,7 @@ void SlicePool::rebuild(Region& region) noexcept {
     if (is_open(chunks[i])) rebuild(chunks[i]);
     else if (!is_in_hands(chunks[i])) region.closed |= static_cast<uint8_t>(1u << i);
   }
-  if (region.closed != 0) link_first(with_closed_chunks_, region, &Region::next, &Region::previous);
+  if (region.ready() != 0) link_first(with_ready_chunks_, region, &Region::next, &Region::previous);
 }
 
 void SlicePool::rebuild(Chunk& chunk) noexcept {
@@ -118,8 +118,8 @@ bool SlicePool::is_valid(Region& region, size_t& open_chunks) noexcept {
     if (closed + open + (!closed && !open && is_in_hands(chunks[i])) != 1) return false;  // P1
   }
   bool roomy = false;
-  for (Region* each = with_closed_chunks_; each != nullptr; each = each->next) roomy = roomy || each == &region;
-  return roomy == (region.closed != 0);
+  for (Region* each = with_ready_chunks_; each != nullptr; each = each->next) roomy = roomy || each == &region;
+  return roomy == (region.ready() != 0) && (region.absent & ~region.closed) == 0;
 }
 
 }  // namespace hm

@@ -113,4 +113,10 @@ bool reclaim_all() noexcept {
   return footprint.purged() != before;
 }
 
+void reclaim_before_refusal() noexcept {
+  reclaim_all();
+  slice_pool.unmap_closed();
+  unmap_behind_huge_blocks();
+}
+
 }  // namespace hm

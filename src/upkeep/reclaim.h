@@ -17,5 +17,7 @@ inline void tick(ThreadHeap& heap, uint32_t operations = 1) noexcept {
 bool background_round() noexcept;
 // Gives back everything now (malloc_trim, hm_collect).  True if memory went back.
 bool reclaim_all() noexcept;
+// The same and all addresses that nobody uses, before a request is refused.
+void reclaim_before_refusal() noexcept;
 
 }  // namespace hm

@@ -64,6 +64,7 @@ GLIBC = {
 }
 EVERY_BASELINE = {
     **listed("takes its locks before the C library takes those of stdio", "fork_stdio", runs=False),
+    **listed(KEEPS, "oom_phases", runs=False),
     **listed(KEEPS, "return_to_os", "return_by_decay", "idle_owner"),
 }
 

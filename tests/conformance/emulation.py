@@ -7,6 +7,7 @@ FORK = "the child of a fork beside threads ends in an assertion of qemu-user"
 # What a program of the machine does, by the names of its sub-cases; tests/aarch64 runs them on a real kernel.
 SUBS = {
     "oom_rlimit": LIMIT,
+    "oom_phases": LIMIT,
     "oom_realloc": LIMIT,
     "inject_mmap_fail": "qemu-user has no seccomp",
     "inject_munmap_fail": "qemu-user has no seccomp",

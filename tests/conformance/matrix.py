@@ -44,7 +44,7 @@ CASES = [
     *case(15, "api_align", "aligned_alloc_bad"),
     *case(16, "api_align", "mallopt_accepted", name="symbols"),  # that all are exported: tests/lint
     # Resources run out, and the kernel refuses.
-    *case(17, "resources", "oom_rlimit"),
+    *case(17, "resources", "oom_rlimit", "oom_phases"),
     *case(18, "resources", "oom_new_thread"),
     *case(19, "resources", "oom_realloc"),
     *case(20, "resources", "inject_mmap_fail"),

@@ -4,6 +4,7 @@
 #if HM_STEPS && !defined(__SANITIZE_ADDRESS__)
 
 #include <hmalloc/hmalloc_local.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -80,14 +81,23 @@ TEST(ForkRepair, QueuesAtEveryInstruction) {
 
 namespace {
 
+// How much more than now the process may map.
+void limit_addresses(size_t more) {
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = more == SIZE_MAX ? limit.rlim_max : mapped_bytes() + more;
+  setrlimit(RLIMIT_AS, &limit);
+}
+
 constexpr size_t kLongest = 10;  // slices that an operation takes or frees
 
 // A pool that is sound hands out what it says is zero, and counts all but what is held or in somebody's hands.
 bool is_sound(SlicePool& pool, size_t held) {
+  limit_addresses(SIZE_MAX);
   pool.repair(0);
   if (!pool.is_valid()) return false;
   SlicePool::Gauges g = pool.gauges();
-  size_t regions = (g.chunks * kChunk + g.space) / kRegion;
+  size_t regions = divide_up(g.chunks * kChunk + g.space, kRegion);
   if (g.free_slices + held + regions * kMetaSlices < g.chunks * kSlicesInChunk) return false;
   std::vector<std::pair<Slice*, size_t>> runs;
   for (size_t length : {size_t{1}, size_t{6}, size_t{31}, kSlicesInChunk}) {
@@ -149,6 +159,20 @@ void empty_the_second_region(Slices& s) {
   s.pool.release(*last, 10);
 }
 
+void close_two_chunks(Slices& s) {
+  Slice* wholes[3];
+  for (Slice*& first : wholes) first = s.take(kSlicesInChunk);
+  s.pool.release(*wholes[0], kSlicesInChunk);
+  s.pool.release(*wholes[2], kSlicesInChunk);
+  purge_all(s);
+}
+// And the system would not give a whole region.
+void unmap_two_chunks(Slices& s) {
+  close_two_chunks(s);
+  s.pool.unmap_closed();
+  limit_addresses(2 * kChunk);
+}
+
 const SliceCase kSliceCases[] = {
     {"Allocate", nothing, [](Slices& s) { s.pool.allocate(3, false); }, 4 + 3},
     {"AllocateDirtyOnes", nothing, [](Slices& s) { s.pool.allocate(kLongest, false); }, 4 + kLongest},
@@ -161,6 +185,8 @@ const SliceCase kSliceCases[] = {
     {"PurgeInTwoRounds", leave_dirty_slices,
      [](Slices& s) { s.pool.purge(SlicePool::Purge::kDue), s.pool.purge(SlicePool::Purge::kDue); }, 4, 3},
     {"PurgeThatClosesAChunk", [](Slices& s) { s.use_and_release(kSlicesInChunk); }, purge_all, 4, 5},
+    {"UnmapClosedChunks", close_two_chunks, [](Slices& s) { s.pool.unmap_closed(); }, 4 + kSlicesInChunk},
+    {"MapAChunkAgain", unmap_two_chunks, [](Slices& s) { s.take(kSlicesInChunk); }, 4 + 2 * kSlicesInChunk},
     {"UnmapARegion", empty_the_second_region, purge_all, 4, 31},
 };
 
@@ -176,6 +202,7 @@ TEST_P(ForkRepairOfSlices, AtEveryInstruction) {
   expect_all_good(fork_at_every_instruction([&] { each.operation(slices); },
                                             [&] { return is_sound(slices.pool, each.held); }, {.stride = each.stride}),
                   each.name);
+  limit_addresses(SIZE_MAX);
   EXPECT_TRUE(slices.pool.is_valid());
 }
 

@@ -202,4 +202,15 @@ TEST_F(HugeRepair, GrowShrinkStretchAndMove) {
   EXPECT_NE(grown, block);
 }
 
+TEST_F(HugeRepair, AddressesBehindBlocksGoBack) {
+  keep(8 * kMiB);
+  hold(7 * kMiB + 5000);  // with slack
+  char *block = get(kMiB + 1), *grown = nullptr;
+  step_through("unmap behind", [&] { unmap_behind_huge_blocks(); });
+  EXPECT_EQ(huge_gauges().mapped, huge_gauges().active);
+  EXPECT_EQ(huge_gauges().kept, 0u);
+  step_through("grow", [&] { grown = resize(block, 3 * kMiB); });
+  EXPECT_NE(grown, nullptr);
+}
+
 #endif

@@ -91,6 +91,14 @@ void use_at_random(const RandomUse& use, size_t slots, unsigned operations) {
   for (Slot& slot : all) use.release(slot.block);
 }
 
+size_t mapped_bytes() {
+  size_t pages = 0;
+  FILE* file = fopen("/proc/self/statm", "r");
+  EXPECT_EQ(fscanf(file, "%zu", &pages), 1);
+  fclose(file);
+  return pages * os::page_size();
+}
+
 size_t resident(char* from, size_t bytes) {
   auto* page = reinterpret_cast<char*>(align_up(address_of(from), os::page_size()));
   return os::resident(page, align_down(address_of(from + bytes), os::page_size()) - address_of(page));

@@ -74,6 +74,8 @@ inline char* keep_written(size_t size) {
 }
 
 inline ChunkKind kind_of(const void* block) { return AddressMap::kind(address_of(block)); }
+// By the whole process, as RLIMIT_AS counts them.
+size_t mapped_bytes();
 // How many bytes of the whole pages therein are resident.
 size_t resident(char* from, size_t bytes);
 

@@ -75,6 +75,22 @@ CASE(oom_rlimit) {
   }
 }
 
+/* Almost all that there is, whatever size had it before.  At the least a fifth goes to headers, to the rounding of sizes
+ * (100 KB may take 128), and to alignment; of blocks that take mappings of their own a tenth. */
+CASE(oom_phases) {
+  const size_t sizes[] = {64, 5000, 100 * KIB, 3 * MIB};
+  free(malloc(1));
+  limit(RLIMIT_AS, mapped_bytes() + 96 * MIB);
+  for (int round = 0; round < 2; round++) {
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+      size_t taken;
+      Link* list = take_until_none(sizes[i], SIZE_MAX, &taken);
+      REQUIRE_BELOW((i < 3 ? 66 : 86) * MIB, taken * sizes[i]);
+      give_back(list, sizes[i], taken);
+    }
+  }
+}
+
 /* The threads exist before the limit does: only their first malloc meets it. */
 static pthread_barrier_t limit_set;
 
