@@ -120,9 +120,10 @@ bool runs_the_same_programs() { return memcmp(&Start("/proc/self/exe").bytes[18]
 
 }  // namespace
 
-const Property kEmptiesPages{"empties_pages", "this system does not empty a page in the child of a fork, as MADV_WIPEONFORK asks",
-                             empties_pages};
-const Property kSharesWithVfork{"shares_with_vfork", "the child of a vfork has a copy of the memory here", shares_with_vfork};
+const Property kEmptiesPages{
+    "empties_pages", "this system does not empty a page in the child of a fork, as MADV_WIPEONFORK asks", empties_pages};
+const Property kSharesWithVfork{"shares_with_vfork", "the child of a vfork has a copy of the memory here",
+                                shares_with_vfork};
 const Property kStartsThreadsInChildren{"starts_threads_in_children",
                                         "the child of a fork beside threads cannot start one here: the emulator aborts",
                                         starts_threads_in_children};
@@ -135,9 +136,9 @@ const Property kRunsTheSamePrograms{"runs_the_same_programs", "what a program st
                                     runs_the_same_programs};
 
 std::span<const Property* const> all_properties() {
-  static constexpr const Property* kAll[] = {&kEmptiesPages,    &kSharesWithVfork,  &kStartsThreadsInChildren,
-                                             &kHeedsAdvice,     &kLimitsAddresses,  &kCountsTheProgram,
-                                             &kFiltersCalls,    &kRunsTheSamePrograms};
+  static constexpr const Property* kAll[] = {&kEmptiesPages, &kSharesWithVfork,    &kStartsThreadsInChildren,
+                                             &kHeedsAdvice,  &kLimitsAddresses,    &kCountsTheProgram,
+                                             &kFiltersCalls, &kRunsTheSamePrograms};
   return kAll;
 }
 

@@ -91,9 +91,7 @@ INSTANTIATE_TEST_SUITE_P(All, ProcessForkedBy,
 // process of its own, for the library gets another page, or none.
 namespace {
 
-bool page_is_kept() {
-  return madvise(known_process, os::page_size(), MADV_KEEPONFORK) == 0 || !test::kEmptiesPages.holds();
-}
+bool page_is_kept() { return madvise(known_process, os::page_size(), MADV_KEEPONFORK) == 0 || !test::kEmptiesPages.holds(); }
 
 bool is_whole() { return id_is_the_systems() && lock_of_huge_blocks_can_be_had(); }
 
