@@ -20,6 +20,7 @@ fetches; page tables and the kernel; restartable sequences, which the emulation 
 the others: with more operations in a turn (`--grain`) caches of blocks run over or dry more often."""
 _MOST_FUNCTIONS = 6
 _LEAST_SHOWN = 0.0005
+_LEAST_COMPARED = 0.01
 
 
 def markdown(results: Results) -> str:
@@ -39,7 +40,8 @@ def summary(results: Results) -> str:
     rows = [[name, *(_with_ratio(results, cell, name) for cell in last)] for name in _names(results)]
     head = ["allocator", *(f"{cell.point['pattern']}, {cell.threads}" for cell in last)]
     return ("Simulated: transfers and upgrades of lines within malloc, free and the end of threads, for each malloc with "
-            "its free; in brackets over the best of the others. Columns: pattern, cores.\n\n" + tables.table(head, rows))
+            "its free; in brackets over the best of the others, if that is at least 0.01. Columns: pattern, cores.\n\n"
+            + tables.table(head, rows))
 
 
 def _names(results: Results) -> list[str]:
@@ -65,7 +67,7 @@ def _with_ratio(results: Results, cell: Cell, name: str) -> str:
     own = _value(results, cell, name)
     others = [value for other in _names(results) if other != name
               and (value := _value(results, cell, other)) is not None]
-    if own is None or not others or min(others) < _LEAST_SHOWN:
+    if own is None or not others or min(others) < _LEAST_COMPARED:
         return _text(own)
     return f"{_text(own)} ({own / min(others):.2f})"
 
