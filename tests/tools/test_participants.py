@@ -30,7 +30,7 @@ def test_peers_come_from_their_manifest(built, tmp_path, monkeypatch):
     manifest.write_text(json.dumps([peer, peer | {"name": "gone", "path": "gone.so"}]))
     here = BuildPaths(built.library, tmp_path / "release" / "hmalloc-measure")
     found = {row.name: row for row in participants.everybody(here)}
-    assert found["mimalloc2"].version == "9" and found["mimalloc2"].environment == {"A": "b"}
+    assert found["mimalloc2"].version == "9, age unknown" and found["mimalloc2"].environment == {"A": "b"}
     assert "gone" not in found
     manifest.write_text('[{"name": 1')
     with pytest.raises(Failure, match="damaged"):
@@ -42,7 +42,7 @@ def test_a_packaged_library_stands_in_for_a_peer_that_is_not_built(monkeypatch, 
     library.write_bytes(b"library")
     said = {"/sbin/ldconfig": f"\tlibjemalloc.so.2 (libc6,x86-64) => {library}", "dpkg-query": "5.3.0-1"}
     monkeypatch.setattr(participants, "_said", lambda program, *_: said.get(program, ""))
-    assert [(row.name, row.version) for row in participants._peers(tmp_path)] == [("jemalloc", "5.3.0-1 (package)")]
+    assert [(row.name, row.version) for row in participants._peers(tmp_path)] == [("jemalloc", "5.3.0-1 (package), 2022-05, upstream is at 5.3.1")]
 
 
 @pytest.mark.parametrize("given, said", [

@@ -10,7 +10,7 @@ from pathlib import Path
 from .. import allocators
 from ..build_paths import SOURCE, BuildPaths
 from ..errors import Failure
-from . import catalogue
+from . import catalogue, releases
 from .catalogue import Cell
 from .store import AllocatorRow
 
@@ -79,14 +79,15 @@ def checksum(library: Path | str) -> str:
 def _glibc() -> AllocatorRow:
     version = _said("getconf", "GNU_LIBC_VERSION").removeprefix("glibc ")
     package = _said("dpkg-query", "-W", "-f", "${Version}", "libc6")
-    return _row("glibc", "system", package or version or "unknown", allocators.own_libc().resolve())
+    return _row("glibc", "system", releases.dated("glibc", package or version or "unknown"), allocators.own_libc().resolve())
 
 
 def _peers(state: Path) -> list[AllocatorRow]:
     manifest = state / "peers" / "peers.json"
     try:
         built = json.loads(manifest.read_text()) if manifest.is_file() else []
-        rows = [_row(peer["name"], "peer", peer["version"], (SOURCE / peer["path"]).resolve(), peer["environment"])
+        rows = [_row(peer["name"], "peer", releases.dated(peer["name"], peer["version"]), (SOURCE / peer["path"]).resolve(),
+                     peer["environment"])
                 for peer in built if (SOURCE / peer["path"]).is_file()]
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise Failure(f"{manifest}: damaged (hmalloc bench peers --force builds it again)") from error
@@ -100,7 +101,8 @@ def _packaged(there: set[str]) -> list[AllocatorRow]:
         found = re.search(rf"^\s*{re.escape(library)} .*=> (\S+)$", listed, re.MULTILINE)
         if name not in there and found:
             version = _said("dpkg-query", "-W", "-f", "${Version}", package)
-            rows.append(_row(name, "peer", f"{version or 'unknown'} (package)", Path(found[1]).resolve()))
+            dated = releases.dated(name, f"{version or 'unknown'} (package)")
+            rows.append(_row(name, "peer", dated, Path(found[1]).resolve()))
     return rows
 
 
