@@ -60,7 +60,8 @@ class Job:
         def attend(pid: int, measurer: subprocess.Popen) -> dict:
             for reader, pipe in zip(readers, (measurer.stdout, measurer.stderr)):
                 reader.start(pipe)
-            found = {"seen_in_maps": _look_for(allocator, pid)}
+            # The system's run is looked at in the same way, so that both are disturbed alike.
+            found = {"seen_in_maps": look_for(str(allocator.library) if allocator.library else "libc.so", pid)}
             if self.load:
                 found["load_s"] = put_load(self.load, pid, measurer, self.show_output)
                 measurer.terminate()
@@ -72,10 +73,8 @@ class Job:
                    attend=attend)
 
 
-def _look_for(allocator: Allocator, pid: int) -> bool:
-    """Whether the allocator's library is seen in the process's address space while it starts."""
-    # The system's run is looked at in the same way, so that both are disturbed alike.
-    wanted = str(allocator.library) if allocator.library else "libc.so"
+def look_for(wanted: str, pid: int) -> bool:
+    """Whether a library of that path is seen in the process's address space while it starts."""
     end = time.monotonic() + _LOOK_FOR_S
     while time.monotonic() < end:
         try:

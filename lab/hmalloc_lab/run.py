@@ -50,8 +50,9 @@ class Outcome:
 
 def run(measurer: Path, command: list[str], preload: str, environment: dict[str, str], stdout: Stream, stderr: Stream,
         input_file: Path | None = None, stop_after_s: float = 0.0, watch_ms: int = 0,
-        attend: Attend | None = None) -> Outcome:
+        attend: Attend | None = None, folder: Path | None = None) -> Outcome:
     """stop_after_s: 0 waits for the program's own end.  watch_ms: how often its memory is looked at; 0: never.
+    folder: where it runs; None: where we do.
     attend: called with the program's process id and the measurer, while the program runs; it returns what it has
     found out, as fields of the outcome."""
     report, report_in = os.pipe()
@@ -59,7 +60,7 @@ def run(measurer: Path, command: list[str], preload: str, environment: dict[str,
     with open(input_file or os.devnull, "rb") as stdin, open(report, encoding="ascii") as lines:
         try:
             process = subprocess.Popen([measurer, *words], stdin=stdin, stdout=stdout, stderr=stderr, env=environment,
-                                       pass_fds=[report_in])
+                                       pass_fds=[report_in], cwd=folder)
         except OSError as error:
             raise Failure(f"{measurer}: {error.strerror}") from error
         finally:

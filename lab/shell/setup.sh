@@ -188,6 +188,23 @@ wish_servers() {
 # What the simulator of many cores is a plugin of.
 wish_emulator() { have qemu-x86_64 || wish qemu-user; }
 
+# Programs to run whole, from the distribution; and what of Python's own registry they need, in the versions of their list.
+wish_programs() {
+  wish cargo rustc clang g++ git jq lua5.4 nodejs perl python3 sqlite3 xsltproc yosys
+  wanted=$here/bench/programs/requirements.lock
+  ! cmp -s "$wanted" "$state/programs/installed" || return 0
+  need_python
+  # Of the Python that runs them: the laboratory's may be another one.
+  (step "fetching programs of Python" programs.log add_programs) || say "left out: programs of Python"
+}
+
+add_programs() {
+  version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])') && mkdir -p "$state/programs" &&
+    in_time "$venv/bin/python" -m pip install --disable-pip-version-check --retries 1 --timeout 15 --require-hashes \
+      --no-deps --only-binary :all: --python-version "$version" --upgrade --target "$state/programs" -r "$wanted" &&
+    cp "$wanted" "$state/programs/installed"
+}
+
 need_workloads() {
   # shellcheck disable=SC2086
   install_missing $trace_packages

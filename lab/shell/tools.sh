@@ -30,6 +30,7 @@ bench() {
   [ $# -gt 0 ] || help bench
   for word; do case $word in -h | --help) help bench ;; esac; done
   need_source bench
+  case "$*" in *--families*programs*) wish_programs ;; esac
   case $1 in
     peers) wish_gperftools; need_python; shift; exec "$venv/bin/python" -I -B "$here/bench/peers" "$@" ;;
     quick | mixes) wish_peers; need_workloads ;;

@@ -11,6 +11,7 @@ A fourth profile, of cells of these, is in baselines.py.
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from .programs.table import PROGRAMS
 from .recordings import TRACES
 
 Point = dict[str, int | float | str]
@@ -27,7 +28,7 @@ NO_ALLOCATOR = "no-allocator"  # no allocator at all; of simulations: the engine
 class Cell:
     workload: str
     family: str                             # local | shared | false sharing | mixed | large | memory | latency | replay |
-                                            # servers | simulation | mixes
+                                            # servers | simulation | mixes | programs
     point: Point = field(hash=False)        # arguments that say what it is
     repeat: Point = field(default_factory=dict, hash=False, compare=False)  # arguments that say how much of it
     metric: str = "ns_per_op"               # what the tables compare; smaller is better
@@ -89,6 +90,16 @@ def cells(profile: str) -> list[Cell]:
              for cell in _cells(_Scale(profile))]
     assert len({cell.name for cell in found}) == len(found), "two cells of one name"
     return found
+
+
+# Measured only if they are asked for, and no part of the means over all cells.
+APART = ("programs",)
+
+
+def apart(profile: str) -> list[Cell]:
+    """Whole programs that nobody here wrote; a look has no time for them."""
+    return [Cell(name, "programs", program.point, metric="cpu_s", limit_s=120)
+            for name, program in PROGRAMS.items()] if profile in ("paper", "full") else []
 
 
 def _variants(cell: Cell) -> tuple[str, ...]:

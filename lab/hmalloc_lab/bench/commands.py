@@ -36,7 +36,7 @@ _WITH_BASELINES = ("full", baselines.PROFILE)
 
 
 def _cells(profile: str) -> list[catalogue.Cell]:
-    return baselines.cells() if profile == baselines.PROFILE else catalogue.cells(profile)
+    return baselines.cells() if profile == baselines.PROFILE else catalogue.cells(profile) + catalogue.apart(profile)
 
 
 # ---- Measuring. -----------------------------------------------------------------------------------------------------
@@ -153,6 +153,7 @@ def export_command(context: typer.Context, out: Annotated[Path, typer.Option("--
 
     from ..page import claims, export, page
     from . import tables
+    from .programs import report as programs
 
     results, wanted = _results(context, db, names), formats.split(",")
     pictures = [each for each in wanted if each != "md"]
@@ -164,7 +165,8 @@ def export_command(context: typer.Context, out: Annotated[Path, typer.Option("--
     if "md" in wanted:
         try:
             out.mkdir(parents=True, exist_ok=True)
-            (out / "tables.md").write_text(tables.markdown(results), encoding="utf-8")
+            (out / "tables.md").write_text("\n\n".join([tables.markdown(results).rstrip("\n"),
+                                                       *programs.markdown(results)]) + "\n", encoding="utf-8")
             (out / "claims.md").write_text(claims.markdown(results, out), encoding="utf-8")
         except OSError as error:
             raise Failure(f"{error.filename or out}: {error.strerror}", 1) from error

@@ -7,15 +7,16 @@ from rich.console import Console
 from ..build_paths import BuildPaths
 from ..errors import Failure
 from . import servers, simulations, traces
-from .catalogue import Cell
+from .catalogue import APART, Cell
 from .cores import simulator
+from .programs import runs as programs
 
 
 def choose(cells: list[Cell], workloads: str, families: str) -> list[Cell]:
     """workloads: W or W:PART-OF-NAME; families: with `-` for a space.  Both comma-separated; empty means all."""
     cells = _of_families(cells, families) if families else cells
     if not workloads:
-        return cells
+        return cells if families else [cell for cell in cells if cell.family not in APART]
     chosen = []
     for word in workloads.split(","):
         workload, _, part = word.partition(":")
@@ -53,4 +54,6 @@ def possible(built: BuildPaths, cells: list[Cell], console: Console) -> tuple[li
 def _unable(built: BuildPaths, cell: Cell) -> str:
     if simulator.is_simulated(cell):
         return simulator.unable(built)
+    if programs.is_program(cell):
+        return programs.unable(built, cell)
     return servers.unable(cell) if servers.is_server(cell) else simulations.unable(built, cell)

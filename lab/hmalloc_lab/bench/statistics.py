@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import bootstrap
 
-from .catalogue import Cell
+from .catalogue import APART, Cell
 from .results import Results
 
 FEWEST = 5        # rounds for a ratio, cells for a mean: below, the interval is just their range
@@ -141,14 +141,21 @@ def family_means(results: Results, metric: str | None = None) -> dict[str, dict[
     for its own metric, over those that count time, without a clock in their way."""
     cells = list(results.cells.values())
     families = {family: [cell for cell in cells if cell.family == family] for family in results.families}
-    families["all"] = [cell for cell in cells if metric or not (is_memory(cell.metric) or cell.family == "latency")]
+    families["all"] = [cell for cell in _together(cells)
+                       if metric or not (is_memory(cell.metric) or cell.family == "latency")]
     found = {family: means_over(results, members, metric) for family, members in families.items()}
     return {family: means for family, means in found.items() if means}
 
 
+def _together(cells: list[Cell]) -> list[Cell]:
+    """Without the families that stand apart, unless they alone were measured."""
+    return [cell for cell in cells if cell.family not in APART] or cells
+
+
 def memory_means(results: Results) -> dict[str, Mean]:
     """The same for the peak of the resident memory, over the cells whose peak says something."""
-    return means_over(results, [cell for cell in results.cells.values() if cell.counts_peak], "vm_hwm_kb")
+    cells = _together(list(results.cells.values()))
+    return means_over(results, [cell for cell in cells if cell.counts_peak], "vm_hwm_kb")
 
 
 def explicit_means(results: Results) -> dict[str, dict[str, Mean]]:

@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from . import statistics, store
+from .programs import report as programs
 from .results import Results
 from .statistics import Duel, Mean
 from .tables import best_first, best_of, by_cause, counted, number, ratio_text, unit
@@ -21,6 +22,7 @@ def show(console: Console, results: Results, reference: str | None = None) -> No
         results.require(reference)
     _head(console, results)
     _families(console, results)
+    _programs(console, results)
     _explicit(console, results)
     _duels(console, results)
     _failures(console, results)
@@ -46,7 +48,8 @@ def _head(console: Console, results: Results) -> None:
 
 
 # All families fit a terminal of 80 columns.
-_HEADS = {"false sharing": "false\nshar.", "simulation": "sim.", "latency": "lat.", "memory": "mem.", "servers": "srv."}
+_HEADS = {"false sharing": "false\nshar.", "simulation": "sim.", "latency": "lat.", "memory": "mem.", "servers": "srv.",
+          "programs": "prog."}
 
 
 def _families(console: Console, results: Results) -> None:
@@ -78,6 +81,16 @@ def _mean(column: dict[str, Mean], name: str) -> Text:
     fewer = column[name].cells < max(mean.cells for mean in column.values())
     style = "bold green" if name in best_of(column) else ""
     return Text(f"{column[name].value:.2f}{'*' if fewer else ''}", style=style)
+
+
+def _programs(console: Console, results: Results) -> None:
+    if programs.cells(results):
+        _title(console, "Programs", "over the row's best, the least of the rounds: mean, worst")
+        head, rows = programs.summary(results)
+        table = _table(*head)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
 
 
 def _explicit(console: Console, results: Results) -> None:

@@ -2,30 +2,18 @@
 
 import json
 import os
-import re
 from datetime import datetime
 from pathlib import Path
 
 from .. import run as runner
 from ..build_paths import BuildPaths
-from ..run import NotMeasured, Outcome
+from ..run import NotMeasured
 from . import counters, latency, participants, servers, simulations, store
 from .catalogue import Cell
 from .cores import simulator
+from .ends import BARE_ENVIRONMENT, SAMPLE_MS, Discounted, require_good_end
+from .programs import runs as programs
 from .store import AllocatorRow, Run
-
-_SAMPLE_MS = 5
-_NOT_PRELOADED = re.compile(r"from LD_PRELOAD cannot be preloaded \((.*?)\)")
-# Nothing of the user's that an allocator might read; and its size moves the stack, which moves the numbers.
-_BARE_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
-
-
-class Discounted(Exception):
-    """Why a run does not count: a status of the store, and the reason."""
-
-    def __init__(self, status: str, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
 
 
 def now() -> str:
@@ -38,12 +26,16 @@ class Trials:
     def __init__(self, built: BuildPaths, traces: dict[str, Path], folder: Path) -> None:
         self._built, self._traces = built, traces
         self._latencies, self._counters, self._simulated = folder / "latencies", folder / "counters", folder / "simulated"
+        self._programs = programs.Programs(built, folder)
 
     def run(self, number: int, cell: Cell, allocator: AllocatorRow) -> Run:
         """number: of the round."""
         started = now()
         try:
-            metrics, resident, latencies = self._measured(cell, allocator)
+            if programs.is_program(cell):
+                (metrics, resident), latencies = self._programs.measure(cell, allocator), {}
+            else:
+                metrics, resident, latencies = self._measured(cell, allocator)
         except Discounted as why:
             return Run(number, cell.name, allocator.name, started, why.status, str(why))
         return Run(number, cell.name, allocator.name, started, store.OK, "", metrics, resident, latencies)
@@ -97,12 +89,12 @@ def measure(measurer: Path, command: list[str], allocator: AllocatorRow, environ
     with os.fdopen(os.memfd_create("output"), "w+b") as output, os.fdopen(os.memfd_create("errors"), "w+b") as errors:
         try:
             library = participants.preload(allocator) if preload is None else preload
-            outcome = runner.run(measurer, command, library, _BARE_ENVIRONMENT | environment, output, errors,
-                                 stop_after_s=limit_s, watch_ms=_SAMPLE_MS)
+            outcome = runner.run(measurer, command, library, BARE_ENVIRONMENT | environment, output, errors,
+                                 stop_after_s=limit_s, watch_ms=SAMPLE_MS)
         except NotMeasured as error:
             raise Discounted(store.FAILED, error.reason) from error
         said, complaints = _content(output), _content(errors)
-    _require_good_end(outcome, complaints, limit_s)
+    require_good_end(outcome, complaints, limit_s)
     # What the program says of itself comes first: its page faults are without those of loading it.
     return outcome.cost | _verified(said, allocator, api), outcome.resident
 
@@ -110,17 +102,6 @@ def measure(measurer: Path, command: list[str], allocator: AllocatorRow, environ
 def _content(file) -> str:
     file.seek(0)
     return file.read().decode(errors="replace")
-
-
-def _require_good_end(outcome: Outcome, errors: str, limit_s: float) -> None:
-    if refused := _NOT_PRELOADED.search(errors):
-        raise Discounted(store.NOT_LOADED, f"the loader refuses it: {refused[1]}")
-    if outcome.stopped:
-        raise Discounted(store.HUNG, f"no end within {limit_s:g} s")
-    if outcome.code != 0:
-        lines = errors.strip().splitlines()
-        last = f": {lines[-1].strip()[:200]}" if lines else ""
-        raise Discounted(store.CRASHED if outcome.code < 0 else store.FAILED, outcome.exit + last)
 
 
 def _verified(output: str, allocator: AllocatorRow, api: str) -> dict:

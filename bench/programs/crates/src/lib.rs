@@ -1,0 +1,1 @@
+//! Nothing of its own: what it depends on is the work.

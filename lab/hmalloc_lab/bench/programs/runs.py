@@ -1,0 +1,162 @@
+"""How a cell and an allocator become a run: what is measured of it, and whether it counts.
+
+It counts if all of its processes had the allocator in their address space, and if its output is what the program gives on
+the system's malloc."""
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import psutil
+
+from ... import allocators, elf, job, run
+from ...build_paths import SOURCE, BuildPaths
+from ...errors import Failure
+from .. import participants, store
+from ..catalogue import Cell
+from ..ends import BARE_ENVIRONMENT, SAMPLE_MS, Discounted, require_good_end
+from ..store import AllocatorRow
+from . import inputs
+from .table import PROGRAMS, Program
+
+HERE = SOURCE / "bench" / "programs"
+_PATH = "/usr/bin:/bin"  # the distribution's, not what else the user has
+# By then its first children run; and so long a stranger is given to load its libraries.
+_LOOK_AT_CHILDREN_S, _LOOKS, _BETWEEN_LOOKS_S = 0.2, 5, 0.02
+
+
+def is_program(cell: Cell) -> bool:
+    return cell.family == "programs"
+
+
+def unable(built: BuildPaths, cell: Cell) -> str:
+    """Why this cell cannot be run here; empty if it can.  Makes its inputs."""
+    program = PROGRAMS[cell.workload]
+    for name in program.executables:
+        found = shutil.which(name, path=_PATH)
+        if found is None:
+            return f"{name} not installed ({program.packages})"
+        if elf.exports_malloc(Path(found)):
+            return f"{found} brings a malloc of its own"
+    for name in program.modules:
+        if not (_modules(built) / name).is_dir():
+            return f"{name} not installed ({program.packages}; hmalloc bench paper --families programs does it)"
+    try:
+        for name in program.inputs:
+            inputs.make(name, _inputs(built), _size(cell))
+    except (Failure, OSError) as error:
+        return f"its input cannot be made: {error}"
+    return ""
+
+
+def _size(cell: Cell) -> int:
+    return int(cell.repeat.get("size", PROGRAMS[cell.workload].size))
+
+
+def _inputs(built: BuildPaths) -> Path:
+    return built.state / "bench" / "programs"
+
+
+def _modules(built: BuildPaths) -> Path:
+    return built.state / "programs"
+
+
+class Programs:
+    """Makes runs; `folder` is emptied for each."""
+
+    def __init__(self, built: BuildPaths, folder: Path) -> None:
+        self._built, self._work = built, folder / "work"
+
+    def measure(self, cell: Cell, allocator: AllocatorRow) -> tuple[dict, list]:
+        """The metrics of a run and its resident set over time; Discounted if it does not count."""
+        expected = self._expected(cell)
+        outcome, digest = self._run(cell, participants.preload(allocator), participants.environment(allocator, cell),
+                                    Path(allocator.library))
+        if not outcome.seen_in_maps:
+            raise Discounted(store.NOT_LOADED, "a process of it ran without the library")
+        if digest != expected:
+            raise Discounted(store.FAILED, "its output differs from that on the system's malloc")
+        return outcome.cost | {"vm_hwm_kb": outcome.cost["peak_kb"]}, outcome.resident
+
+    def _expected(self, cell: Cell) -> str:
+        """The digest of what it gives without any preload; kept as long as program and command are the same."""
+        file = _inputs(self._built) / "expected.json"
+        known = json.loads(file.read_text()) if file.is_file() else {}
+        key = self._identity(cell)
+        if key not in known:
+            _, known[key] = self._run(cell, "", {}, allocators.own_libc())
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(known, indent=1))
+        return known[key]
+
+    def _identity(self, cell: Cell) -> str:
+        program = PROGRAMS[cell.workload]
+        files = [Path(shutil.which(name, path=_PATH)).resolve() for name in program.executables]
+        files += [path for path in sorted(HERE.rglob("*")) if path.is_file()]
+        facts = [(str(path), path.stat().st_size, path.stat().st_mtime) for path in files]
+        text = json.dumps([program.command, _size(cell), program.environment, facts])
+        return f"{cell.workload} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+    def _command(self, program: Program, size: int) -> list[str]:
+        return [self._filled(word, size) for word in program.command]
+
+    def _filled(self, word: str, size: int = 0) -> str:
+        return word.format(here=HERE, inputs=_inputs(self._built), work=self._work, size=size)
+
+    def _run(self, cell: Cell, preload: str, more: dict[str, str], library: Path) -> tuple[run.Outcome, str]:
+        program = PROGRAMS[cell.workload]
+        shutil.rmtree(self._work, ignore_errors=True)
+        self._work.mkdir()
+        environment = BARE_ENVIRONMENT | {"PATH": _PATH, "PYTHONPATH": str(_modules(self._built))} | more
+        environment |= {name: self._filled(value) for name, value in program.environment.items()}
+        with open(self._work / "printed", "w+b") as printed, open(self._work / "errors", "w+b") as errors:
+            try:
+                outcome = run.run(
+                    self._built.measurer, self._command(program, _size(cell)), preload, environment, printed, errors,
+                    stop_after_s=cell.limit_s, watch_ms=SAMPLE_MS, folder=self._work,
+                    attend=lambda pid, _: {"seen_in_maps": _served(pid, library)})
+            except run.NotMeasured as error:
+                raise Discounted(store.FAILED, error.reason) from error
+        require_good_end(outcome, (self._work / "errors").read_text(errors="replace"), cell.limit_s)
+        return outcome, _digest([self._work / "printed", *sorted(self._work.glob(program.result))])
+
+
+def _digest(files: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _served(pid: int, library: Path) -> bool:
+    """Whether the process and those that it starts at first have the library in their address spaces."""
+    if not job.look_for(str(library), pid):
+        return False
+    time.sleep(_LOOK_AT_CHILDREN_S)
+    strangers = _without(pid, library)
+    for _ in range(_LOOKS):
+        if not strangers:
+            return True
+        time.sleep(_BETWEEN_LOOKS_S)
+        strangers &= _without(pid, library)
+    return not strangers
+
+
+def _without(pid: int, library: Path) -> set[int]:
+    """Those of its family that run without it: one that has just been started may not have come to loading it."""
+    try:
+        family = [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+    except psutil.NoSuchProcess:
+        return set()
+    return {member for member in family if not _has(member, library)}
+
+
+def _has(pid: int, library: Path) -> bool:
+    try:
+        maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
+    except OSError:
+        return True  # it has ended
+    return not maps or os.path.realpath(library) in maps
