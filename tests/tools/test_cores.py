@@ -83,6 +83,8 @@ def test_the_allocators_that_take_a_lock_lock_and_hand_it_on(simulate):
 def test_the_functions_that_move_lines_are_named(simulate):
     found = simulate("random", 16, "hmalloc")["sites"]
     assert "free" in {function for function, *_ in found}
+    unnamed = [function for function, *_ in simulate("linux-scalability", 16, "hmalloc")["sites"] if function.endswith(":")]
+    assert not unnamed  # those in an anonymous namespace too
     assert {whose for _, whose, *_ in found} <= {"allocator's", "program's"}
 
 

@@ -85,4 +85,5 @@ def _symbols(library: str) -> tuple[list[int], list[str]]:
         text = ""
     found = sorted((int(address, 16), name) for address, kind, name in
                    (line.split(maxsplit=2) for line in text.splitlines()) if kind in "tTwW")
-    return [address for address, _ in found], [name.split("(")[0] for _, name in found]
+    names = [name.replace("(anonymous namespace)::", "").split("(")[0] for _, name in found]
+    return [address for address, _ in found], names
