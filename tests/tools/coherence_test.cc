@@ -1,13 +1,16 @@
 // The rules of the model of coherence, on traces written by hand; and what the simulator knows of instructions.
 #include "coherence.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <initializer_list>
 #include <string_view>
 
 #include "decode.h"
 #include "marks.h"
+#include "objects.h"
 
 namespace cores {
 namespace {
@@ -156,6 +159,16 @@ TEST(Decode, AMarkIsItsNopAndNoOther) {
   EXPECT_EQ(mark("\x0f\x1f\x80\x00\x00\x00\x00"sv), Mark::none);
   EXPECT_EQ(mark("\x0f\x1f\x80\x01\x4d\x63\x68"sv.substr(0, 5)), Mark::none);
   EXPECT_EQ(mark("\x90"sv), Mark::none);
+}
+
+TEST(Objects, AnAddressIsNamedByItsFileAndWhereItLiesInIt) {
+  auto address = reinterpret_cast<std::uint64_t>(&malloc_trim);  // not in the first of the file's mappings
+  Dl_info info{};
+  ASSERT_NE(dladdr(reinterpret_cast<void*>(address), &info), 0);
+  Objects::Place place = Objects().find(address);
+  EXPECT_NE(place.object.find("libc"), std::string::npos);
+  EXPECT_EQ(place.offset, address - reinterpret_cast<std::uint64_t>(info.dli_fbase));
+  EXPECT_TRUE(Objects().find(1).object.empty());
 }
 
 }  // namespace

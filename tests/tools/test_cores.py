@@ -75,14 +75,14 @@ def test_blocks_that_are_handed_on_move_lines_and_own_ones_do_not(simulate):
 @simulated
 def test_the_allocators_that_take_a_lock_lock_and_hand_it_on(simulate):
     found = simulate("ring", 8)
-    assert found["locked"] > 1 and 0 < found["hand_offs"] <= found["disturbances"]
+    assert found["locked"] > 1 and 0 < found["hand_offs"] < found["disturbances"] / 4
     assert simulate("own", 8, "hmalloc")["locked"] == 0
 
 
 @simulated
 def test_the_functions_that_move_lines_are_named(simulate):
     found = simulate("random", 16, "hmalloc")["sites"]
-    assert "free" in {function for function, *_ in found}
+    assert max(found, key=lambda site: site[2] + site[3])[0] == "free"  # which reads the states of others' blocks
     unnamed = [function for function, *_ in simulate("linux-scalability", 16, "hmalloc")["sites"] if function.endswith(":")]
     assert not unnamed  # those in an anonymous namespace too
     assert {whose for _, whose, *_ in found} <= {"allocator's", "program's"}

@@ -37,25 +37,22 @@ void Counts::add(Outcome outcome, bool locked_access) {
 }
 
 void Tally::begin() {
-  counting_ = true;
   calls_ = whole_ = {};
   sites_.clear();
 }
 
 void Tally::execute(std::uint64_t instructions, bool in_call) {
-  if (!counting_) return;
   whole_.instructions += instructions;
   if (in_call) calls_.instructions += instructions;
 }
 
 void Tally::lock(bool in_call) {
-  if (!counting_) return;
   ++whole_.locked;
   if (in_call) ++calls_.locked;
 }
 
 void Tally::access(Outcome outcome, std::uint64_t site, LineNumber line, bool locked_access, bool in_call) {
-  if (!counting_ || outcome.effect == Effect::hit) return;
+  if (outcome.effect == Effect::hit) return;
   whole_.add(outcome, locked_access);
   if (!in_call) return;
   calls_.add(outcome, locked_access);

@@ -41,7 +41,6 @@ class Tally {
  private:
   void write_sites(std::FILE* out) const;
 
-  bool counting_ = false;
   Counts calls_, whole_;
   std::unordered_set<LineNumber> programs_;
   std::map<std::pair<std::uint64_t, Line>, Counts> sites_;
