@@ -1,10 +1,14 @@
 // Runs a fuzzer without libFuzzer: on files, on folders of files (one process, in the order of their names), or on random
-// inputs that are pieces of the files and of chance.  Any compiler.
+// inputs that are pieces of the files and of chance.  Any compiler.  An input that takes too long is a finding.
 //   replay FILE|FOLDER...            each file once
 //   replay --history FILE            what a process that died had been given last
 //   replay --random SECONDS SEED FILE|FOLDER...
+#include <sys/time.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -48,8 +52,19 @@ Input read(const std::filesystem::path& path) {
   return Input(std::istreambuf_iterator<char>(file), {});
 }
 
+// Of the processor's time, which a busy machine does not use up: inputs take milliseconds, under sanitizers a second.
+constexpr int kLongestSeconds = 20;
+
+void took_too_long(int) {
+  constexpr char kLine[] = "fuzz: an input does not end\n";
+  if (write(STDERR_FILENO, kLine, sizeof kLine - 1) < 0) {}
+  abort();
+}
+
 // The data ends where its memory does, so that AddressSanitizer sees who reads on.
 void run(const Input& input) {
+  itimerval limit = {{0, 0}, {kLongestSeconds, 0}};
+  setitimer(ITIMER_PROF, &limit, nullptr);
   auto data = std::make_unique<uint8_t[]>(input.size());
   std::copy(input.begin(), input.end(), data.get());
   LLVMFuzzerTestOneInput(data.get(), input.size());
@@ -97,6 +112,7 @@ int run_random(double seconds, unsigned seed, const std::vector<std::filesystem:
 }  // namespace
 
 int main(int argc, char** argv) {
+  signal(SIGPROF, took_too_long);
   if (LLVMFuzzerInitialize != nullptr) LLVMFuzzerInitialize(&argc, &argv);
   if (argc == 3 && strcmp(argv[1], "--history") == 0) return replay_history(argv[2]);
   if (argc >= 4 && strcmp(argv[1], "--random") == 0)
