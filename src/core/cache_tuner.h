@@ -19,9 +19,13 @@ namespace hm {
 class CacheTuner {
  public:
   static constexpr size_t kMaxEntries = 1023;
+  static constexpr size_t kMostWanted = 64;  // of one refill
   static constexpr size_t kFirstEntries = 127;
   static constexpr size_t kFirstBytes = 32 * kKiB;  // half of that for blocks above 512 bytes
   static constexpr size_t kMaxBytes = 512 * kKiB;   // limit for one cache
+  static constexpr uint16_t kBuilding = 256;        // as many: the program builds something
+  static constexpr size_t kLongRun = 32;            // as many, and four times what the cache may hold: refills bring more,
+  static constexpr size_t kRunBytes = 64 * kKiB;    // but not of large blocks: what a run leaves is there until a free
   static constexpr uint16_t kProducer = 8192;       // blocks allocated without an overflow: other threads free them
 
   // For class c: the initial and the largest capacity.
@@ -33,6 +37,13 @@ class CacheTuner {
 
   size_t capacity() const noexcept { return capacity_; }  // 0: the class is not in use
   void set_capacity(size_t entries) noexcept { capacity_ = static_cast<uint16_t>(entries); }
+  // How many blocks a refill should bring.
+  size_t wanted(ClassIndex c) const noexcept {
+    size_t least = std::min<size_t>(kMostWanted, capacity_ / 2 + 1);
+    bool runs = refilled_ >= std::max(kLongRun, 4 * capacity());
+    return runs ? std::clamp(kRunBytes / size_of(c), least, kMostWanted) : least;
+  }
+  bool builds() const noexcept { return refilled_ >= kBuilding; }
   bool feeds_other_threads() const noexcept { return refilled_ >= kProducer; }
 
   void on_refill(size_t blocks) noexcept {

@@ -5,8 +5,11 @@
 #include <new>
 #include <utility>
 
-#include "pages/options.h"
+#include "pages/cache_budget.h"
 #include "pages/slice_pool.h"
+
+// Of the C library, since glibc 2.32: not zero as long as the process has never had a second thread.
+extern "C" [[gnu::weak]] char __libc_single_threaded;  // NOLINT(bugprone-reserved-identifier)
 
 namespace hm {
 namespace {
@@ -17,17 +20,22 @@ constexpr uint32_t kTicksToJudge = 4;  // ticks before a cache can be called too
 // Where the entries of each class's cache lie behind the heap.  Near slots are close together, so that a thread that
 // uses a little of many classes touches few pages; wide slots are for caches that have grown.
 struct Slots {
-  // One for the slot below the first entry, and a group because a refill takes whole groups and may overshoot by one.
-  static constexpr size_t with(size_t entries) { return 1 + entries + kSweepGroup; }
+  // One more for the slot below the first entry.  A refill may bring more than the cache may hold.
+  static constexpr size_t with(size_t entries, size_t c) {
+    size_t most = std::min(CacheTuner::kMostWanted + sweep_surplus(ClassIndex(c)), blocks_of(ClassIndex(c)));
+    return 1 + std::max(entries, most);
+  }
   consteval Slots() {
-    for (size_t c = 0; c < kClasses; ++c) near[c + 1] = near[c] + with(CacheTuner::first_capacity(c));
+    for (size_t c = 0; c < kClasses; ++c) near[c + 1] = near[c] + with(CacheTuner::first_capacity(c), c);
     wide[0] = near[kClasses];
-    for (size_t c = 0; c < kClasses; ++c) wide[c + 1] = wide[c] + with(CacheTuner::max_capacity(c));
+    for (size_t c = 0; c < kClasses; ++c) wide[c + 1] = wide[c] + with(CacheTuner::max_capacity(c), c);
   }
   size_t near[kClasses + 1] = {};
   size_t wide[kClasses + 1] = {};
 };
 constexpr Slots kSlots;
+
+bool has_one_thread() noexcept { return &__libc_single_threaded != nullptr && __libc_single_threaded != 0; }
 
 constinit void* null_slot[1] = {nullptr};
 
@@ -44,10 +52,7 @@ constinit thread_local ptrdiff_t heap_offset = 0;
 const size_t SmallHeap::kSlotBytes = kSlots.wide[kClasses] * sizeof(void*);
 
 SmallHeap::SmallHeap() noexcept {
-  for (size_t c = 0; c < kClasses; ++c) {
-    new (&caches[c]) BlockCache(null_slot);
-    capacity_bytes += first_capacity(ClassIndex(c)) * kClassSize[c];
-  }
+  for (BlockCache& cache : caches) new (&cache) BlockCache(null_slot);
   restart_tick();
 }
 
@@ -86,15 +91,14 @@ void SmallHeap::open_caches() noexcept {
 }
 
 size_t SmallHeap::first_capacity(ClassIndex c) noexcept {
-  size_t share = std::max<size_t>(options.cache_bytes / kClasses / size_of(c), 1);
+  size_t share = std::max<size_t>(cache_budget() / kClasses / size_of(c), 1);
   return std::min({CacheTuner::first_capacity(index_of(c)), options.cache_blocks, share});
 }
 
 void SmallHeap::set_capacity(ClassIndex c, size_t entries) noexcept {
   CacheTuner& tuner = classes[index_of(c)].tuner;
   BlockCache& cache = caches[index_of(c)];
-  auto counted = [&](size_t capacity) { return std::max<size_t>(capacity, first_capacity(c)) * size_of(c); };
-  capacity_bytes += counted(entries) - counted(tuner.capacity());
+  capacity_bytes += (entries - tuner.capacity()) * size_of(c);
   tuner.set_capacity(entries);
   bool near = cache.bottom() == near_slots(index_of(c));
   if (near && entries > CacheTuner::first_capacity(index_of(c))) cache.move_to(wide_slots(index_of(c)));
@@ -104,7 +108,8 @@ void SmallHeap::set_capacity(ClassIndex c, size_t entries) noexcept {
 // For a class that was not in use: the cache is empty.
 void SmallHeap::activate(ClassIndex c) noexcept {
   caches[index_of(c)].move_to(near_slots(index_of(c)));
-  set_capacity(c, first_capacity(c));
+  size_t budget = cache_budget(), left = budget - std::min(budget, capacity_bytes);
+  set_capacity(c, std::min(first_capacity(c), std::max<size_t>(left / size_of(c), 1)));
 }
 
 // At the first overflow after refills.
@@ -114,7 +119,7 @@ void SmallHeap::grow_if_too_small(ClassIndex c) noexcept {
   state.full_searched = false;
   size_t now = state.tuner.capacity(), wanted = state.tuner.on_overflow_after_refills(c);
   wanted = std::min(wanted, options.cache_blocks);
-  if (wanted > now && capacity_bytes + (wanted - now) * size_of(c) <= options.cache_bytes) set_capacity(c, wanted);
+  if (wanted > now && capacity_bytes + (wanted - now) * size_of(c) <= cache_budget()) set_capacity(c, wanted);
 }
 
 void* SmallHeap::refill(ClassIndex c) noexcept {
@@ -122,14 +127,17 @@ void* SmallHeap::refill(ClassIndex c) noexcept {
   BlockCache& cache = caches[index_of(c)];
   bool first = state.tuner.capacity() == 0;
   if (first) activate(c);
-  size_t want = std::min(kSweepGroup, state.tuner.capacity() / 2 + 1);
+  size_t want = state.tuner.wanted(c);
   for (;;) {
     if (state.current == nullptr) {
       state.current = next_superblock(c);
       if (state.current == nullptr) return nullptr;
       state.current->begin_sweep(&shelf);
     }
-    size_t got = state.current->sweep(cache.top() + 1, want);
+    // A structure that one thread builds and reads comes in lines and pages one after another, as it will be read.  The
+    // first blocks of a class may yet be given to threads that are still to come, each to write its own.
+    bool alone = state.tuner.builds() && has_one_thread();
+    size_t got = state.current->sweep(cache.top() + 1, want, alone);
     if (state.current->cursor >= state.current->blocks) {
       shelve(c, *state.current);
       state.current = nullptr;
@@ -178,12 +186,21 @@ void SmallHeap::shelve(ClassIndex c, Superblock& sb) noexcept {
   --full_count;
 }
 
+// What the last refill of a long run brought beyond the capacity; of blocks smaller than a line it is little.
+void SmallHeap::end_run(ClassIndex c) noexcept {
+  size_t used = caches[index_of(c)].size(), capacity = classes[index_of(c)].tuner.capacity();
+  if (size_of(c) >= kLine) flush(c, used - std::min(used, capacity));
+}
+
 // If the block is foreign, the older half of the cache is freed in one burst, so that a line of states moves between
 // two threads once for many blocks.
 void SmallHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcept {
   ClassIndex c = sb.class_index();
   classes[index_of(c)].tuner.on_overflow();
-  if (caches[index_of(c)].direct_free_owner() == nullptr) grow_if_too_small(c);
+  if (caches[index_of(c)].direct_free_owner() == nullptr) {
+    grow_if_too_small(c);
+    end_run(c);
+  }
   if (sb.owner() != &shelf) flush(c, caches[index_of(c)].size() / 2 + 1);
   if constexpr (kChecked) state.mark_cached();
   if (caches[index_of(c)].push(block)) return;
@@ -216,12 +233,15 @@ bool SmallHeap::on_tick() noexcept {
   full_count = 0;
   bool less = slice_pool.used() + kSlicesToShrink <= slices_at_tick, shrinking = false;
   slices_at_tick = slice_pool.used();
+  bool too_much = capacity_bytes > cache_budget();  // there are more heaps than when the caches grew
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
     if (state.tuner.capacity() == 0) continue;  // the class is not in use: the cache is empty
     if (state.tuner.on_tick(caches[c].size(), caches[c].top_block(), less)) {
       release_idle(ClassIndex(c));
       shrinking = less;
+    } else if (too_much) {
+      cut(ClassIndex(c));
     }
     state.full_searched = false;
     full_count += static_cast<uint32_t>(full(ClassIndex(c)).count());
@@ -236,6 +256,13 @@ void SmallHeap::on_round() noexcept {
     release_free(full(ClassIndex(c)), SIZE_MAX);
   }
   if (ticks_in_round >= kTicksToJudge) ticks_in_round = 0;
+}
+
+void SmallHeap::cut(ClassIndex c) noexcept {
+  size_t first = first_capacity(c), used = caches[index_of(c)].size();
+  if (classes[index_of(c)].tuner.capacity() <= first) return;
+  set_capacity(c, first);
+  flush(c, used - std::min(used, first));
 }
 
 void SmallHeap::give_up_surplus(ClassIndex c) noexcept {
@@ -270,7 +297,7 @@ bool SmallHeap::is_valid() noexcept {
     ClassState& state = classes[c];
     void** floor = caches[c].bottom();
     size_t used = caches[c].size();
-    if (*floor != nullptr || used >= Slots::with(CacheTuner::max_capacity(c))) return false;
+    if (*floor != nullptr || used >= Slots::with(CacheTuner::max_capacity(c), c)) return false;
     for (size_t i = 1; i <= used; ++i) {  // H2
       if (AddressMap::kind(address_of(floor[i])) != ChunkKind::kSlices) return false;
       BlockRef ref = find_block(floor[i]);

@@ -52,7 +52,7 @@ struct SmallHeap {
   };
   std::array<ClassState, kClasses> classes;
   Shelf shelf;                      // full superblocks
-  size_t capacity_bytes = 0;        // of all caches; an idle cache counts with its initial capacity
+  size_t capacity_bytes = 0;        // of all caches
   uint32_t full_count = 0;          // in all full queues; approximate, because other threads may take some
   uint32_t operations_to_tick = 0;  // slow-path operations until the next tick
   uint32_t operations_at_look = 0;  // what operations_to_tick is when the clock is looked at next
@@ -113,7 +113,7 @@ struct SmallHeap {
   void release_superblocks(ClassIndex c) noexcept;
   bool is_valid() noexcept;                             // for the heap's user
   size_t cached_blocks(size_t c) const noexcept;        // of class c, at this moment; any thread
-  static size_t first_capacity(ClassIndex c) noexcept;  // within what the options allow
+  static size_t first_capacity(ClassIndex c) noexcept;  // within what options and budget allow
 
  private:
   void restart_tick() noexcept {
@@ -128,7 +128,9 @@ struct SmallHeap {
   void** slots_around(size_t c, void** slot) const noexcept;
   void activate(ClassIndex c) noexcept;
   void grow_if_too_small(ClassIndex c) noexcept;
+  void end_run(ClassIndex c) noexcept;
   void set_capacity(ClassIndex c, size_t entries) noexcept;
+  void cut(ClassIndex c) noexcept;
   void give_up_surplus(ClassIndex c) noexcept;
   void release_idle(ClassIndex c) noexcept;
 };

@@ -142,13 +142,15 @@ bool Superblock::take_whole_group(void** to) noexcept {
   return true;
 }
 
-size_t Superblock::take_group(void** to) noexcept {
-  size_t taken = 0, size = block_size, end = std::min<size_t>(cursor + kSweepGroup, blocks);
+// at_most: states from the cursor on.
+size_t Superblock::take_group(void** to, size_t at_most) noexcept {
+  size_t taken = 0, size = block_size, end = std::min<size_t>(cursor + at_most, blocks);
   for (size_t at = align_up(end, StateGroup::kBlocks); at > cursor;) {
     at -= StateGroup::kBlocks;
     StateGroup group(states + at);
     uint64_t mask = group.free_mask();
-    if (at + StateGroup::kBlocks > blocks) mask &= (uint64_t{1} << (blocks - at) * 8) - 1;
+    if (at + StateGroup::kBlocks > end) mask &= (uint64_t{1} << (end - at) * 8) - 1;
+    if (at < cursor) mask &= ~uint64_t{0} << (cursor - at) * 8;
     group.take(mask);
     char* block = start + (at + StateGroup::kBlocks) * size;
     if (mask == StateGroup::kOnes) {  // the common case, without a branch for each block
@@ -172,10 +174,18 @@ void Superblock::begin_sweep(Shelf* heap) noexcept {
   set_owner(heap);
 }
 
-size_t Superblock::sweep(void** to, size_t want) noexcept {
+size_t Superblock::sweep(void** to, size_t want, bool alone) noexcept {
   size_t taken = 0;
-  for (; cursor < blocks && taken < want; cursor += kSweepGroup)
-    taken += block_size < kLine && take_whole_group(to + taken) ? kSweepGroup : take_group(to + taken);
+  if (block_size < kLine) {
+    for (; cursor < blocks && taken < want; cursor += kSweepGroup)
+      taken += !alone && take_whole_group(to + taken) ? kSweepGroup : take_group(to + taken, kSweepGroup);
+    return taken;
+  }
+  while (cursor < blocks && taken < want) {
+    size_t step = blocks > kSweepGroup ? align_up(want - taken, StateGroup::kBlocks) : want - taken;
+    taken += take_group(to + taken, step);
+    cursor = static_cast<uint32_t>(std::min<size_t>(cursor + step, blocks));
+  }
   return taken;
 }
 

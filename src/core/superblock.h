@@ -20,7 +20,12 @@ namespace hm {
 class SuperblockQueue;
 struct Shelf;  // of a heap (superblock_pool.h); identifies the heap as an owner
 
-inline constexpr size_t kSweepGroup = 64;  // the states of one line are swept together
+inline constexpr size_t kSweepGroup = 64;  // the states of one line; of the smallest classes they are swept together
+// How many more blocks than were wanted a sweep may bring.
+constexpr size_t sweep_surplus(ClassIndex c) {
+  if (size_of(c) < kLine) return kSweepGroup - 1;
+  return blocks_of(c) > kSweepGroup ? StateGroup::kBlocks - 1 : 0;
+}
 
 // Never FREE: the witness of a superblock that need not be returned as soon as it is empty.
 inline constinit BlockState no_last_block{BlockState::kTaken};
@@ -78,16 +83,16 @@ struct alignas(2 * kLine) Superblock : Slice {
   bool is_valid() const noexcept;  // for the holder
   // For the holder, before it sweeps: the sweep starts at the first block, and fills what holes there are.
   void begin_sweep(Shelf* heap) noexcept;
-  // Moves free blocks from the cursor on to `to`, in groups of 64, until there are at least `want` or the superblock
-  // ends; at most want + 63.  Returns how many.  The lowest address of a group comes last, so that a stack pops it
-  // first; the others follow by address, or eight blocks apart if blocks are smaller than a line and the whole group is
-  // free.  For the holder.
-  size_t sweep(void** to, size_t want) noexcept;
+  // Moves free blocks from the cursor on to `to`, until there are at least `want` or the superblock ends; at most
+  // sweep_surplus more.  Returns how many.  The lowest address of a group comes last, so that a stack pops it first; the
+  // others follow by address, or eight blocks apart if blocks are smaller than a line, a whole group of 64 is free, and
+  // it is not for one thread alone.  For the holder.
+  size_t sweep(void** to, size_t want, bool alone = false) noexcept;
 
  private:
   void format_tail(const Superblock& first) noexcept;
   bool take_whole_group(void** to) noexcept;  // the group at the cursor; false: some of its blocks are not FREE
-  size_t take_group(void** to) noexcept;
+  size_t take_group(void** to, size_t at_most) noexcept;
 };
 static_assert(sizeof(Superblock) == sizeof(Slice));
 

@@ -2,6 +2,7 @@
 
 #include "base/slots.h"
 #include "core/superblock_pool.h"
+#include "pages/cache_budget.h"
 
 namespace hm {
 
@@ -64,12 +65,13 @@ FreshBlock LargeCache::take(size_t size) noexcept {
     run.set_kind(SliceKind::kLarge);
     return {run.base(), run.block_size};
   }
+  most_slices_ = static_cast<uint16_t>(std::min(kMaxBytes, cache_budget() / 2) / kSlice);
   return {nullptr, 0};
 }
 
 // Other threads see its first slice as unused; the other slices stay as they are, for the next use.
 bool LargeCache::keep(Slice& run) noexcept {
-  if (!wanted_ || count_ == runs_.size() || bytes() + run.block_size > kMaxBytes) return false;
+  if (!wanted_ || count_ == runs_.size() || bytes() + run.block_size > most_slices_ * kSlice) return false;
   run.set_kind(SliceKind::kUnused);
   runs_[count_++] = &run;
   bytes_.store(bytes() + run.block_size, std::memory_order_relaxed);

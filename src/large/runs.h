@@ -31,6 +31,7 @@ class LargeCache {
   std::array<Slice*, 4> runs_{};  // oldest first
   std::atomic<size_t> bytes_{0};
   uint32_t count_ = 0;
+  uint16_t most_slices_ = 0;  // that may be kept, as it was at the last request that found none
   bool wanted_ = false;
 };
 

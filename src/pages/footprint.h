@@ -20,6 +20,9 @@ class Footprint {
     return disturbed_units_.load(std::memory_order_relaxed) != 0 &&
            disturbed_units_.exchange(0, std::memory_order_relaxed) != 0;
   }
+  // Heaps that threads use.
+  size_t heaps() const noexcept { return heaps_.load(std::memory_order_relaxed); }
+  void set_heaps(size_t n) noexcept { heaps_.store(n, std::memory_order_relaxed); }
   // Total given back to the system; relaxed: a sum for statistics.
   uint64_t purged() const noexcept { return purged_.load(std::memory_order_relaxed); }
   void count_purged(size_t bytes) noexcept { purged_.fetch_add(bytes, std::memory_order_relaxed); }
@@ -29,6 +32,7 @@ class Footprint {
 
  private:
   std::atomic<size_t> huge_{0};
+  std::atomic<size_t> heaps_{0};
   std::atomic<uint64_t> purged_{0};
   std::atomic<uint64_t> refilled_{0};
   std::atomic<uint32_t> disturbed_units_{0};

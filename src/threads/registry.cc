@@ -6,6 +6,7 @@
 #include "base/thread_exit.h"
 #include "core/superblock_pool.h"
 #include "large/huge.h"
+#include "pages/footprint.h"
 #include "pages/slice_pool.h"
 
 namespace hm {
@@ -56,7 +57,7 @@ ThreadHeap* Registry::create() noexcept {
   superblock_pool.add(heap->shelf);
   LockGuard guard(lock_);
   heap->id = count_++;
-  heap->live = true;
+  set_live(*heap, true);
   heap->next = heaps_;
   keep_order();
   heaps_ = heap;
@@ -68,15 +69,23 @@ ThreadHeap* Registry::pop_dead() noexcept {
   ThreadHeap* heap = dead_;
   if (heap != nullptr) {
     dead_ = heap->next_dead;
-    heap->live = true;
+    set_live(*heap, true);
   }
   return heap;
+}
+
+// Under the lock.  A stranded heap is not counted, even if it turns out that a thread of the child has it.
+void Registry::set_live(ThreadHeap& heap, bool live) noexcept {
+  if (!heap.shelf.stranded) live_ += static_cast<uint32_t>(live) - static_cast<uint32_t>(heap.live);
+  heap.live = live;
+  footprint.set_heaps(live_);
 }
 
 // Behind the heaps that are still warm if it is drained: those are inherited first.
 void Registry::publish(ThreadHeap& heap, bool drained) noexcept {
   LockGuard guard(lock_);
-  heap.live = heap.aged = heap.due = false;
+  set_live(heap, false);
+  heap.aged = heap.due = false;
   heap.drained = drained;
   if (heap.shelf.stranded) heap.shelf.stranded = false;  // a child's repair cannot know which of its threads has it
   ThreadHeap** link = &dead_;
@@ -140,7 +149,9 @@ bool Registry::is_valid() noexcept {
   LockGuard guard(lock_);
   for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead)
     if (heap->live || heap->shelf.stranded || !heap->is_valid()) return false;
-  return true;
+  uint32_t live = 0;
+  for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next) live += heap->live && !heap->shelf.stranded;
+  return live == live_;
 }
 
 // For each lock, what it guards is now either whole or being changed by this very thread, whose interrupted code goes
@@ -161,6 +172,9 @@ void Registry::strand_heaps() noexcept {
   for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next)
     heap->shelf.stranded = heap->shelf.stranded || (heap != my_heap() && heap != fallback_);
   for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead) heap->shelf.stranded = false;
+  live_ = 0;
+  for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next) live_ += heap->live && !heap->shelf.stranded;
+  footprint.set_heaps(live_);
 }
 
 }  // namespace hm

@@ -58,6 +58,7 @@ class Registry {
   static bool is_due(ThreadHeap& heap, Drain which) noexcept;
   ThreadHeap* take_due() noexcept;
   void publish(ThreadHeap& heap, bool drained) noexcept;
+  void set_live(ThreadHeap& heap, bool live) noexcept;
   void strand_heaps() noexcept;
 
   Lock lock_;
@@ -66,6 +67,7 @@ class Registry {
   ThreadHeap* dead_ = nullptr;
   ThreadHeap* fallback_ = nullptr;
   uint32_t count_ = 0;
+  uint32_t live_ = 0;
 };
 extern Registry registry;
 // Called at the end of a thread that has, or had, a heap.

@@ -29,7 +29,8 @@ MUTANTS = [
            "  if (HM_UNLIKELY(*top == block)) return free_slow(block, function);\n", "", (MISUSE,)),
     Mutant("repeat_not_compared_when_sized", "src/core/block_cache.h", "HM_LIKELY(*top != block) && push", "push"),
     Mutant("sweep_beyond_the_end", "src/core/superblock.cc",
-           "    if (at + StateGroup::kBlocks > blocks) mask &= (uint64_t{1} << (blocks - at) * 8) - 1;\n", ""),
+           "    if (at + StateGroup::kBlocks > end) mask &= (uint64_t{1} << (end - at) * 8) - 1;\n", ""),
+    Mutant("sweep_goes_back", "src/core/superblock.cc", "    if (at < cursor) mask &= ~uint64_t{0} << (cursor - at) * 8;\n", ""),
     Mutant("sweep_takes_nothing_off", "src/core/superblock.cc", "    group.take(mask);\n", ""),
     Mutant("whole_group_that_is_not", "src/core/superblock.cc", "  if (mask != StateGroup::kOnes) return false;\n", ""),
     Mutant("wrong_inverse", "src/core/superblock.cc", "<< 32) + block_size - 1) / block_size", "<< 32)) / block_size"),
@@ -40,6 +41,7 @@ MUTANTS = [
            "shelve(c, *state.current);\n      state.current = nullptr;", "shelve(c, *state.current);"),
     Mutant("refused_block_lost", "src/core/small_heap.cc",
            "  give_back(sb, state);\n}\n\n// The oldest", "  (void)state;\n}\n\n// The oldest"),
+    Mutant("run_never_ends", "src/core/small_heap.cc", "    end_run(c);\n", ""),
     Mutant("flushed_and_kept", "src/core/small_heap.cc", "  cache.set_top(cache.top() - blocks);\n", ""),
     # Slices, large blocks, the system
     Mutant("longest_run_by_powers_of_two", "src/pages/chunk_index.h", "      longest += step;\n", "      longest = step;\n"),

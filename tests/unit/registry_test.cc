@@ -8,6 +8,7 @@
 
 #include "base/os_pages.h"
 #include "core/superblock_pool.h"
+#include "pages/footprint.h"
 #include "support.h"
 
 using namespace hm;
@@ -50,6 +51,24 @@ TEST(Registry, LiveHeapsAreNotShared) {
     all_have_one.arrive_and_wait();
   });
   EXPECT_EQ(std::set<ThreadHeap*>(used, used + kThreads).size(), kThreads);
+}
+
+// By which caches are bounded.
+TEST(Registry, TellsHowManyHeapsThreadsUse) {
+  constexpr unsigned kThreads = 6;
+  hm_free(hm_malloc(10));
+  size_t before = footprint.heaps();
+  EXPECT_GE(before, 1u);
+  std::barrier all_have_one(kThreads), all_seen(kThreads);
+  on_threads(kThreads, [&](unsigned) {
+    hm_free(hm_malloc(10));
+    all_have_one.arrive_and_wait();
+    EXPECT_EQ(footprint.heaps(), before + kThreads);
+    all_seen.arrive_and_wait();
+  });
+  EXPECT_EQ(footprint.heaps(), before);
+  hm_thread_idle();
+  EXPECT_EQ(footprint.heaps(), before - 1);
 }
 
 TEST(Registry, HeapsDoNotOutnumberLiveThreads) {
@@ -277,7 +296,7 @@ TEST(Registry, HeapsOfThreadsThatDidNotSurviveAreNeverUsed) {
   EXPECT_TRUE(child_succeeds([=] {
     hm_free(theirs);  // its blocks may be freed all the same
     hm_collect();
-    return other->shelf.stranded && allocator_works();
+    return other->shelf.stranded && allocator_works() && footprint.heaps() == 1;
   }));
   EXPECT_FALSE(other->shelf.stranded) << "not in the parent";
   step.arrive_and_wait();

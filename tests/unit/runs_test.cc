@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "pages/footprint.h"
 #include "pages/options.h"
 #include "support.h"
 
@@ -116,6 +117,14 @@ TEST_F(Large, KeptRunsAreBoundedAndGoBackWhenTheyAreNotUsed) {
   hm_free(allocate_slices(2));
   my_thread_heap().drain();
   EXPECT_EQ(kept_bytes(), 0u);
+}
+
+TEST_F(Large, WithManyHeapsEachKeepsFewerRuns) {
+  size_t heaps = footprint.heaps();
+  footprint.set_heaps(192);
+  free_all(allocate_many(2, 2 * kSlice));
+  EXPECT_EQ(kept_bytes(), 2 * kSlice);
+  footprint.set_heaps(heaps);
 }
 
 TEST_F(Large, RunsTakeThePlaceOfFreedSuperblocks) {

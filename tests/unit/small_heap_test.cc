@@ -1,12 +1,15 @@
 #include "core/small_heap.h"
 
+#include <barrier>
 #include <chrono>
 #include <cstdlib>
 
 #include "base/clock.h"
 #include "base/os_pages.h"
-#include "pages/options.h"
+#include "pages/cache_budget.h"
 #include "support.h"
+
+extern "C" [[gnu::weak]] char __libc_single_threaded;  // NOLINT(bugprone-reserved-identifier)
 
 using namespace hm;
 using namespace hm::test;
@@ -66,7 +69,6 @@ TEST_F(SmallHeaps, ServesWhatWasFreedLast) {
   }
 }
 
-// The first refill may be larger than the first capacity.
 TEST_F(SmallHeaps, AFreeNeverLosesABlock) {
   for (ClassIndex c : all_classes()) {
     for (size_t n : {1, 2, 3, 40}) use_batches(n, c);
@@ -85,6 +87,80 @@ TEST_F(SmallHeaps, CachesAreBoundedInEntriesAndBytes) {
   EXPECT_LE(cached_bytes(), options.cache_bytes + kClasses * kGroup * kKiB);
 }
 
+namespace {
+
+// Of blocks that are allocated in a row, those that lie next to the one before.
+size_t neighbours(size_t size) {
+  auto blocks = allocate_many(4000, size);
+  size_t found = 0;
+  for (size_t i = blocks.size() / 2; i < blocks.size(); ++i)
+    found += address_of(blocks[i]) - address_of(blocks[i - 1]) == size;
+  free_all(blocks);
+  return found;
+}
+
+}  // namespace
+
+TEST_F(SmallHeaps, OneThreadAloneBuildsByAddress) {
+  if (&__libc_single_threaded == nullptr || __libc_single_threaded == 0) GTEST_SKIP() << "not known here";
+  EXPECT_GT(neighbours(48), 1900u);
+  on_thread([] { EXPECT_LT(neighbours(48), 400u) << "a line each, for those that threads may come to write"; });
+}
+
+// A cache may always hold one block, so that a pair of calls is served from it.
+TEST_F(SmallHeaps, WithManyHeapsEachKeepsLess) {
+  auto use_all = [] {
+    for (ClassIndex c : all_classes()) use_batches(3000 * 64 / (size_of(c) + 63), c);
+  };
+  size_t heaps = footprint.heaps(), least = 0;
+  for (ClassIndex c : all_classes()) least += size_of(c);
+  size_t share = kSharedCacheBytes / 64 + least;
+  my_heap()->release_all();
+  footprint.set_heaps(64);
+  use_all();
+  EXPECT_LE(my_heap()->capacity_bytes, share);
+  for (ClassIndex c : all_classes()) {
+    use_batches(1, c);
+    EXPECT_GE(capacity(c), 1u) << size_of(c);
+  }
+  footprint.set_heaps(heaps);
+  use_all();
+  EXPECT_GT(my_heap()->capacity_bytes, share);
+  footprint.set_heaps(64);
+  my_heap()->on_tick();
+  EXPECT_LE(my_heap()->capacity_bytes, share) << "caches that were larger before there were many";
+  EXPECT_LE(cached_bytes(), share + kClasses * kGroup * kLine);
+  footprint.set_heaps(heaps);
+}
+
+// A few threads that work among many that sleep do not go to the pool for every other block.
+TEST_F(SmallHeaps, AmongAThousandHeapsEachMayKeepALittle) {
+  size_t heaps = footprint.heaps();
+  my_heap()->release_all();
+  footprint.set_heaps(1000);
+  use_batches(40, k64);
+  EXPECT_GE(capacity(k64), kLeastCacheBytes / kClasses / 64);
+  EXPECT_LE(my_heap()->capacity_bytes, kLeastCacheBytes);
+  footprint.set_heaps(heaps);
+}
+
+TEST_F(SmallHeaps, ManyThreadsTogetherKeepLittle) {
+  constexpr unsigned kThreads = 64;
+  std::barrier all_have_heaps(kThreads), all_have_freed(kThreads), looked(kThreads);
+  hm_stats stats;
+  on_threads(kThreads, [&](unsigned thread) {
+    use_batches(1, k64);
+    all_have_heaps.arrive_and_wait();
+    for (ClassIndex c : all_classes()) use_batches(40, c);
+    all_have_freed.arrive_and_wait();
+    if (thread == 0) hm_stats_get(&stats);
+    looked.arrive_and_wait();
+  });
+  size_t least = 0;
+  for (ClassIndex c : all_classes()) least += size_of(c);
+  EXPECT_LE(stats.cached, kSharedCacheBytes + kThreads * (least + 3 * kGroup * kLine));
+}
+
 TEST_F(SmallHeaps, BlocksOfOtherHeapsAreBoundedTheSame) {
   auto blocks = allocate_many(4000, 64);
   on_thread([&] {
@@ -100,7 +176,7 @@ TEST_F(SmallHeaps, BlocksOfOtherHeapsAreBoundedTheSame) {
 TEST_F(SmallHeaps, CapacityBytesIsTheSumOfTheCapacities) {
   size_t sum = 0;
   for (ClassIndex c : all_classes()) use_batches(500, c);
-  for (ClassIndex c : all_classes()) sum += std::max(capacity(c), SmallHeap::first_capacity(c)) * size_of(c);
+  for (ClassIndex c : all_classes()) sum += capacity(c) * size_of(c);
   EXPECT_EQ(my_heap()->capacity_bytes, sum);
 }
 
