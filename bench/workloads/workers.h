@@ -46,7 +46,11 @@ class Random {
 
 inline void relax(unsigned& spins) {  // waits, and yields on a machine with fewer cores than threads
   if (++spins % 256 == 0) std::this_thread::yield();
+#if defined(__x86_64__)
   __builtin_ia32_pause();
+#else
+  asm volatile("yield");
+#endif
 }
 
 // A worker's own clocks.  CPU time is read inside the wall time, so that a short run cannot show more than one CPU.
