@@ -1,6 +1,6 @@
 """Cases that cannot be judged where an emulator runs the programs (qemu-user), each with its reason."""
 
-PROGRAMS = {"!static": "linked by this machine's compiler", "!setting": "the settings would be the emulator's"}
+PROGRAMS = {"!setting": "the settings would be the emulator's"}
 LIMIT = "qemu-user sets no RLIMIT_AS"
 RESIDENT = "the emulator's memory is counted too, and it grows with each thread and each page of code"
 FORK = "the child of a fork beside threads ends in an assertion of qemu-user"

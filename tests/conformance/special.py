@@ -1,5 +1,7 @@
 """Cases that are more than one run of one program: linking, the machine's settings, every n-th call."""
 
+import os
+import shlex
 import subprocess
 import tempfile
 from pathlib import Path
@@ -37,7 +39,8 @@ def static(run):
     how = {"static": ["-static", archive], "static_pie": ["-static-pie", "-fPIE", archive],
            "static_lto": ["-static", "-flto=1", archive], "archive": [archive], "archive_lto": ["-flto=1", archive],
            "noplt": ["-fno-plt", *shared]}
-    for compiler in (["gcc", SOURCES / "static_c.c"], ["g++", "-std=c++20", SOURCES / "static_cxx.cc"]):
+    c, cxx = (shlex.split(os.environ.get(name, name_here)) for name, name_here in (("CC", "gcc"), ("CXX", "g++")))
+    for compiler in ([*c, SOURCES / "static_c.c"], [*cxx, "-std=c++20", SOURCES / "static_cxx.cc"]):
         with tempfile.TemporaryDirectory() as folder:
             argv = [*compiler, "-O2", "-D_GNU_SOURCE", "-pthread", f"-I{INCLUDE}", "-o", f"{folder}/program", *how[run.case.sub]]
             made = subprocess.run(argv, capture_output=True, text=True, check=False)
