@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "conformance"), str(HERE.parent / "misuse")]
 from cases import CASES as MISUSES  # noqa: E402
 from cases import LINKED  # noqa: E402
-from emulation import SUBS  # noqa: E402
+from emulation import NEEDS  # noqa: E402
 from matrix import CASES  # noqa: E402
 
 # On the emulated machine itself these say nothing, or take too long.
@@ -23,7 +23,6 @@ NOT_HERE = {
     "thread_10k": "minutes in emulation",
     "thread_10k_kept": "minutes in emulation",
     "map_count": "minutes in emulation",
-    "fork_mt": "minutes in emulation; the stress test forks too",
     "fork_from_thread": "gives each child ten seconds of real time",
     "overcommit_charge": "the whole machine is smaller than what it charges",
     "no_thp": "about the machine's settings",
@@ -55,13 +54,14 @@ def fill(root, options, debian):
     copy(HERE / "init", root / "init")
     build = options.build
     copy(options.library or build / "libhmalloc.so", root / "test/libhmalloc.so", options.strip)
-    for path in ("stress/hm_stress", "aarch64/where", *([] if options.quick else ["unit/hm_unit"])):
+    programs = ["system/missing", "stress/hm_stress", "stress/hm_fork_storm", "aarch64/where"]
+    for path in programs if options.quick else [*programs, "unit/hm_unit"]:
         copy(build / "tests" / path, root / "test" / Path(path).name, options.strip)
     misuses = [c for c in MISUSES if c.program not in LINKED and c.answer("default")]
     for program in {c.program for c in misuses}:
         copy(build / "tests/misuse" / program, root / "test/misuse" / program)
     (root / "test/misuses").write_text("".join(" ".join([c.program, *c.arguments]) + "\n" for c in misuses))
-    cases = [(c.program, c.sub) for c in CASES if c.sub in SUBS and c.sub not in NOT_HERE]
+    cases = [(c.program, c.sub) for c in CASES if c.sub in NEEDS and c.sub not in NOT_HERE]
     for program in {program for program, _ in cases}:
         copy(build / "tests/conformance" / program, root / "test/conformance" / program)
     (root / "test/cases").write_text("".join(f"{program} {sub}\n" for program, sub in dict.fromkeys(cases)))

@@ -1,32 +1,36 @@
-"""Cases that cannot be judged where an emulator runs the programs (qemu-user), each with its reason."""
+"""Cases that an emulator of processes (qemu-user) cannot judge: what each needs of the system.  tests/system finds out, by
+trying, what of that is missing; tests/aarch64 runs these cases on a real kernel."""
 
-PROGRAMS = {"!setting": "the settings would be the emulator's"}
-LIMIT = "qemu-user sets no RLIMIT_AS"
-RESIDENT = "the emulator's memory is counted too, and it grows with each thread and each page of code"
-FORK = "the child of a fork beside threads ends in an assertion of qemu-user"
-# What a program of the machine does, by the names of its sub-cases; tests/aarch64 runs them on a real kernel.
-SUBS = {
-    "oom_rlimit": LIMIT,
-    "oom_phases": LIMIT,
-    "oom_realloc": LIMIT,
-    "inject_mmap_fail": "qemu-user has no seccomp",
-    "inject_munmap_fail": "qemu-user has no seccomp",
-    "map_count": "the emulator needs mappings of its own",
-    "overcommit_charge": RESIDENT,
-    "no_thp": "qemu-user drops wishes about huge pages",
-    "thread_10k": RESIDENT,
-    "thread_10k_kept": RESIDENT,
-    "threads_1000_alive": RESIDENT,
-    "index_starve": RESIDENT,
-    "larson_random": RESIDENT,
-    "tls_dtor": RESIDENT,
-    "fork_mt": FORK,
-    "fork_from_thread": FORK,
-    "atfork_alloc": FORK,
-    "fork_in_handler_mt": FORK,
-    "spawn_ok": "what it starts would be programs of this machine",
+import functools
+
+import harness
+
+NEEDS = {
+    "oom_rlimit": "limits_addresses",
+    "oom_phases": "limits_addresses",
+    "oom_realloc": "limits_addresses",
+    "inject_mmap_fail": "filters_calls",
+    "inject_munmap_fail": "filters_calls",
+    "no_thp": "heeds_advice",
+    **dict.fromkeys(("map_count", "overcommit_charge", "thread_10k", "thread_10k_kept", "threads_1000_alive", "index_starve",
+                     "larson_random", "tls_dtor"), "counts_the_program"),
+    "fork_from_thread": "starts_threads_in_children",
+    "fork_unannounced": "empties_pages",
+    "vfork_beside": "shares_with_vfork",
+    "spawn_ok": "runs_the_same_programs",
 }
 
 
-def not_emulated(case):
-    return PROGRAMS.get(case.program) or SUBS.get(case.sub)
+@functools.cache
+def missing(build):
+    """Property -> what is said where it does not hold."""
+    ending = harness.execute([build / "tests/system/missing"], harness.environment())
+    if ending.status not in (0, 1):
+        raise SystemExit(f"tests/system/missing: {ending.describe()}")
+    return dict(line.split(": ", 1) for line in ending.stdout.splitlines())
+
+
+def not_emulated(run):
+    if run.case.program == "!setting":
+        return "the settings would be the emulator's"
+    return missing(run.options.build).get(NEEDS.get(run.case.sub))

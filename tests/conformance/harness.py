@@ -87,6 +87,7 @@ def execute(argv, env, timeout=60, cpu=None, cwd=None, text_input=None):
 
     if EMULATOR:
         argv, env = emulated(argv, env)
+        timeout *= 2
     begin = time.monotonic()
     process = subprocess.Popen(
         [str(a) for a in argv], env=env, cwd=cwd, preexec_fn=prepare,

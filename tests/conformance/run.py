@@ -61,7 +61,7 @@ def judge(run, listed):
     """(verdict, note)"""
     if listed and not listed.runs:
         return "skipped", listed.why
-    if harness.EMULATOR and (why := not_emulated(run.case)):
+    if harness.EMULATOR and (why := not_emulated(run)):
         return "skipped", why
     if run.library and not run.library.exists():
         return "skipped", f"{run.library.name} is not built"

@@ -1,6 +1,6 @@
-// hm_fork_storm [--runs N] [--forks N]: threads that allocate and free blocks of every kind while others fork in every way
-// there is.  Each child examines what it finds, frees blocks of threads that it does not have, allocates, forks again, and
-// ends; a child that hangs dies by its alarm.  A run is a process of its own.
+// hm_fork_storm [--runs N] [--forks N] [--patience S]: threads that allocate and free blocks of every kind while others fork
+// in every way there is.  Each child examines what it finds, frees blocks of threads that it does not have, allocates, forks
+// again, and ends; a child that hangs dies by its alarm.  A run is a process of its own.
 #include <hmalloc/hmalloc.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,7 +22,8 @@ using namespace stress;
 
 namespace {
 
-constexpr unsigned kWorkers = 4, kForkers = 3, kPatience = 60;
+constexpr unsigned kWorkers = 4, kForkers = 3;
+unsigned patience = 60;  // seconds that a child has
 constexpr Kind kEvery[] = {kGeneral, kShared, kLocal, kLarge};
 
 // A thread that holds few blocks and passes most of them on.
@@ -64,7 +65,7 @@ void find_ways() {
 }
 
 [[noreturn]] void live_as_child(uint64_t life, bool complete, int generations) {
-  alarm(kPatience);
+  alarm(patience);
   Random random(life);
   examine_everything();
   for (size_t slot = 0; slot < 64; ++slot)
@@ -119,12 +120,13 @@ unsigned number_after(const char* name, int count, char** arguments, unsigned ot
 
 int main(int count, char** arguments) {
   unsigned runs = number_after("--runs", count, arguments, 2), forks = number_after("--forks", count, arguments, 20);
+  patience = number_after("--patience", count, arguments, patience);
   find_ways();
   fflush(stdout);
   for (unsigned run = 0; run < runs; ++run) {
     pid_t child = fork();
     if (child == 0) {
-      alarm(10 * kPatience);
+      alarm(10 * patience);
       seed = run + 1;
       run_once(forks);
       _exit(0);
