@@ -1,5 +1,6 @@
 """What a model program says and when: options, mistakes, summary, progress, time series, Ctrl-C."""
 
+import contextlib
 import csv
 import fcntl
 import json
@@ -10,6 +11,7 @@ import signal
 import struct
 import subprocess
 import termios
+import threading
 import time
 
 import pytest
@@ -243,15 +245,21 @@ def test_progress_where_there_is_no_terminal():
 def on_terminal(columns: int, *words) -> tuple[str, str]:
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
-    done = toy(*words, capture_output=False, stdout=subprocess.PIPE, stderr=its)
-    os.close(its)
-    drawn = b""
+    drawn = bytearray()
+
+    def read():  # all the time: a terminal holds 4 KB, and who draws more waits
+        with contextlib.suppress(OSError):  # the other end is closed
+            while piece := os.read(ours, 65536):
+                drawn.extend(piece)
+
+    reader = threading.Thread(target=read)
+    reader.start()
     try:
-        while piece := os.read(ours, 65536):
-            drawn += piece
-    except OSError:  # the other end is closed
-        pass
-    os.close(ours)
+        done = toy(*words, capture_output=False, stdout=subprocess.PIPE, stderr=its)
+    finally:
+        os.close(its)
+        reader.join()
+        os.close(ours)
     return done.stdout, drawn.decode()
 
 
