@@ -101,6 +101,14 @@ HM_API int hm_collect(void) HM_NOEXCEPT;
  * any free; hm_collect gives back the rest.  Does nothing for a thread that has no heap. */
 HM_API void hm_thread_idle(void) HM_NOEXCEPT;
 
+/* How near the process is to HMALLOC_LIMIT: 0 below seven eighths of it, or without a limit; 1 above, where all that is free
+ * has gone back; 2 above, and a request was refused.  A few loads: ask where the program could drop what it can do without. */
+HM_API int hm_pressure(void) HM_NOEXCEPT;
+/* An eventfd of the program's, to which 1 is added whenever hm_pressure may have become 1 or 2: to wait for, beside what else
+ * a loop waits for.  It stays the program's: name another, or -1, before closing it.  A forked child names its own.  There
+ * is no callback: malloc may be called where no code of the program's can run. */
+HM_API void hm_pressure_notify(int eventfd) HM_NOEXCEPT;
+
 /* Starts a thread that gives memory back while the program makes no calls; HMALLOC_BACKGROUND=1 does so at load.  The
  * library starts none by itself.  The thread has every signal blocked and runs none of the program's code.  But with it the
  * process has two threads (which matters to unshare and setns) and does not end by pthread_exit in main, and a forked child

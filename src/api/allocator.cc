@@ -6,6 +6,7 @@
 #include "base/report.h"
 #include "pages/footprint.h"
 #include "threads/registry.h"
+#include "upkeep/pressure.h"
 #include "upkeep/reclaim.h"
 
 namespace hm {
@@ -89,12 +90,18 @@ LiveBlock lookup(const void* block, const char* function) noexcept {
   return {LiveBlock::kNull};
 }
 
+HM_COLD void* refused() noexcept {
+  pressure.on_refusal();
+  return out_of_memory();
+}
+
 constexpr size_t kMaxWeight = 64;        // of one operation, in slow-path operations
 constexpr uint32_t kReportedFrees = 64;  // by a thread without a heap; it reports that many at a time
 
 // Large requests count towards the tick too: a program may make no others.
 void tick_here(size_t bytes) noexcept {
-  if (have_heap()) tick(my_thread_heap(), static_cast<uint32_t>(std::min<size_t>(bytes / kSlice, kMaxWeight)));
+  if (!have_heap()) return pressure.look(nullptr);
+  tick(my_thread_heap(), static_cast<uint32_t>(std::min<size_t>(bytes / kSlice, kMaxWeight)));
 }
 
 // A heap without a thread does not count what others free in it; the freeing threads see to that, once for several units.
@@ -151,7 +158,7 @@ void* allocate_small(ClassIndex c) noexcept {
     reclaim_before_refusal();
     block = allocate_class(c);
   }
-  return block != nullptr ? block : out_of_memory();
+  return block != nullptr ? block : refused();
 }
 
 // In place if the block already has a fitting size or can get one.
@@ -173,7 +180,7 @@ void* out_of_memory() noexcept {
 void* allocate_slow(size_t size) noexcept {
   if (size <= kSmallMax) return allocate_small(class_of(size == 0 ? 1 : size));
   FreshBlock got = allocate_large_or_collect(size, kGranule);
-  return got.block != nullptr ? got.block : out_of_memory();
+  return got.block != nullptr ? got.block : refused();
 }
 
 // A thread that only frees gets no heap: its blocks become FREE one by one.  It counts them itself and reports the
@@ -248,7 +255,7 @@ void* allocate_zeroed(size_t count, size_t size) noexcept {
     return block == nullptr ? nullptr : memset(block, 0, bytes);
   }
   FreshBlock got = allocate_large_or_collect(bytes, kGranule);
-  if (got.block == nullptr) return out_of_memory();
+  if (got.block == nullptr) return refused();
   return memset(got.block, 0, std::min(got.dirty, bytes));
 }
 
@@ -257,7 +264,7 @@ void* allocate_aligned(size_t alignment, size_t size) noexcept {
   size_t c = aligned_class(size, alignment);
   if (c < kClasses) return allocate(kClassSize[c]);
   FreshBlock got = allocate_large_or_collect(std::max(size, size_t{1}), alignment);
-  return got.block != nullptr ? got.block : out_of_memory();
+  return got.block != nullptr ? got.block : refused();
 }
 
 // realloc(p, 0) frees and returns null, as glibc does.
@@ -272,6 +279,10 @@ void* reallocate(void* block, size_t size, const char* function) noexcept {
   int before = errno;
   void* fresh = allocate(size);
   if (fresh == nullptr) {
+    if (void* same = resize_in_place(live, block, size)) {  // now that all that was free has gone back
+      errno = before;
+      return same;
+    }
     if (size > live.capacity) return nullptr;
     errno = before;
     return block;

@@ -10,6 +10,7 @@
 #include "introspect/stats.h"
 #include "threads/registry.h"
 #include "upkeep/background.h"
+#include "upkeep/pressure.h"
 #include "upkeep/reclaim.h"
 
 using namespace hm;
@@ -103,7 +104,7 @@ void* hm_local_alloc_slow_(size_t size) noexcept {
   ThreadHeap* heap = heap_or_attach();
   if (heap == nullptr) return allocate(size);
   void* block = heap->local.allocate_slow(size);
-  return block != nullptr ? block : out_of_memory();
+  return block != nullptr ? block : allocate(size);  // which looks everywhere before it refuses
 }
 
 void hm_local_free_slow_(void* block) noexcept { deallocate(block, "hm_local_free"); }
@@ -131,6 +132,9 @@ void* hm_local_realloc(void* block, size_t size) noexcept {
 size_t hm_local_usable_size(const void* block) noexcept { return usable_size(block, "hm_local_usable_size"); }
 
 int hm_background_start() noexcept { return background.start(); }
+
+int hm_pressure() noexcept { return pressure.level(); }
+void hm_pressure_notify(int eventfd) noexcept { pressure.notify(eventfd); }
 
 int hm_collect() noexcept { return reclaim_all() ? 1 : 0; }
 void hm_thread_idle() noexcept { registry.part(); }

@@ -17,6 +17,7 @@
 #include "threads/registry.h"
 #include "upkeep/background.h"
 #include "upkeep/hole_passes.h"
+#include "upkeep/pressure.h"
 
 #include <hmalloc/hmalloc.h>
 
@@ -27,6 +28,7 @@ void repair(uint32_t before) noexcept {
   registry.repair(before);
   hole_passes.repair(before);
   background.after_fork_in_child();
+  pressure.after_fork_in_child();
   stats_after_fork_in_child();
 }
 

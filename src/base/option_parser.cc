@@ -36,6 +36,7 @@ bool parse(OptionKind kind, const char* text, size_t& out) noexcept {
     case OptionKind::kNumber: return parse_number(text, out) && *text == '\0';
     case OptionKind::kSize: return parse_size(text, out);
     case OptionKind::kThousandths: return parse_thousandths(text, out);
+    case OptionKind::kLimit: return parse_limit(text, out);
   }
   return false;
 }
@@ -64,10 +65,7 @@ void set(const OptionTable& table, const char* name, size_t length, const char* 
   text << "; ignored\n";
 }
 
-}  // namespace
-
-bool parse_size(const char* text, size_t& out) noexcept {
-  if (!parse_number(text, out)) return false;
+size_t take_unit(const char*& text) noexcept {
   size_t unit = 1;
   switch (*text) {
     case 'G':
@@ -82,7 +80,36 @@ bool parse_size(const char* text, size_t& out) noexcept {
     default: break;
   }
   if (unit > 1 && (*text == 'B' || *text == 'b')) ++text;
+  return unit;
+}
+
+// In thousandths; what is smaller is dropped.
+size_t take_decimals(const char*& text) noexcept {
+  size_t out = 0, digit = 100;
+  if (*text != '.') return 0;
+  for (++text; *text >= '0' && *text <= '9'; ++text, digit /= 10) out += digit * static_cast<size_t>(*text - '0');
+  return out;
+}
+
+}  // namespace
+
+bool parse_size(const char* text, size_t& out) noexcept {
+  if (!parse_number(text, out)) return false;
+  size_t unit = take_unit(text);
   return *text == '\0' && !__builtin_mul_overflow(out, unit, &out);
+}
+
+bool parse_limit(const char* text, size_t& out) noexcept {
+  if (!parse_number(text, out)) return false;
+  size_t thousandths = take_decimals(text);
+  if (*text == '%') {
+    if (text[1] != '\0' || out > 100) return false;
+    out = out * 1000 + thousandths;
+    return out > 0 && out <= 100'000 ? (out |= kShare, true) : false;
+  }
+  size_t unit = take_unit(text);
+  return *text == '\0' && !__builtin_mul_overflow(out, unit, &out) && out < kShare &&
+         !__builtin_add_overflow(out, thousandths * unit / 1000, &out) && out < kShare;
 }
 
 bool parse_thousandths(const char* text, size_t& out) noexcept {
@@ -92,9 +119,8 @@ bool parse_thousandths(const char* text, size_t& out) noexcept {
   if (*text == '/') {
     if (!parse_number(++text, below) || below == 0) return false;
     out /= below;
-  } else if (*text == '.') {
-    size_t digit = 100;
-    for (++text; *text >= '0' && *text <= '9'; ++text, digit /= 10) out += digit * static_cast<size_t>(*text - '0');
+  } else {
+    out += take_decimals(text);
   }
   return *text == '\0';
 }

@@ -7,10 +7,12 @@ namespace hm {
 enum class OptionKind : uint8_t {
   kFlag,  // 0 or 1, no or yes, off or on
   kNumber,
-  kSize,        // bytes; takes K, M, G
-  kStats,       // 0, 1 or json (2)
-  kThousandths  // 1.2 and 6/5 are both 1200
+  kSize,         // bytes; takes K, M, G
+  kStats,        // 0, 1 or json (2)
+  kThousandths,  // 1.2 and 6/5 are both 1200
+  kLimit         // bytes, with decimals, as 1.5G; or kShare and thousandths of a percent, for 80%
 };
+inline constexpr size_t kShare = size_t{1} << 63;
 
 struct OptionRow {
   const char* name;  // without the prefix
@@ -32,8 +34,9 @@ struct OptionTable {
 void read_options(const OptionTable& table) noexcept;
 void print_options(const OptionTable& table, int fd) noexcept;
 
-// Exported for tests: "64K" -> 65536, "1/4" -> 250.  False if the text has no such form.
+// Exported for tests: "64K" -> 65536, "1/4" -> 250, "1.5K" -> 1536, "80%" -> kShare | 80'000.  False if the text has no such form.
 bool parse_size(const char* text, size_t& out) noexcept;
 bool parse_thousandths(const char* text, size_t& out) noexcept;
+bool parse_limit(const char* text, size_t& out) noexcept;
 
 }  // namespace hm

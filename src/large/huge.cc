@@ -31,8 +31,9 @@ Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
 
 // ---- blocks
 
-// Accounts for a block that was allocated here (before == 0) or took `before` bytes; this thread holds the extent.
-void account(Extent& extent, size_t before) noexcept {
+// Accounts for a block that was allocated here (before == 0) or took `before` bytes; this thread holds the extent, and was
+// promised so many bytes.
+void account(Extent& extent, size_t before, size_t promised) noexcept {
   bool fits;
   ExtentList dropped;
   {
@@ -40,6 +41,7 @@ void account(Extent& extent, size_t before) noexcept {
     extent.set_state(ExtentState::kLive);
     store.blocks += before == 0;
     store.activate(extent.taken() - before);
+    store.fulfil(promised);
     fits = store.note_slack(extent);
     dropped = store.make_room(0);
     store.publish();
@@ -65,15 +67,19 @@ size_t purge_slack(uint64_t before_ms) noexcept {
 }  // namespace
 
 FreshBlock allocate_huge(size_t size, size_t alignment, bool map) noexcept {
-  size_t bytes = align_up(size, kChunk);
+  size_t bytes = align_up(size, kChunk), promised = map ? store.to_promise(size) : 0;
+  if (!store.promise(promised)) return {nullptr, 0};
   Extent* extent = alignment <= kChunk ? reuse_extent(bytes, map) : nullptr;
   if (extent == nullptr && map) extent = map_extent(bytes, alignment);
   if (extent == nullptr && map) extent = map_extent(align_up(size, os::page_size()), alignment);
-  if (extent == nullptr) return {nullptr, 0};
+  if (extent == nullptr) {
+    store.break_promise(promised);
+    return {nullptr, 0};
+  }
   extent->size = size;
   extent_table.enter(*extent);
   FreshBlock result{extent->start(), std::min(extent->dirty, size)};
-  account(*extent, 0);
+  account(*extent, 0, promised);
   return result;
 }
 
@@ -113,7 +119,9 @@ bool free_huge(Extent& extent) noexcept {
 
 void* resize_huge(Extent& extent, size_t size) noexcept {
   if (size > kMaxRequest / 2 || size <= kLargeMax) return nullptr;
-  size_t before = extent.taken(), bytes = align_up(size, kChunk);
+  size_t before = extent.taken(), after = align_up(size, os::page_size()), bytes = align_up(size, kChunk);
+  size_t promised = after > before ? store.to_promise(after - before) : 0;
+  if (!store.promise(promised)) return nullptr;
   bool done;
   {
     LockGuard guard(store.lock);
@@ -124,10 +132,10 @@ void* resize_huge(Extent& extent, size_t size) noexcept {
     else extent.set_state(ExtentState::kHeld);
   }
   if (!done) {
-    done = resize_extent(extent, bytes) || resize_extent(extent, align_up(size, os::page_size()));
+    done = resize_extent(extent, bytes) || resize_extent(extent, after);
     if (done) extent.size = size;
   }
-  account(extent, before);
+  account(extent, before, promised);
   return done ? extent.start() : nullptr;
 }
 
@@ -166,7 +174,7 @@ void unmap_behind_huge_blocks() noexcept {
 void huge_repair() noexcept {
   extent_table.repair();
   store.cache.forget_all();
-  store.blocks = store.mapped = store.active = 0;
+  store.blocks = store.mapped = store.active = store.promised = 0;
   extent_table.for_each([](Extent& extent) {
     extent.dirty = std::min(extent.dirty, extent.bytes());
     store.mapped += extent.bytes();
@@ -176,6 +184,12 @@ void huge_repair() noexcept {
     store.activate(extent.taken());
     if (extent.slack > 0) store.cache.put_slack_back(extent);
   });
+  store.publish();
+}
+
+// Those whom the other threads of the parent promised bytes are not in the child, whoever had the lock.
+void huge_forget_promises() noexcept {
+  store.promised = 0;
   store.publish();
 }
 

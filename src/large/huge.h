@@ -33,7 +33,8 @@ Lock& huge_lock() noexcept;
 // In the child of a fork, for its only thread, if the child lacks the lock's holder: rebuilds lists and counts from the
 // descriptors.  What other threads held is lost.  The lock must be free, or held by the caller.
 void huge_repair() noexcept;
-bool huge_is_valid() noexcept;  // no other thread may use this meanwhile
+void huge_forget_promises() noexcept;  // in any child, for its only thread
+bool huge_is_valid() noexcept;         // no other thread may use this meanwhile
 
 struct HugeGauges {  // bytes
   size_t blocks;     // their number

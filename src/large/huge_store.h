@@ -6,7 +6,7 @@
 #include "large/extent_cache.h"
 #include "large/extent_retention.h"
 #include "large/extent_table.h"
-#include "pages/footprint.h"
+#include "pages/memory_limit.h"
 
 namespace hm {
 
@@ -15,10 +15,13 @@ struct HugeStore {
   ExtentCache cache;
   ExtentRetention retention;
   size_t blocks = 0, mapped = 0, active = 0, max_active = 0;
+  size_t promised = 0;                // to blocks that are not active yet, or are not as long yet
   std::atomic<uint64_t> mappings{0};  // so far; names each mapping.  Relaxed: no two get the same
 
   size_t room() const noexcept { return std::max(kMaxKept, max_active + max_active / 2 - active); }
-  bool may_keep(size_t more) const noexcept { return cache.bytes() + more <= std::min(retention.allowance(), room()); }
+  bool may_keep(size_t more) const noexcept {
+    return cache.bytes() + more <= std::min(retention.allowance(), room()) && !is_above_soft_limit();
+  }
   void activate(size_t added) noexcept {
     active += added;
     max_active = std::max(max_active, active);
@@ -47,7 +50,24 @@ struct HugeStore {
     cache.note_slack(extent, slack);
     return true;
   }
-  void publish() noexcept { footprint.set_huge(active + cache.bytes()); }
+  void publish() noexcept { footprint.set_huge(active + promised + cache.bytes()); }
+  // For a block that is about to take so many bytes more; false: the limit does not allow it.  0 if there is no limit.
+  static size_t to_promise(size_t bytes) noexcept { return options.limit == 0 ? 0 : align_up(bytes, os::page_size()); }
+  bool promise(size_t bytes) noexcept {
+    if (bytes == 0) return true;
+    LockGuard guard(lock);
+    if (!limit_admits(bytes, false)) return false;
+    promised += bytes;
+    publish();
+    return true;
+  }
+  void break_promise(size_t bytes) noexcept {
+    if (bytes == 0) return;
+    LockGuard guard(lock);
+    fulfil(bytes);
+    publish();
+  }
+  void fulfil(size_t bytes) noexcept { promised -= std::min(promised, bytes); }  // a child may have forgotten them
 };
 extern HugeStore huge_store;
 

@@ -9,7 +9,7 @@
 #include "base/os_pages.h"
 #include "base/report.h"
 #include "core/current_heap.h"
-#include "pages/footprint.h"
+#include "pages/memory_limit.h"
 #include "pages/options.h"
 
 __thread struct hm_local_place_ hm_local_tls_ = hm::kNoPlace;
@@ -76,19 +76,21 @@ bool LocalHeap::next_region(size_t least) noexcept {
     if (use_hole_in(chunk, unit, hm_local_tls_.end, least)) return true;
     in_holes_ = false;
   }
-  return use_empty_unit() || use_hole(least) || (map_chunk() && use_empty_unit());
+  return use_empty_unit() || use_hole(least) || (limit_admits(kUnit, false) && map_chunk() && use_empty_unit());
 }
 
 bool LocalHeap::use_empty_unit() noexcept {
   for (LocalChunk* chunk = chunks(); chunk != nullptr; chunk = chunk->next) {
     if (chunk->empty == 0) continue;
     uint64_t resident = chunk->empty & (chunk->dirty | chunk->dirty_before);
+    if (resident == 0 && !limit_admits(kUnit, false)) return false;
     if (resident != 0) {
       --surplus_units_;
       retention_.on_reuse(os::recent_ms());
     } else if (retention_.has_given_back()) {
       retention_.on_demand(kUnit, os::now_ms(), options.decay_ms);
     }
+    if (resident == 0) footprint.add_local(kUnit);
     uint64_t from = resident != 0 ? resident : chunk->empty;
     auto unit = static_cast<size_t>(std::countr_zero(from));
     uint64_t bit = from & -from;
@@ -250,6 +252,7 @@ size_t LocalHeap::purge_units(LocalChunk& chunk, bool all) noexcept {
     else chunk.dirty |= due & -due;
   }
   surplus_units_ -= static_cast<uint32_t>(bytes / kUnit);
+  footprint.subtract_local(bytes);
   if (chunk.used == 0 || chunk.empty != kAllUnits || (chunk.dirty | chunk.dirty_before) != 0) return bytes;
   uintptr_t from = align_up(address_of(&chunk.sizes), os::page_size());
   uintptr_t to = align_down(address_of(&chunk.sizes) + kChunk / kGranule, os::page_size());

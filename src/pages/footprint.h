@@ -11,6 +11,15 @@ class Footprint {
   // Relaxed: a hint.
   size_t huge() const noexcept { return huge_.load(std::memory_order_relaxed); }
   void set_huge(size_t bytes) noexcept { huge_.store(bytes, std::memory_order_relaxed); }
+  // In slices and in units of local memory, used or dirty.  Relaxed: hints; the slice pool stores the one under its lock,
+  // heaps add to the other and subtract.
+  void set_slices(size_t bytes) noexcept { slices_.store(bytes, std::memory_order_relaxed); }
+  void add_local(size_t bytes) noexcept { local_.fetch_add(bytes, std::memory_order_relaxed); }
+  void subtract_local(size_t bytes) noexcept { local_.fetch_sub(bytes, std::memory_order_relaxed); }
+  // All blocks and what is kept of freed ones, without metadata: an upper estimate.
+  size_t resident() const noexcept {
+    return huge() + slices_.load(std::memory_order_relaxed) + local_.load(std::memory_order_relaxed);
+  }
   // Total of small blocks freed by threads that have no heap to count them; relaxed: a sum for statistics.
   uint64_t cross_thread_frees() const noexcept { return cross_thread_frees_.load(std::memory_order_relaxed); }
   void count_cross_thread_frees(uint32_t n) noexcept { cross_thread_frees_.fetch_add(n, std::memory_order_relaxed); }
@@ -31,7 +40,7 @@ class Footprint {
   void count_refilled(size_t bytes) noexcept { refilled_.fetch_add(bytes, std::memory_order_relaxed); }
 
  private:
-  std::atomic<size_t> huge_{0};
+  std::atomic<size_t> huge_{0}, slices_{0}, local_{0};
   std::atomic<size_t> heaps_{0};
   std::atomic<uint64_t> purged_{0};
   std::atomic<uint64_t> refilled_{0};

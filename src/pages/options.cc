@@ -1,7 +1,12 @@
 #include "pages/options.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
+
+#include "base/control_group.h"
+#include "base/report.h"
 
 namespace hm {
 
@@ -16,10 +21,21 @@ constexpr OptionRow kRows[] = {
 };
 constexpr OptionTable kTable = {"HMALLOC_", kRows, std::size(kRows), options.stats_file, "PAPER_"};
 
+// Of a control group only if a share of it is asked for: a process does not know what else is in its group.
+size_t limit_in_bytes(size_t asked) noexcept {
+  if ((asked & kShare) != 0) {
+    size_t whole = control_group_limit();
+    if (whole == 0) FdWriter(STDERR_FILENO) << kLibraryName << ": no control group limits memory; HMALLOC_LIMIT ignored\n";
+    asked = whole / 100'000 * (asked & ~kShare);
+  }
+  return asked == 0 ? 0 : std::max(asked, kLeastLimit);
+}
+
 }  // namespace
 
 void read_options() noexcept {
   read_options(kTable);
+  options.limit = limit_in_bytes(options.limit);
   options.cache_blocks = std::clamp<size_t>(options.cache_blocks, 1, 1023);
 }
 

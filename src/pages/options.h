@@ -12,6 +12,7 @@
   HM_OPTION(cache_bytes, "CACHE_BYTES", kSize, 5 * kMiB, "most that the block caches of one thread may grow to")         \
   HM_OPTION(cache_blocks, "CACHE_BLOCKS", kNumber, 1023, "most blocks in one block cache, 1 to 1023")                    \
   HM_OPTION(huge_pages_after, "HUGE_PAGES_AFTER", kSize, 16 * kMiB, "footprint from which huge pages are asked for")     \
+  HM_OPTION(limit, "LIMIT", kLimit, 0, "most memory that may be resident, or its share of the control group's; 0: any")  \
   HM_OPTION(background, "BACKGROUND", kFlag, 0, "a thread gives memory back while the program idles")
 
 namespace hm {
@@ -23,6 +24,8 @@ struct Options {
   char stats_file[kMaxPath] = {};  // HMALLOC_STATS_FILE: where SHOW_STATS writes; empty: to descriptor 2
 };
 extern Options options;
+
+inline constexpr size_t kLeastLimit = 4 * kMiB;  // smaller ones, unless 0, count as this
 
 void read_options() noexcept;
 void print_options(int fd) noexcept;

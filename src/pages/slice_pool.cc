@@ -9,6 +9,7 @@
 #include "base/intrusive_list.h"
 #include "base/os_pages.h"
 #include "pages/footprint.h"
+#include "pages/memory_limit.h"
 #include "pages/options.h"
 
 namespace hm {
@@ -33,7 +34,10 @@ SlicePool::Place SlicePool::look_for(size_t n) noexcept {
 SlicePool::Run SlicePool::find(size_t n) noexcept {
   Place place = look_for(n);
   if (place.chunk == nullptr) return {};
-  return take(*place.chunk, static_cast<size_t>(std::countr_zero(place.warm != 0 ? place.warm : place.starts)), n);
+  auto slice = static_cast<size_t>(std::countr_zero(place.warm != 0 ? place.warm : place.starts));
+  uint64_t more = fresh(*place.chunk, mask_of(slice, n));
+  if (more != 0 && !limit_admits(bytes_in(more), n == 1)) return {};
+  return take(*place.chunk, slice, n);
 }
 
 bool SlicePool::has_resident(size_t n) noexcept {
@@ -46,7 +50,7 @@ SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
   {
     LockGuard guard(lock_);
     Run run = find(n);
-    if (run.first != nullptr || !map) return run;
+    if (run.first != nullptr || !map || !limit_admits(n * kSlice, n == 1)) return run;
   }
   // Threads that run out of slices at the same time share one new chunk while the footprint is small.
   size_t openers = std::min(chunks() / kChunksPerOpener + 1, std::size(openers_));
@@ -59,7 +63,7 @@ SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
       LockGuard guard(lock_);
       opener.chunk = nullptr;
       Run run = find(n);
-      if (run.first != nullptr) return run;
+      if (run.first != nullptr || !limit_admits(n * kSlice, n == 1)) return run;
       opener.chunk = chunk = prepare_chunk(n);
       if (chunk == nullptr) return {};
       huge = chunk->huge;
@@ -75,8 +79,8 @@ SlicePool::Run SlicePool::take(Chunk& chunk, size_t slice, size_t n) noexcept {
   uint64_t mask = mask_of(slice, n);
   bool zeroed = (chunk.used & mask) == 0;
   Recount recount(*this, chunk);
-  uint64_t fresh = mask & ~(chunk.dirty | chunk.dirty_before);
-  if (fresh != 0) ask_for(fresh);
+  uint64_t more = fresh(chunk, mask);
+  if (more != 0) ask_for(more);
   else if (surplus_slices() * kSlice > options.retain_bytes) retention_.on_reuse(os::recent_ms());
   chunk.used |= mask;
   chunk.free &= ~mask;
@@ -85,6 +89,7 @@ SlicePool::Run SlicePool::take(Chunk& chunk, size_t slice, size_t n) noexcept {
   chunk.refused &= ~mask;
   used_.store(used() + n, std::memory_order_relaxed);
   max_used_ = std::max(max_used_, used());
+  if (more != 0) count_resident(slices_in(more), 0);
   index_.update(chunk);
   return {&Slice::of(address_of(slice_at(chunk, slice))), zeroed};
 }
@@ -95,7 +100,7 @@ bool SlicePool::extend(Slice& first, size_t old_slices, size_t new_slices) noexc
   LockGuard guard(lock_);
   Chunk& chunk = Chunk::of(first);
   uint64_t mask = mask_of(from, new_slices - old_slices);
-  if ((chunk.free & mask) != mask) return false;
+  if ((chunk.free & mask) != mask || !limit_admits(bytes_in(fresh(chunk, mask)), false)) return false;
   take(chunk, from, new_slices - old_slices);
   return true;
 }
@@ -116,13 +121,15 @@ void SlicePool::release(Slice& first, size_t n) noexcept {
     whole = chunk.free == all_slices(chunk);
     if (whole) goes_first(chunk);
   }
-  if (surplus_slices() * kSlice > options.retain_bytes + patience(whole) * kSlice) give_back_surplus(whole);
+  size_t kept = is_above_soft_limit() ? 0 : options.retain_bytes;
+  if (surplus_slices() * kSlice > kept + patience(whole) * kSlice) give_back_surplus(whole);
 }
 
 bool SlicePool::wants_huge_pages() noexcept {
   bool growing = reuses_.exchange(0, std::memory_order_relaxed) < kFewReuses;
   size_t after = growing ? options.huge_pages_after / kGrowingSooner : options.huge_pages_after;
   if ((chunks() + 1) * kChunk + footprint.huge() <= after || huge_page_policy_.pausing()) return false;
+  if (!limit_admits(kChunk, false)) return false;
   // A sample of which something was given back says nothing about the program's use of memory; the last verdict stands.
   if (density_sample_ == nullptr || density_sample_->used != all_slices(*density_sample_)) return dense_;
   size_t bytes = bytes_in(density_sample_->used), first = static_cast<size_t>(std::countr_zero(density_sample_->used));
@@ -172,10 +179,16 @@ void SlicePool::open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept {
   chunk.used = chunk.dirty_before = chunk.refused = 0;
   chunk.dirty = huge ? chunk.free : 0;
   if (huge) ask_for(chunk.free);
+  count_resident(slices_in(chunk.dirty), 0);
   link_first(all_, chunk, &Chunk::next, &Chunk::previous);
   index_.update(chunk);
   chunks_.store(chunks() + 1, std::memory_order_relaxed);
   AddressMap::set(slice_at(chunk, 0), ChunkKind::kSlices);
+}
+
+void SlicePool::count_resident(size_t more, size_t fewer) noexcept {
+  resident_ = resident_ + more - fewer;
+  footprint.set_slices(resident_ * kSlice);
 }
 
 SlicePool::Gauges SlicePool::gauges() noexcept {

@@ -33,7 +33,8 @@ class SlicePool {
     bool zeroed = false;     // every byte is known to be zero
   };
 
-  // Finds a run of n <= kMaxRun slices in the open chunks; if there is none and `map` is set, opens a chunk.
+  // Finds a run of n <= kMaxRun slices in the open chunks; if there is none and `map` is set, opens a chunk.  Under
+  // HMALLOC_LIMIT one slice, which only a superblock of small blocks takes, may come out of the reserve.
   static constexpr size_t kMaxRun = kSlicesInChunk;
   Run allocate(size_t n, bool map) noexcept;
   // Grows a run in place.
@@ -106,6 +107,10 @@ class SlicePool {
   size_t patience(bool whole) const noexcept;
   void give_back_surplus(bool whole) noexcept;
   void ask_for(uint64_t slices) noexcept;
+  static uint64_t fresh(const Chunk& chunk, uint64_t slices) noexcept {
+    return slices & ~(chunk.dirty | chunk.dirty_before);
+  }
+  void count_resident(size_t more, size_t fewer) noexcept;
   void claim(Chunk& chunk, uint64_t slices) noexcept;
   void return_claimed() noexcept;
 
@@ -165,6 +170,7 @@ class SlicePool {
   size_t regions_ = 0;
   std::atomic<size_t> used_{0};  // slices; relaxed, like surplus_
   size_t max_used_ = 0;
+  size_t resident_ = 0;             // slices that are used or dirty, or being purged
   std::atomic<size_t> surplus_{0};  // slices; relaxed: written under the lock, read without it as a hint
   Retention retention_;
   Region* mapped_ = nullptr;             // all regions

@@ -5,7 +5,7 @@
 #include "base/intrusive_list.h"
 #include "base/os_pages.h"
 #include "base/process.h"
-#include "pages/footprint.h"
+#include "pages/memory_limit.h"
 #include "pages/options.h"
 #include "pages/slice_pool.h"
 
@@ -117,11 +117,12 @@ uint64_t SlicePool::purge_slices(const Chunk& chunk, uint64_t slices) noexcept {
 // Gives back what is due in one chunk, with the lock released: meanwhile these slices are neither free nor used.  A
 // chunk without a used slice is closed, except the last one: a program that needed one will need one again.
 size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
-  uint64_t due, claimed;
+  uint64_t due, claimed, was_dirty;
   bool whole, huge;
   {
     LockGuard guard(lock_);
     Recount recount(*this, chunk);
+    was_dirty = chunk.dirty | chunk.dirty_before;
     due = take_due(chunk, what);
     whole = chunk.free == all_slices(chunk) && (chunk.dirty | chunk.dirty_before) == 0 && chunks() > 1;
     if (due == 0 && (!whole || what == Purge::kSurplus)) return 0;
@@ -136,6 +137,7 @@ size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
   Recount recount(*this, chunk);
   return_claimed();
   chunk.used &= ~(due & ~refused);
+  count_resident(slices_in(refused), slices_in(due & was_dirty));
   chunk.dirty |= refused;  // still resident; tried again next round
   chunk.refused = (chunk.refused & ~due) | refused;
   if (whole && refused == 0) {
@@ -228,14 +230,14 @@ void SlicePool::goes_first(Chunk& chunk) noexcept {
 size_t SlicePool::surplus_bytes() noexcept {
   LockGuard guard(lock_);
   uint64_t now_ms = os::now_ms();  // under the lock, as when it was asked for: time must not go back
-  size_t kept = options.retain_bytes + retention_.allowance(now_ms, options.decay_ms);
+  size_t kept = is_above_soft_limit() ? 0 : options.retain_bytes + retention_.allowance(now_ms, options.decay_ms);
   return surplus_slices() * kSlice > kept ? surplus_slices() * kSlice - kept : 0;
 }
 
 // How many surplus slices may wait before any are given back.  A thread that frees many blocks soon frees what lies
 // between free slices, and then a whole chunk goes back with one call; hence an empty chunk goes first.
 size_t SlicePool::patience(bool whole) const noexcept {
-  size_t slices = std::clamp(used() / 8, kMinPatience, kMaxPatience);
+  size_t slices = is_above_soft_limit() ? kMinPatience : std::clamp(used() / 8, kMinPatience, kMaxPatience);
   return whole ? slices / 2 : slices;
 }
 

@@ -44,7 +44,7 @@ void SlicePool::rebuild() noexcept {
   with_ready_chunks_ = nullptr;
   index_.clear();
   all_ = density_sample_ = first_surplus_ = last_surplus_ = nullptr;
-  regions_ = 0;
+  regions_ = resident_ = 0;
   used_.store(0, std::memory_order_relaxed);
   surplus_.store(0, std::memory_order_relaxed);
   chunks_.store(0, std::memory_order_relaxed);
@@ -70,6 +70,16 @@ void SlicePool::rebuild(Region& region) noexcept {
   if (region.ready() != 0) link_first(with_ready_chunks_, region, &Region::next, &Region::previous);
 }
 
+namespace {
+
+// Of what a purge has taken, what was used since its memory was last given back is still counted.
+size_t resident_slices(const Chunk& chunk, uint64_t in_a_purge) noexcept {
+  uint64_t dirty = chunk.dirty | chunk.dirty_before, used = all_slices(chunk) & ~chunk.free & ~in_a_purge;
+  return slices_in(used | dirty | (in_a_purge & chunk.used));
+}
+
+}  // namespace
+
 void SlicePool::rebuild(Chunk& chunk) noexcept {
   uint64_t slices = all_slices(chunk), elsewhere = claimed_.chunk == &chunk ? claimed_.slices : 0;
   chunk.dirty_before &= chunk.free;
@@ -78,12 +88,13 @@ void SlicePool::rebuild(Chunk& chunk) noexcept {
   index_.update(chunk);
   used_.store(used() + static_cast<size_t>(std::popcount(slices & ~chunk.free & ~elsewhere)), std::memory_order_relaxed);
   count_surplus(chunk, 0, surplus_of(chunk));
+  count_resident(resident_slices(chunk, elsewhere), 0);
   chunks_.store(chunks() + 1, std::memory_order_relaxed);
 }
 
 bool SlicePool::is_valid() noexcept {
   LockGuard guard(lock_);
-  size_t open_chunks = 0, regions = 0, listed = 0, used = 0, surplus = 0, free_chunks = 0, with_surplus = 0;
+  size_t open_chunks = 0, regions = 0, listed = 0, used = 0, resident = 0, surplus = 0, free_chunks = 0, with_surplus = 0;
   for (Region *region = mapped_, *previous = nullptr; region != nullptr; previous = region, region = region->next_mapped)
     if (++regions > regions_ || region->previous_mapped != previous || !is_valid(*region, open_chunks)) return false;
   for (Chunk *chunk = all_, *previous = nullptr; chunk != nullptr; previous = chunk, chunk = chunk->next) {
@@ -93,6 +104,7 @@ bool SlicePool::is_valid() noexcept {
       return false;
     if ((chunk->free & chunk->used & ~chunk->dirty & ~chunk->dirty_before) != 0) return false;  // P2
     used += static_cast<size_t>(std::popcount(slices & ~chunk->free & ~elsewhere));
+    resident += resident_slices(*chunk, elsewhere);
     surplus += surplus_of(*chunk);
     with_surplus += surplus_of(*chunk) > 0;
     free_chunks += chunk->free != 0;
@@ -107,7 +119,8 @@ bool SlicePool::is_valid() noexcept {
   for (Chunk* chunk = first_surplus_; chunk != nullptr; last = chunk, chunk = chunk->next_surplus)
     if (with_surplus-- == 0 || chunk->previous_surplus != last || surplus_of(*chunk) == 0) return false;
   return regions == regions_ && listed == open_chunks && open_chunks == chunks() && used == this->used() &&
-         surplus == surplus_slices() && indexed && free_chunks == 0 && with_surplus == 0 && last_surplus_ == last;
+         resident == resident_ && surplus == surplus_slices() && indexed && free_chunks == 0 && with_surplus == 0 &&
+         last_surplus_ == last;
 }
 
 bool SlicePool::is_valid(Region& region, size_t& open_chunks) noexcept {

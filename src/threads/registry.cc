@@ -162,6 +162,7 @@ void Registry::repair(uint32_t before) noexcept {
   superblock_pool.repair(before);
   claims.repair(before);
   repair_after_fork(huge_lock(), before, huge_repair);
+  huge_forget_promises();
   slice_pool.repair(before);
   strand_heaps();
 }

@@ -12,10 +12,12 @@
 #include "threads/registry.h"
 #include "upkeep/background.h"
 #include "upkeep/hole_passes.h"
+#include "upkeep/pressure.h"
 
 namespace hm {
 
 constinit Background background(background_round);
+constinit Pressure pressure(reclaim_all);
 
 namespace {
 
@@ -73,6 +75,7 @@ void look_for_pause() noexcept {
 void upkeep(ThreadHeap& heap) noexcept {
   HeapUse use(heap);
   look_for_pause();
+  pressure.look(&heap);
   if (!heap.on_look()) return;
   ThreadHeap::Tick tick = heap.act_on_tick();
   react(tick.shrinking);

@@ -53,6 +53,9 @@ CASES = [
     *case(23, "resources", "map_count"),
     *case(24, "resources", "overcommit_charge", "overcommit_limit", name="overcommit2"),
     *case(25, "resources", "thp_as_set", "no_thp", name="no_thp"),
+    *case(63, "!limited", "refused_at_limit", "small_after_large", "others_continue", "child_has_it_too", "pressure_is_told",
+          name="limit"),
+    *case(64, "!grouped", "refused_at_limit", "others_continue", name="limit_of_group"),
     # Threads.
     *case(26, "threads_many", "thread_10k"),
     *case(27, "threads_many", "thread_10k_kept"),
@@ -98,4 +101,4 @@ CASES = [
           "uaf_write", "uaf_large", name="overflow"),
 ]
 ELSEWHERE = {59, 60, 61}  # real programs: tests/integration; double frees and pointers that are no blocks: tests/misuse
-assert {c.number for c in CASES} == {*range(1, 63)} - ELSEWHERE
+assert {c.number for c in CASES} == {*range(1, 65)} - ELSEWHERE

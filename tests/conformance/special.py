@@ -52,4 +52,31 @@ def static(run):
     return ending
 
 
-SPECIAL = {"!nth": nth, "!dlopen_self": dlopen_self, "!setting": setting, "!static": static}
+def under_limit(run, limit, setting, prepare=()):
+    env = environment(None, CONFORMANCE_LIMIT=limit)
+    preload = ["env", f"LD_PRELOAD={run.library}", f"HMALLOC_LIMIT={setting}"] if run.library else []
+    return execute([*prepare, *preload, run.programs / "limit", run.case.sub], env)
+
+
+def limited(run):
+    return under_limit(run, 64 << 20, "64M")
+
+
+def grouped(run):
+    """A quarter of what a control group may use, if this machine lets us make one; else of what nobody limits."""
+    version_2 = Path("/sys/fs/cgroup/cgroup.subtree_control").exists()
+    folder = Path("/sys/fs/cgroup" if version_2 else "/sys/fs/cgroup/memory", f"hmalloc-conformance-{os.getpid()}-{run.case.sub}")
+    try:
+        folder.mkdir()
+    except OSError:
+        return under_limit(run, 64 << 20, "64M")
+    try:
+        (folder / ("memory.max" if version_2 else "memory.limit_in_bytes")).write_text(str(256 << 20))
+        return under_limit(run, 64 << 20, "25%", ["sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "$@"', "sh"])
+    except OSError:
+        return under_limit(run, 64 << 20, "64M")
+    finally:
+        folder.rmdir()
+
+
+SPECIAL = {"!limited": limited, "!grouped": grouped, "!nth": nth, "!dlopen_self": dlopen_self, "!setting": setting, "!static": static}

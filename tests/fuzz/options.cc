@@ -18,7 +18,7 @@ extern char** environ;
 namespace {
 
 constexpr size_t kGuard = 0x5afe5afe5afe5afe;
-constexpr size_t kKinds = 5;
+constexpr size_t kKinds = 6;
 using Wide = unsigned __int128;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -71,6 +71,25 @@ std::optional<size_t> thousandths_in(const std::string& text) {
   return at == text.size() ? std::optional<size_t>(value) : std::nullopt;
 }
 
+// A size with a fraction, or a percentage.
+std::optional<size_t> limit_in(const std::string& text) {
+  size_t at = 0;
+  if (!number(text, at)) return {};
+  size_t point = at;
+  if (at < text.size() && text[at] == '.')
+    for (++at; at < text.size() && is_digit(text[at]);) ++at;
+  std::optional<size_t> fraction = thousandths_in(std::string(1, '0').append(text, point, at - point));
+  if (text.substr(at) == "%") {
+    size_t share = *number(text, point = 0) * 1000 + *fraction;
+    return *number(text, point = 0) <= 100 && share > 0 && share <= 100'000 ? std::optional<size_t>(hm::kShare | share)
+                                                                            : std::nullopt;
+  }
+  std::optional<size_t> whole = size_in(text.substr(0, point) + text.substr(at)),
+                        unit = size_in(std::string(1, '1').append(text, at));
+  if (!whole || *whole >= hm::kShare || *whole + *fraction * *unit / 1000 >= hm::kShare) return {};
+  return *whole + *fraction * *unit / 1000;
+}
+
 std::optional<size_t> expected(hm::OptionKind kind, const std::string& text) {
   size_t at = 0;
   switch (kind) {
@@ -82,6 +101,7 @@ std::optional<size_t> expected(hm::OptionKind kind, const std::string& text) {
     }
     case hm::OptionKind::kSize: return size_in(text);
     case hm::OptionKind::kThousandths: return thousandths_in(text);
+    case hm::OptionKind::kLimit: return limit_in(text);
   }
   return {};
 }
@@ -89,7 +109,8 @@ std::optional<size_t> expected(hm::OptionKind kind, const std::string& text) {
 // The entries of the input: strings that end in a zero or a line's end; a byte up front may stand for a known beginning.
 std::vector<std::string> entries(const uint8_t* data, size_t size) {
   static const char* const kBeginnings[] = {
-      "", "T_", "T_FLAG=", "T_NUMBER=", "T_SIZE=", "T_STATS=", "T_PART=", "T_STATS_FILE=", "T_OTHER_", "HMALLOC_"};
+      "",         "T_",       "T_FLAG=", "T_NUMBER=", "T_SIZE=", "T_STATS=", "T_PART=", "T_STATS_FILE=",
+      "T_OTHER_", "HMALLOC_", "T_LIMIT="};
   std::vector<std::string> found(1);
   bool first = true;
   for (size_t i = 0; i < size; ++i) {
@@ -101,7 +122,7 @@ std::vector<std::string> entries(const uint8_t* data, size_t size) {
 }
 
 struct Table {
-  size_t before = kGuard, values[kKinds] = {7, 7, 7, 7, 7}, after = kGuard;
+  size_t before = kGuard, values[kKinds] = {7, 7, 7, 7, 7, 7}, after = kGuard;
   char file_before = 'x', file[hm::kMaxPath] = {}, file_after = 'x';
 };
 
@@ -110,14 +131,14 @@ struct Table {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::remember(data, size);
   static const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  static const char* const kNames[kKinds] = {"FLAG", "NUMBER", "SIZE", "STATS", "PART"};
-  static const hm::OptionKind kinds[kKinds] = {hm::OptionKind::kFlag, hm::OptionKind::kNumber, hm::OptionKind::kSize,
-                                               hm::OptionKind::kStats, hm::OptionKind::kThousandths};
+  static const char* const kNames[kKinds] = {"FLAG", "NUMBER", "SIZE", "STATS", "PART", "LIMIT"};
+  static const hm::OptionKind kinds[kKinds] = {hm::OptionKind::kFlag,  hm::OptionKind::kNumber,      hm::OptionKind::kSize,
+                                               hm::OptionKind::kStats, hm::OptionKind::kThousandths, hm::OptionKind::kLimit};
   Table table;
   hm::OptionRow rows[kKinds];
   for (size_t i = 0; i < kKinds; ++i) rows[i] = {kNames[i], kinds[i], &table.values[i]};
   std::vector<std::string> strings = entries(data, size);
-  size_t wanted[kKinds] = {7, 7, 7, 7, 7};
+  size_t wanted[kKinds] = {7, 7, 7, 7, 7, 7};
   std::string file;
   std::vector<char*> pointers;
   for (std::string& entry : strings) {

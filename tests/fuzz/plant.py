@@ -13,7 +13,7 @@ import mutants  # noqa: E402
 # Where no mutant of the allocator would do.
 OWN = [
     mutants.Mutant("overflow_of_units_ignored", "src/base/option_parser.cc",
-                   "!__builtin_mul_overflow(out, unit, &out)", "(out *= unit, true)"),
+                   "!__builtin_mul_overflow(out, unit, &out);", "(out *= unit, true);"),
     mutants.Mutant("events_end_blocks_twice", "lab/native/trace/trace.cc",
                    "    is_live_[is_live_.size() - ago] = false;\n", ""),
 ]

@@ -45,6 +45,8 @@ ATOMICS = {
     "src/local/local_heap.cc": "the size byte of a local block, and the flag that a remote free sets",
     "src/upkeep/background.h": "whether the thread that gives memory back runs, and whether it sleeps",
     "src/upkeep/background.cc": "whether the thread that gives memory back runs, and whether it sleeps",
+    "src/upkeep/pressure.h": "whom to tell of pressure, and what was done about it, hints",
+    "src/upkeep/pressure.cc": "whom to tell of pressure, and what was done about it, hints",
     "src/pages/slice_pool.h": "the numbers of chunks and of surplus slices, hints",
     "src/pages/slice_pool.cc": "the number of chunks, a hint",
     "src/pages/slice_pool_purge.cc": "the number of chunks, a hint",

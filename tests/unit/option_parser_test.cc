@@ -71,6 +71,26 @@ TEST(Options, SizesTakeUnits) {
   }
 }
 
+TEST(Options, ALimitIsASizeWithDecimalsOrAShare) {
+  for (auto [text, value] : {Reading{"0", 0},
+                             {"64M", 64 << 20},
+                             {"1.5G", size_t{3} << 29},
+                             {"1.5", 1},
+                             {"0.25KB", 256},
+                             {"80%", kShare | 80'000},
+                             {"12.5%", kShare | 12'500},
+                             {"100%", kShare | 100'000}}) {
+    size_t out = value + 1;
+    EXPECT_TRUE(parse_limit(text, out)) << text;
+    EXPECT_EQ(out, value) << text;
+  }
+  for (const char* text : {"", "%", "0%", "0.0001%", "101%", "100.1%", "80%%", "80 %", "1.5Q", ".5G", "-1",
+                           "9223372036854775808", "8589934592G", "8589934591.9999G1"}) {
+    size_t out = 0;
+    EXPECT_FALSE(parse_limit(text, out)) << text;
+  }
+}
+
 TEST(Options, ThousandthsAreDecimalsOrFractions) {
   for (auto [text, value] : {Reading{"0", 0},
                              {"1", 1000},
