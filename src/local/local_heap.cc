@@ -79,18 +79,30 @@ bool LocalHeap::next_region(size_t least) noexcept {
   return use_empty_unit() || use_hole(least) || (limit_admits(kUnit, false) && map_chunk() && use_empty_unit());
 }
 
+namespace {
+
+// Heaps share no lock, so a unit is counted before it is asked whether the limit admits it: heaps that grow in the same instant
+// may all be refused, but cannot all be served.
+bool count_unit() noexcept {
+  footprint.add_local(kUnit);
+  if (limit_admits(0, false)) return true;
+  footprint.subtract_local(kUnit);
+  return false;
+}
+
+}  // namespace
+
 bool LocalHeap::use_empty_unit() noexcept {
   for (LocalChunk* chunk = chunks(); chunk != nullptr; chunk = chunk->next) {
     if (chunk->empty == 0) continue;
     uint64_t resident = chunk->empty & (chunk->dirty | chunk->dirty_before);
-    if (resident == 0 && !limit_admits(kUnit, false)) return false;
+    if (resident == 0 && !count_unit()) return false;
     if (resident != 0) {
       --surplus_units_;
       retention_.on_reuse(os::recent_ms());
     } else if (retention_.has_given_back()) {
       retention_.on_demand(kUnit, os::now_ms(), options.decay_ms);
     }
-    if (resident == 0) footprint.add_local(kUnit);
     uint64_t from = resident != 0 ? resident : chunk->empty;
     auto unit = static_cast<size_t>(std::countr_zero(from));
     uint64_t bit = from & -from;

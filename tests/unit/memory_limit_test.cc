@@ -2,7 +2,6 @@
 
 #include <hmalloc/hmalloc_local.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,8 +10,6 @@
 #include "large/huge.h"
 #include "large/huge_store.h"
 #include "support.h"
-#include "upkeep/pressure.h"
-#include "upkeep/reclaim.h"
 
 using namespace hm;
 using namespace hm::test;
@@ -134,6 +131,18 @@ TEST_F(UnderLimit, AHugeBlockGrowsWithinIt) {
   hm_free(block);
 }
 
+TEST_F(UnderLimit, AHugeBlockGrowsIntoWhatWasFreeElsewhere) {
+  options.retain_bytes = kLimit;
+  char* block = static_cast<char*>(hm_malloc(10 * kMiB));
+  fill(block, 10 * kMiB, 1);
+  free_all(take(6 * kMiB));
+  EXPECT_GT(footprint.resident(), 15 * kMiB) << "it is kept";
+  block = static_cast<char*>(hm_realloc(block, 26 * kMiB));
+  ASSERT_NE(block, nullptr) << "all that is free went back for a second block, for which there is no room";
+  EXPECT_TRUE(matches(block, 10 * kMiB, 1));
+  hm_free(block);
+}
+
 TEST_F(UnderLimit, LocalMemoryCounts) {
   std::vector<void*> blocks;
   while (void* block = hm_local_alloc(1000)) blocks.push_back(block);
@@ -176,6 +185,20 @@ TEST_F(UnderLimit, AboveTheSoftLimitAllThatIsFreeGoesBack) {
   EXPECT_GT(slice_pool.gauges().dirty_slices, 0u);
   std::vector<void*> small = allocate_many(kLimit / 8 / 1024, 1024);
   EXPECT_LE(footprint.resident(), most.size() * 128 * kKiB + small.size() * 1024 * 9 / 8 + kMiB);
+  free_all(most);
+  free_all(small);
+}
+
+// Slices that wait to be used again serve no local block; only a look gives them back.
+TEST_F(UnderLimit, WhatNobodyUsesAgainGoesBackToo) {
+  options.retain_bytes = kLimit;
+  std::vector<void*> most = take(20 * kMiB), local;
+  free_all(take(4 * kMiB));
+  EXPECT_GT(footprint.resident(), 23 * kMiB) << "it is kept";
+  for (size_t i = 0; i < 5 * kMiB / 1024; ++i) local.push_back(hm_local_alloc(1008));
+  std::vector<void*> small = allocate_many(20'000, 16);
+  EXPECT_LT(footprint.resident(), 27 * kMiB);
+  for (void* block : local) hm_local_free(block);
   free_all(most);
   free_all(small);
 }
