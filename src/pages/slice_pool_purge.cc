@@ -94,6 +94,7 @@ uint64_t SlicePool::take_due(Chunk& chunk, Purge what) noexcept {
   uint64_t dirty = chunk.dirty & ~left, due = (chunk.dirty_before & ~left) | (now ? dirty : 0);
   chunk.dirty_before = (chunk.dirty_before & left) | (now ? 0 : dirty);
   chunk.dirty = (chunk.dirty & left) | (due & ~pages);
+  chunk.used |= due & pages;  // of a huge page a slice is resident before it is used; counted until its memory is back
   due = page_mates(due & pages);
   chunk.dirty &= ~due;
   chunk.dirty_before &= ~due;
@@ -117,12 +118,11 @@ uint64_t SlicePool::purge_slices(const Chunk& chunk, uint64_t slices) noexcept {
 // Gives back what is due in one chunk, with the lock released: meanwhile these slices are neither free nor used.  A
 // chunk without a used slice is closed, except the last one: a program that needed one will need one again.
 size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
-  uint64_t due, claimed, was_dirty;
+  uint64_t due, claimed;
   bool whole, huge;
   {
     LockGuard guard(lock_);
     Recount recount(*this, chunk);
-    was_dirty = chunk.dirty | chunk.dirty_before;
     due = take_due(chunk, what);
     whole = chunk.free == all_slices(chunk) && (chunk.dirty | chunk.dirty_before) == 0 && chunks() > 1;
     if (due == 0 && (!whole || what == Purge::kSurplus)) return 0;
@@ -136,8 +136,8 @@ size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
   LockGuard guard(lock_);
   Recount recount(*this, chunk);
   return_claimed();
+  count_resident(slices_in(refused), slices_in(due & chunk.used));
   chunk.used &= ~(due & ~refused);
-  count_resident(slices_in(refused), slices_in(due & was_dirty));
   chunk.dirty |= refused;  // still resident; tried again next round
   chunk.refused = (chunk.refused & ~due) | refused;
   if (whole && refused == 0) {

@@ -137,7 +137,7 @@ MUTANTS = [
     # HMALLOC_LIMIT
     Mutant("fresh_slices_for_all", "src/pages/slice_pool.cc", "  if (more != 0 && !limit_admits(bytes_in(more), n == 1)) return {};\n", ""),
     Mutant("no_reserve", "src/pages/memory_limit.h", "small ? hard_ : hard_ - reserve()", "hard_"),
-    Mutant("purged_slices_count", "src/pages/slice_pool_purge.cc", "  count_resident(slices_in(refused), slices_in(due & was_dirty));\n", ""),
+    Mutant("purged_slices_count", "src/pages/slice_pool_purge.cc", "  count_resident(slices_in(refused), slices_in(due & chunk.used));\n", ""),
     Mutant("units_are_not_counted", "src/local/local_heap.cc", "  footprint.add_local(kUnit);\n  if", "  if"),
     Mutant("promises_are_kept", "src/large/huge.cc", "    store.fulfil(promised);\n", ""),
     Mutant("promises_pass_to_children", "src/threads/registry.cc", "  huge_forget_promises();\n", ""),
