@@ -11,7 +11,7 @@ from pathlib import Path
 import harness
 from emulation import not_emulated
 from matrix import CASES, Case
-from special import SPECIAL
+from special import SPECIAL, NotHere
 
 from baselines import BASELINES, exceptions
 
@@ -66,7 +66,10 @@ def judge(run, listed):
     if run.library and not run.library.exists():
         return "skipped", f"{run.library.name} is not built"
     for _ in range(1 if run.case.program == "!nth" else run.options.repeat):
-        ending = run.once(listed)
+        try:
+            ending = run.once(listed)
+        except NotHere as lack:
+            return "skipped", str(lack)
         if not harness.meets(run.case.expected, ending, harness.message_of(run.allocator)):
             note = f"expected {run.case.expected}: {ending.describe()}"
             return ("excepted", f"{listed.why} [{note}]") if listed else ("failed", note)

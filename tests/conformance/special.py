@@ -12,6 +12,10 @@ SOURCES = Path(__file__).resolve().parent / "cases"
 INCLUDE = SOURCES.parents[2] / "include"
 
 
+class NotHere(Exception):
+    """This machine lacks what a case needs."""
+
+
 def nth(run):
     """The whole stress once for each OS call that fails."""
     for k in range(1, 201) if run.options.full else [*range(1, 31), *range(31, 201, 10)]:
@@ -63,18 +67,18 @@ def limited(run):
 
 
 def grouped(run):
-    """A quarter of what a control group may use, if this machine lets us make one; else of what nobody limits."""
+    """A quarter of what a control group may use."""
     version_2 = Path("/sys/fs/cgroup/cgroup.subtree_control").exists()
     folder = Path("/sys/fs/cgroup" if version_2 else "/sys/fs/cgroup/memory", f"hmalloc-conformance-{os.getpid()}-{run.case.sub}")
     try:
         folder.mkdir()
-    except OSError:
-        return under_limit(run, 64 << 20, "64M")
+    except OSError as error:
+        raise NotHere(f"no control group can be made: {error.strerror}") from error
     try:
         (folder / ("memory.max" if version_2 else "memory.limit_in_bytes")).write_text(str(256 << 20))
         return under_limit(run, 64 << 20, "25%", ["sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "$@"', "sh"])
-    except OSError:
-        return under_limit(run, 64 << 20, "64M")
+    except OSError as error:
+        raise NotHere(f"the control group takes no limit: {error.strerror}") from error
     finally:
         folder.rmdir()
 
