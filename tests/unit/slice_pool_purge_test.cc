@@ -1,9 +1,11 @@
 // Which slices go back to the system, and when; which chunks get huge pages, that is more than is asked for.
 #include <sys/syscall.h>
 
+#include <atomic>
 #include <barrier>
 #include <cstdio>
 #include <fstream>
+#include <thread>
 #include <utility>
 
 #include "base/os_pages.h"
@@ -209,6 +211,27 @@ TEST_F(SlicePoolHugePages, UnusedSlicesOfOneGoBack) {
   EXPECT_EQ(pool.purge(), (kSlicesInChunk - 1) * kSlice);
   EXPECT_EQ(pool.pool.gauges().dirty_slices, 0u);
   EXPECT_FALSE(has_huge_pages(base(run))) << "or the system would fill the holes again";
+}
+
+// As the child of a fork in the middle of a purge does.
+TEST_F(SlicePoolHugePages, CountsAreRightWhileUnusedSlicesGoBack) {
+  options.huge_pages_after = 0;
+  for (int round = 0; round < 100; ++round) {
+    Pool pool;
+    memset(base(pool.take(kFirstRun)), 1, kFirstRun * kSlice);
+    pool.take(1);
+    std::atomic<bool> looking{false}, over{false};
+    std::thread looker([&] {
+      do {
+        EXPECT_TRUE(pool.pool.is_valid());
+        looking = true;
+      } while (!over);
+    });
+    while (!looking) {}
+    pool.purge();
+    over = true;
+    looker.join();
+  }
 }
 
 // They are asked for from one chunk on to the end of its region, and others may be open there.
