@@ -11,7 +11,7 @@
 namespace hm {
 
 inline constexpr size_t kSharedCacheBytes = 24 * kMiB;  // all heaps together may keep so much in any case
-inline constexpr size_t kLeastCacheBytes = 64 * kKiB;  // and each one so much
+inline constexpr size_t kLeastCacheBytes = 64 * kKiB;   // and each one so much
 
 inline size_t cache_budget() noexcept {
   size_t together = std::max(kSharedCacheBytes, slice_pool.used() * kSlice / 8);
