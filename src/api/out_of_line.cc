@@ -1,4 +1,4 @@
 // The inline functions of the public headers as functions of the library: for other languages, for programs that include
 // hmalloc.h alone and shall run with any later version, and for function pointers.
 #define HM_INLINE_
-#include <hmalloc/hmalloc_local.h>
+#include <hmalloc/hmalloc_local.h>  // IWYU pragma: keep (what it defines is what this file is for)
