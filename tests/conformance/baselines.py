@@ -50,6 +50,8 @@ NOT_OURS = {
     **listed("has no build that fails the n-th call", "nth_mmap_fails", runs=False),
     **listed("hmalloc's own API", "local_foreign_free", "local_outlives_owner", "local_realloc", "local_free_by_free",
              runs=False),
+    **listed("hmalloc's own option", "refused_at_limit", "small_after_large", "others_continue", "child_has_it_too",
+             "pressure_is_told", runs=False),
     **listed("needs hmalloc's archive and header", "static", "static_pie", "static_lto", "archive", "archive_lto", "noplt",
              runs=False),
     **listed("no handler runs in the child", "fork_unannounced", "vfork_beside", runs=False),

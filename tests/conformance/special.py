@@ -58,7 +58,7 @@ def static(run):
 
 def under_limit(run, limit, setting, prepare=()):
     env = environment(None, CONFORMANCE_LIMIT=limit)
-    preload = ["env", f"LD_PRELOAD={run.library}", f"HMALLOC_LIMIT={setting}"] if run.library else []
+    preload = ["env", f"LD_PRELOAD={run.library}", f"HMALLOC_LIMIT={setting}"]
     return execute([*prepare, *preload, run.programs / "limit", run.case.sub], env)
 
 
