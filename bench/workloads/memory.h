@@ -49,7 +49,7 @@ struct Memory {
 
 struct HmallocLocal {
   static void* allocate(std::size_t size) { return hm_local_alloc(size); }
-  static void release(void* block, std::size_t) { hm_local_free(block); }
+  static void release(void* block, std::size_t size) { hm_local_free_sized(block, size); }
 };
 struct HmallocShared {
   static void* allocate(std::size_t size) { return hm_shared_alloc(size); }

@@ -62,12 +62,14 @@ HM_API void hm_shared_free_sized(void* block, size_t size) HM_NOEXCEPT;
 
 /* ---- Local blocks: for memory that the thread which allocated it will also free (sections 3.1, 3.3). ------------- */
 
-/* A local block should be freed by the thread that allocated it.  If another thread frees it nevertheless, it is handed
- * back to its owner, which is slower but corrupts nothing.  Large sizes (above 1792 bytes) are served and freed as general
- * blocks.  These are functions of the library; a program that includes hmalloc_local.h instead has the two of them that
- * matter for speed inline. */
+/* A local block should be freed by the thread that allocated it: it then waits in that thread's cache for the next request.  It
+ * is an ordinary block otherwise, which any function frees, on any thread.  These are functions of the library; a program
+ * that includes hmalloc_local.h instead has hm_local_alloc and hm_local_free_sized inline, which is what makes them fast. */
 HM_API void* hm_local_alloc(size_t size) HM_NOEXCEPT HM_ALLOC(1);
 HM_API void hm_local_free(void* block) HM_NOEXCEPT;
+/* Like hm_local_free, for callers that know the size that they asked hm_local_alloc or hm_local_realloc for last: reads no
+ * metadata.  Only the checked library detects a wrong size, or a pointer that is no live block. */
+HM_API void hm_local_free_sized(void* block, size_t size) HM_NOEXCEPT;
 HM_API void* hm_local_realloc(void* block, size_t size) HM_NOEXCEPT __attribute__((warn_unused_result, alloc_size(2)));
 HM_API size_t hm_local_usable_size(const void* block) HM_NOEXCEPT;
 
@@ -94,11 +96,10 @@ HM_API void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT;
 HM_API int hm_collect(void) HM_NOEXCEPT;
 
 /* For a thread that is going to sleep for long.  Gives back what its heap holds (block caches, the superblocks that it
- * allocates from, empty local units) and the heap itself, which another thread may then have.  The thread's blocks stay
+ * allocates from) and the heap itself, which another thread may then have.  The thread's blocks stay
  * its own, any thread may free them as before, and its next allocation finds it a heap, as a new thread's does.  Handles
- * from hm_cache_of and hm_shared_cache_of are invalid afterwards: ask again.  Its local blocks are from then on freed as
- * another thread's, which is slower, unless it gets the same heap again.  What is freed goes back to the system as after
- * any free; hm_collect gives back the rest.  Does nothing for a thread that has no heap. */
+ * from hm_cache_of and hm_shared_cache_of are invalid afterwards: ask again.  What is freed goes back to the system as
+ * after any free; hm_collect gives back the rest.  Does nothing for a thread that has no heap. */
 HM_API void hm_thread_idle(void) HM_NOEXCEPT;
 
 /* How near the process is to HMALLOC_LIMIT: 0 below seven eighths of it, or without a limit; 1 above, where all that is free
@@ -120,7 +121,7 @@ HM_API int hm_background_start(void) HM_NOEXCEPT;
 struct hm_stats {
   uint64_t allocated;          /* in blocks the program holds */
   uint64_t cached;             /* in blocks that wait in block caches */
-  uint64_t active;             /* in superblocks, local units and large blocks that hold a block */
+  uint64_t active;             /* in superblocks and large blocks that hold a block */
   uint64_t resident;           /* active + metadata + freed pages not yet given back: an upper estimate */
   uint64_t retained;           /* mapped, holding no block: already given back, or about to be */
   uint64_t mapped;             /* address space held */

@@ -5,8 +5,7 @@
 // Ownership  a block belongs to the container that asked for it.  Everything here is stateless: any two allocators of
 //            one kind are equal, so containers may be moved and swapped freely, also between threads.
 // Threads    any thread may use everything at any time.  Memory of local_allocator and local_resource() should be freed
-//            by the thread that allocated it; if another thread frees it, it is handed back to its owner, which is
-//            slower but corrupts nothing.  Shared memory may be freed by any thread at full speed.
+//            by the thread that allocated it, whose cache then has it for the next request.  Shared memory may be freed by any thread at full speed.
 // Errors     std::bad_alloc: no memory.  std::bad_array_new_length: n objects would not fit into the address space.
 //            Freeing with another size or alignment than was requested is undefined, as in the standard.
 // Source     "An efficient multi-threaded memory allocator for PDES applications" (HMalloc), sections 3.1 to 3.3.
@@ -29,14 +28,14 @@ inline void* or_throw(void* block) {
   return block;
 }
 
-// Only this thread will free the block: bump and count (sections 3.1 and 3.3).
+// This thread will free the block: both are inline, and read no metadata.
 struct LocalMemory {
   static constexpr std::size_t kAlignment = 16;
   static void* allocate(std::size_t bytes, std::size_t alignment) {
     return or_throw(alignment <= kAlignment ? hm_local_alloc(bytes) : hm_aligned_alloc(alignment, bytes));
   }
-  static void free(void* block, std::size_t, std::size_t alignment) noexcept {
-    alignment <= kAlignment ? hm_local_free(block) : hm_free(block);
+  static void free(void* block, std::size_t bytes, std::size_t alignment) noexcept {
+    alignment <= kAlignment ? hm_local_free_sized(block, bytes) : hm_free(block);
   }
 };
 

@@ -4,10 +4,10 @@
 # FUZZER:INPUTS of each build; inputs are shared by the fuzzers that read them alike.
 fuzzers_of() { # plain | asan | tsan
   case $1 in
-    plain) echo heap:heap heap_checked:heap heap_failing:heap slices:slices huge:huge huge_failing:huge local:local \
+    plain) echo heap:heap heap_checked:heap heap_failing:heap slices:slices huge:huge huge_failing:huge \
       options:options trace:trace ;;
-    asan) echo heap:heap slices:slices huge:huge local:local options:options trace:trace ;;
-    tsan) echo heap:heap local:local ;;
+    asan) echo heap:heap slices:slices huge:huge options:options trace:trace ;;
+    tsan) echo heap:heap ;;
   esac
 }
 

@@ -55,7 +55,7 @@ Extent& live_extent(const void* block, const char* function) noexcept {
 
 // A live block of any kind.
 struct LiveBlock {
-  enum Kind : uint8_t { kNull, kSmall, kRun, kHuge, kLocal } kind;
+  enum Kind : uint8_t { kNull, kSmall, kRun, kHuge } kind;
   size_t capacity = 0;
   Slice* run = nullptr;
   Extent* extent = nullptr;
@@ -78,11 +78,6 @@ LiveBlock lookup(const void* block, const char* function) noexcept {
       Extent& extent = live_extent(block, function);
       return {LiveBlock::kHuge, huge_capacity(extent), nullptr, &extent};
     }
-    case ChunkKind::kLocal: {
-      size_t size = local_size(block);
-      if (size == 0) die_on_misuse(function, block, "not a live local block");
-      return {LiveBlock::kLocal, size};
-    }
     case ChunkKind::kGone: not_live(function, block);
     default: break;  // not ours
   }
@@ -102,12 +97,6 @@ constexpr uint32_t kReportedFrees = 64;  // by a thread without a heap; it repor
 void tick_here(size_t bytes) noexcept {
   if (!have_heap()) return pressure.look(nullptr);
   tick(my_thread_heap(), static_cast<uint32_t>(std::min<size_t>(bytes / kSlice, kMaxWeight)));
-}
-
-// A heap without a thread does not count what others free in it; the freeing threads see to that, once for several units.
-void note_disturbed_unit() noexcept {
-  footprint.count_disturbed_unit();
-  tick_here(kMaxWeight / 4 * kSlice);
 }
 
 void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
@@ -238,9 +227,6 @@ void free_slow(void* block, const char* function) noexcept {
   switch (AddressMap::kind(address_of(block))) {
     case ChunkKind::kSlices: return free_in_slices(Slice::of(address_of(block)), block, function);
     case ChunkKind::kHuge: return free_extent(live_extent(block, function), block, function);
-    case ChunkKind::kLocal:
-      if (free_local(block, function)) note_disturbed_unit();
-      return;
     case ChunkKind::kGone: not_live(function, block);
     default: break;  // not ours
   }
@@ -301,7 +287,7 @@ void check_size(const void* block, size_t size, size_t alignment, const char* fu
   size_t c = aligned_class(size, alignment);
   bool own_class = live.kind == LiveBlock::kSmall && c < kClasses && live.capacity == kClassSize[c];
   bool fits = size <= live.capacity && (size > live.capacity / 2 || own_class || alignment > kGranule);
-  if (!fits && live.kind != LiveBlock::kLocal) die_on_misuse(function, block, "freed with a size it was not allocated with");
+  if (!fits) die_on_misuse(function, block, "freed with a size it was not allocated with");
 }
 
 }  // namespace hm

@@ -1,6 +1,7 @@
 // The explicit API of <hmalloc/hmalloc.h>.
 #include <hmalloc/hmalloc_local.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -99,33 +100,21 @@ void* hm_cache_refill_(hm_cache* cache) noexcept {
   return allocate_slow(kClassSize[c]);
 }
 
-void* hm_local_alloc_slow_(size_t size) noexcept {
-  if (size > HM_LOCAL_MAX) return allocate(size);
-  ThreadHeap* heap = heap_or_attach();
-  if (heap == nullptr) return allocate(size);
-  void* block = heap->local.allocate_slow(size);
-  return block != nullptr ? block : allocate(size);  // which looks everywhere before it refuses
+void hm_local_free_slow_(void* block, size_t size) noexcept {
+  free_by_long_way(block, size, kGranule, "hm_local_free_sized");
 }
 
-void hm_local_free_slow_(void* block) noexcept { deallocate(block, "hm_local_free"); }
+void hm_local_free(void* block) noexcept { deallocate(block, "hm_local_free"); }
 
-void hm_local_coalesce_(void* block) noexcept {
-  uintptr_t address = address_of(block);
-  my_thread_heap().local.coalesce(LocalChunk::of(address), address % kChunk / kUnit);
-}
-
+// A block stays where it is only in the class of its new size, so that it may be freed with that.
 void* hm_local_realloc(void* block, size_t size) noexcept {
-  if (block == nullptr) return hm_local_alloc(size);
+  if (block == nullptr || size == 0 || size > kSmallMax) return reallocate(block, size, "hm_local_realloc");
   size_t capacity = usable_size(block, "hm_local_realloc");
-  if (size == 0) {
-    hm_local_free(block);
-    return nullptr;
-  }
-  if (size <= capacity && size > capacity / 2) return block;
-  void* fresh = hm_local_alloc(size);
+  if (capacity == size_of(class_of(size))) return block;
+  void* fresh = allocate(size);
   if (fresh == nullptr) return nullptr;
-  memcpy(fresh, block, size < capacity ? size : capacity);
-  hm_local_free(block);
+  memcpy(fresh, block, std::min(size, capacity));
+  deallocate(block, "hm_local_realloc");
   return fresh;
 }
 

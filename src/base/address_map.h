@@ -17,7 +17,6 @@ namespace hm {
 enum class ChunkKind : uint8_t {
   kForeign = 0,  // not ours
   kSlices,       // superblocks and large runs
-  kLocal,        // thread-local units
   kHuge,         // the start of a block with a mapping of its own
   kHugeAligned,  // of a baseline: such a block aligned to 2 MB or more; its header lies in the 2 MB before
   kRegions,      // of a baseline: superblocks, slabs or arenas (baselines/common/regions.h)

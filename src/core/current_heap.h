@@ -1,5 +1,7 @@
 // The heap of the calling thread.
 #pragma once
+#include <hmalloc/hmalloc_local.h>
+
 #include "core/block_cache.h"
 
 namespace hm {
@@ -27,6 +29,8 @@ inline SmallHeap* my_heap() noexcept {
 inline bool have_heap() noexcept { return heap_offset != 0; }
 inline void set_my_heap(SmallHeap* heap) noexcept {  // null: none
   heap_offset = heap == nullptr ? 0 : reinterpret_cast<char*>(heap) - reinterpret_cast<char*>(&empty_heap);
+  // For what is inline in programs: no offset, because a program may have a copy of its own of what that is counted from.
+  if constexpr (!kChecked) hm_local_caches_ = reinterpret_cast<char*>(heap);
 }
 
 }  // namespace hm

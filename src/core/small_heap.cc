@@ -11,6 +11,21 @@
 // Of the C library, since glibc 2.32: not zero as long as the process has never had a second thread.
 extern "C" [[gnu::weak]] char __libc_single_threaded;  // NOLINT(bugprone-reserved-identifier)
 
+namespace {
+
+static_assert(offsetof(hm::SmallHeap, caches) == 0 && HM_LOCAL_STRIDE_ == hm::kCacheStride);
+
+consteval hm_local_table_ local_offsets() {
+  hm_local_table_ offsets{};
+  for (size_t i = 0; i < std::size(offsets.by_granules); ++i) offsets.by_granules[i] = hm::kCacheOffset[i];
+  return offsets;
+}
+
+}  // namespace
+
+__thread char* hm_local_caches_ = nullptr;
+constinit const hm_local_table_ hm_local_offsets_ = local_offsets();
+
 namespace hm {
 namespace {
 

@@ -22,7 +22,7 @@ struct Census {
   std::array<ClassGauges, kClasses> classes{};
   uint64_t active_in_superblocks = 0;
   uint64_t cached_runs = 0;  // bytes
-  uint64_t large_blocks = 0, large_bytes = 0, local_bytes = 0;
+  uint64_t large_blocks = 0, large_bytes = 0;
 };
 
 void count_slices(Census& census) noexcept {
@@ -41,24 +41,6 @@ void count_slices(Census& census) noexcept {
   });
 }
 
-void count_local(const ThreadHeap& heap, Census& census) noexcept {
-  for (LocalChunk* chunk = heap.local.chunks(); chunk != nullptr; chunk = chunk->next) {
-    census.total.mapped += kChunk;
-    census.total.metadata += HM_LOCAL_SIZES_ - HM_LOCAL_COUNTS_;
-    for (size_t unit = kFirstUnit; unit < kUnitsInChunk; ++unit) {
-      size_t bytes = 0;
-      for (size_t g = unit * kUnitGranules; g < (unit + 1) * kUnitGranules; ++g) {
-        uint8_t granules = chunk->sizes[g].load(std::memory_order_relaxed);
-        if (granules < kInCache) bytes += granules * kGranule;
-      }
-      census.local_bytes += bytes;
-      if (bytes == 0) continue;
-      census.total.active += kUnit;
-      census.total.metadata += kUnitGranules;
-    }
-  }
-}
-
 void count_heaps(Census& census) noexcept {
   registry.for_each([&](ThreadHeap& heap) {
     ++census.total.heaps;
@@ -74,7 +56,6 @@ void count_heaps(Census& census) noexcept {
       census.total.cached += cached * kClassSize[c];
     }
     census.cached_runs += heap.large.bytes();
-    count_local(heap, census);
   });
 }
 
@@ -97,16 +78,15 @@ Census take_census() noexcept {
   uint64_t held = 0;
   for (size_t c = 0; c < kClasses; ++c) held += census.classes[c].held_blocks * kClassSize[c];
   total.active += census.active_in_superblocks + census.large_bytes + huge.active;
-  total.allocated = (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active + census.local_bytes;
+  total.allocated = (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active;
   total.cached += census.cached_runs;
   total.mapped += slices.chunks * kChunk + slices.space + huge.mapped;
   total.metadata += slices.chunks * kSlicesInChunk * sizeof(Slice) + huge.descriptors;
   for (size_t c = 0; c < kClasses; ++c) total.metadata += census.classes[c].superblocks * blocks_of(ClassIndex(c));
   uint64_t superblocks = 0;
   for (size_t c = 0; c < kClasses; ++c) superblocks += census.classes[c].superblocks * slices_of(ClassIndex(c)) * kSlice;
-  uint64_t local_active = total.active - census.active_in_superblocks - census.large_bytes - huge.active;
-  total.resident = superblocks + census.large_bytes + census.cached_runs + local_active + total.metadata +
-                   slices.dirty_slices * kSlice + huge.active + huge.kept;
+  total.resident = superblocks + census.large_bytes + census.cached_runs + total.metadata + slices.dirty_slices * kSlice +
+                   huge.active + huge.kept;
   total.active += census.cached_runs;
   total.retained = total.mapped > total.active + total.metadata ? total.mapped - total.active - total.metadata : 0;
   total.purged = footprint.purged();
@@ -124,7 +104,7 @@ struct Row {
 constexpr Row kRows[] = {
     {"allocated", &hm_stats::allocated, "held by the program"},
     {"cached", &hm_stats::cached, "waiting in block caches"},
-    {"active", &hm_stats::active, "superblocks, units and large blocks in use"},
+    {"active", &hm_stats::active, "superblocks and large blocks in use"},
     {"resident", &hm_stats::resident, "active, metadata, freed and not yet given back"},
     {"retained", &hm_stats::retained, "mapped and unused"},
     {"mapped", &hm_stats::mapped, "address space"},
@@ -144,7 +124,6 @@ void print_text(FdWriter& text, const Census& census) noexcept {
   for (const Row& row : kRows) text.padded(census.total.*row.field, 16) << "  " << row.name << ": " << row.meaning << "\n";
   text.padded(census.total.heaps, 16) << "  heaps, " << uint64_t{census.total.live_heaps} << " of them live\n";
   text.padded(census.large_bytes, 16) << "  in " << census.large_blocks << " large blocks\n";
-  text.padded(census.local_bytes, 16) << "  in local blocks\n";
   text << "      class  superblocks    allocated       cached\n";
   for (size_t c = 0; c < kClasses; ++c) {
     const ClassGauges& g = census.classes[c];
@@ -178,7 +157,7 @@ void print_json(FdWriter& text, const Census& census) noexcept {
   for (const Row& row : kRows) text << ",\"" << row.name << "\":" << census.total.*row.field;
   text << ",\"heaps\":" << uint64_t{census.total.heaps} << ",\"live_heaps\":" << uint64_t{census.total.live_heaps};
   text << ",\"large_blocks\":" << census.large_blocks << ",\"large_bytes\":" << census.large_bytes;
-  text << ",\"local_bytes\":" << census.local_bytes << ",\"classes\":[";
+  text << ",\"classes\":[";
   const char* comma = "";
   for (size_t c = 0; c < kClasses; ++c) {
     const ClassGauges& g = census.classes[c];

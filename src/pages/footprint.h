@@ -11,24 +11,13 @@ class Footprint {
   // Relaxed: a hint.
   size_t huge() const noexcept { return huge_.load(std::memory_order_relaxed); }
   void set_huge(size_t bytes) noexcept { huge_.store(bytes, std::memory_order_relaxed); }
-  // In slices and in units of local memory, used or dirty.  Relaxed: hints; the slice pool stores the one under its lock,
-  // heaps add to the other and subtract.
+  // In slices, used or dirty.  Relaxed: a hint, stored under the slice pool's lock.
   void set_slices(size_t bytes) noexcept { slices_.store(bytes, std::memory_order_relaxed); }
-  void add_local(size_t bytes) noexcept { local_.fetch_add(bytes, std::memory_order_relaxed); }
-  void subtract_local(size_t bytes) noexcept { local_.fetch_sub(bytes, std::memory_order_relaxed); }
   // All blocks and what is kept of freed ones, without metadata: an upper estimate.
-  size_t resident() const noexcept {
-    return huge() + slices_.load(std::memory_order_relaxed) + local_.load(std::memory_order_relaxed);
-  }
+  size_t resident() const noexcept { return huge() + slices_.load(std::memory_order_relaxed); }
   // Total of small blocks freed by threads that have no heap to count them; relaxed: a sum for statistics.
   uint64_t cross_thread_frees() const noexcept { return cross_thread_frees_.load(std::memory_order_relaxed); }
   void count_cross_thread_frees(uint32_t n) noexcept { cross_thread_frees_.fetch_add(n, std::memory_order_relaxed); }
-  // Local units in which other threads have freed blocks since their owner last counted; relaxed: checked now and then.
-  void count_disturbed_unit() noexcept { disturbed_units_.fetch_add(1, std::memory_order_relaxed); }
-  bool take_disturbed_units() noexcept {
-    return disturbed_units_.load(std::memory_order_relaxed) != 0 &&
-           disturbed_units_.exchange(0, std::memory_order_relaxed) != 0;
-  }
   // Heaps that threads use.
   size_t heaps() const noexcept { return heaps_.load(std::memory_order_relaxed); }
   void set_heaps(size_t n) noexcept { heaps_.store(n, std::memory_order_relaxed); }
@@ -40,11 +29,10 @@ class Footprint {
   void count_refilled(size_t bytes) noexcept { refilled_.fetch_add(bytes, std::memory_order_relaxed); }
 
  private:
-  std::atomic<size_t> huge_{0}, slices_{0}, local_{0};
+  std::atomic<size_t> huge_{0}, slices_{0};
   std::atomic<size_t> heaps_{0};
   std::atomic<uint64_t> purged_{0};
   std::atomic<uint64_t> refilled_{0};
-  std::atomic<uint32_t> disturbed_units_{0};
   std::atomic<uint64_t> cross_thread_frees_{0};
 };
 inline constinit Footprint footprint;

@@ -1,9 +1,9 @@
 // Claims: how a thread takes what another live thread keeps in its heap, and probably sleeps.
 //
-// A thread that sleeps may have been stopped anywhere, in the middle of one push or pop too.  Neither path can be asked to
-// say so, for it would cost them something.  So a collector takes from the other end of each cache, in four steps, with a
-// barrier on all processors (membarrier) after each of the first three: what a thread starts after the barrier sees the step,
-// and of what it started before, only one operation is still going on.
+// A thread that sleeps may have been stopped anywhere, in the middle of one push or pop too, which hmalloc_local.h compiles
+// into programs.  Neither path can be asked to say so, for it would cost them something.  So a collector takes from the other
+// end of each cache, in four steps, with a barrier on all processors (membarrier) after each of the first three: what a
+// thread starts after the barrier sees the step, and of what it started before, only one operation is still going on.
 //
 //  1. It asks for the heap.  After the barrier it lets go of a heap in use; a thread that wants to use its heap later sees
 //     that it is wanted, and waits (HeapUse).  So the heap's thread can do no more than pop and push.
@@ -17,8 +17,8 @@
 // What an operation under way may touch, the topmost entry and the slot above it, is left alone, so one block of each class
 // stays.  With its next operation that does not end on a fast path the thread opens its caches again.
 //
-// Not claimed are heaps whose caches the program has handles of: their operations are compiled into the program, and several
-// may be going on at once.  Without membarrier nothing is claimed.
+// Not claimed are heaps whose caches the program has handles of: nothing keeps their operations apart, so several may be
+// going on at once.  Without membarrier nothing is claimed.
 #pragma once
 #include "base/lock.h"
 #include "threads/thread_heap.h"

@@ -19,7 +19,6 @@ constinit thread_local bool ended = false;
 constinit ThreadExit thread_exit(detach);
 
 void let_go(ThreadHeap& heap) noexcept {
-  heap.local.park();
   heap.handed_out = false;
   set_my_heap(nullptr);  // R2: before the heap is published
 }
@@ -103,17 +102,13 @@ ThreadHeap* Registry::attach() noexcept {
   if (heap == nullptr) heap = create();
   if (heap == nullptr) return nullptr;
   set_my_heap(heap);
-  heap->local.resume();
   thread_exit.watch(heap);  // may call malloc
   HeapUse::end(*heap);
   return heap;
 }
 
 bool Registry::is_due(ThreadHeap& heap, Drain which) noexcept {
-  bool disturbed = heap.local.take_disturbed();
-  if (heap.drained || which == Drain::kAll) return disturbed || !heap.drained;
-  if (which == Drain::kDisturbed && !disturbed) return false;
-  return std::exchange(heap.aged, true);
+  return !heap.drained && (which == Drain::kAll || std::exchange(heap.aged, true));
 }
 
 ThreadHeap* Registry::take_due() noexcept {

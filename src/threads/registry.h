@@ -29,8 +29,7 @@ class Registry {
   }
   // Drains heaps without a thread: everything goes to the pool and to chunks.
   enum class Drain : uint8_t {
-    kDisturbed,  // only those in whose local memory others have freed since the last call
-    kAged,       // those that were dead at the last call already: a successor may want newer ones as they are
+    kAged,  // those that were dead at the last call already: a successor may want newer ones as they are
     kAll,
   };
   void drain_dead(Drain which) noexcept;

@@ -31,7 +31,6 @@ ThreadHeap::Tick ThreadHeap::act_on_tick() noexcept {
   if (tick.round) {
     round_ms = tick.now_ms;
     on_round();
-    local.release(false);
   }
   return tick;
 }
@@ -39,7 +38,6 @@ ThreadHeap::Tick ThreadHeap::act_on_tick() noexcept {
 void ThreadHeap::drain() noexcept {
   release_all();
   large.release_all();
-  local.release(true);
 }
 
 void ThreadHeap::purge_slots() noexcept {
@@ -47,7 +45,5 @@ void ThreadHeap::purge_slots() noexcept {
   uintptr_t to = align_down(address_of(this + 1) + kSlotBytes, os::page_size());
   if (from < to) os::purge(reinterpret_cast<void*>(from), to - from);
 }
-
-bool ThreadHeap::is_valid() noexcept { return SmallHeap::is_valid() && local.is_valid(); }
 
 }  // namespace hm

@@ -3,7 +3,6 @@
 #pragma once
 #include "core/small_heap.h"
 #include "large/runs.h"
-#include "local/local_heap.h"
 
 namespace hm {
 
@@ -11,11 +10,6 @@ struct ThreadHeap;
 
 // Lies in front of the small heap, because the entries of the small heap's caches lie behind that.
 struct HeapFront {
-  explicit HeapFront(SmallHeap* small) noexcept : local(small) {}
-  HeapFront(const HeapFront&) = delete;
-  HeapFront& operator=(const HeapFront&) = delete;
-
-  LocalHeap local;
   LargeCache large;
   uint64_t round_ms = 0;  // when the last round ended
 
@@ -27,10 +21,11 @@ struct HeapFront {
   bool drained = true;  // dead and empty
   bool aged = false;    // dead since before the last round
   bool due = false;     // dead, and to be drained
+
+  char unused[24] = {};  // for where the tops of the caches lie (thread_heap.cc)
 };
 
 struct ThreadHeap : HeapFront, SmallHeap {
-  ThreadHeap() noexcept : HeapFront(this) {}
   static ThreadHeap* create() noexcept;  // null if there is no memory
 
   struct Tick {
@@ -39,12 +34,10 @@ struct ThreadHeap : HeapFront, SmallHeap {
     bool round;      // a quarter of the decay time is over
   };
   Tick act_on_tick() noexcept;
-  // Gives back all that nobody needs: caches, current and full superblocks to chunks and pool, local memory to the
-  // system.
+  // Gives back all that nobody needs: caches, current and full superblocks and large runs, to chunks and pool.
   void drain() noexcept;
   // Of a heap that was drained: the slots of its caches hold nothing that a page of zeros would not say.
   void purge_slots() noexcept;
-  bool is_valid() noexcept;  // for the heap's user
 };
 
 // The heap of the calling thread, which must have one.

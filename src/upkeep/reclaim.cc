@@ -52,11 +52,9 @@ void reclaim_due(uint64_t now_ms) noexcept {
 namespace {
 
 void react(bool shrinking) noexcept {
-  if (shrinking) {
-    background.wake();
-    registry.drain_dead(Registry::Drain::kAged);
-  }
-  if (footprint.take_disturbed_units()) registry.drain_dead(Registry::Drain::kDisturbed);
+  if (!shrinking) return;
+  background.wake();
+  registry.drain_dead(Registry::Drain::kAged);
 }
 
 // The thread that comes first after a pause of all gives holes back, because nobody could do it during the pause.  What

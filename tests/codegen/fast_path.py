@@ -14,17 +14,14 @@ import subprocess
 import sys
 
 SKIPPED = 77
-SYMBOLS = {"operator_new": "_Znwm", "operator_delete": "_ZdlPv", "operator_delete_sized": "_ZdlPvm",
-           "hm_local_alloc": "probe_local_alloc", "hm_local_free": "probe_local_free"}
+SYMBOLS = {"operator_new": "_Znwm", "operator_delete": "_ZdlPv", "operator_delete_sized": "_ZdlPvm"}
 # Limits beyond which no golden may be updated.
 MOST = {"malloc": 16, "hm_malloc": 16, "operator_new": 20, "hm_shared_alloc": 18, "free": 36, "hm_free": 36, "hm_free_sized": 20,
         "operator_delete": 36, "operator_delete_sized": 36, "hm_shared_free": 36, "hm_shared_free_sized": 20,
-        "hm_local_alloc": 32, "hm_local_free": 32}
+        "hm_local_alloc": 19, "hm_local_free_sized": 22}
 MOST_AARCH64 = {"malloc": 21, "hm_malloc": 21, "operator_new": 27, "hm_shared_alloc": 23, "free": 43, "hm_free": 43,
                 "hm_free_sized": 25, "operator_delete": 43, "operator_delete_sized": 43, "hm_shared_free": 43,
-                "hm_shared_free_sized": 26}
-# A hit of these returns early, by a branch taken: the walk cannot know.
-EARLY_RETURN = {"hm_local_free", "hm_local_alloc"}
+                "hm_shared_free_sized": 26, "hm_local_alloc": 20, "hm_local_free_sized": 24}
 
 
 def disassemble(objdump, path):
@@ -88,20 +85,17 @@ def count(code, addresses):
 
 def collect(library, hits, objdump, most):
     """Entry -> counts, and complaints."""
-    objects = {path: disassemble(objdump, path) for path in (library, hits) if path}
+    code, symbols = disassemble(objdump, library)
     traces, counts, complaints = measure(hits) if hits else None, {}, []
     if traces is None:
         print("no single steps here: the walk over the disassembly alone")
     for entry in most:
-        probe = entry in EARLY_RETURN
-        code, symbols = objects[hits if probe else library]
         walked = walk(code, symbols[SYMBOLS.get(entry, entry)])
         if traces is None:
-            if entry not in EARLY_RETURN:
-                counts[entry] = count(code, walked)
+            counts[entry] = count(code, walked)
             continue
         counts[entry] = count(code, traces[entry][1])
-        if entry not in EARLY_RETURN and walked != traces[entry][1]:
+        if walked != traces[entry][1]:
             complaints.append(f"{entry}: a hit does not run straight through: {len(walked)} instructions without a "
                               f"branch taken, {counts[entry][0]} in truth")
     return counts, complaints

@@ -3,7 +3,7 @@
  * single steps. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <hmalloc/hmalloc_local.h>
+#include <hmalloc/hmalloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,6 @@ void _ZdlPv(void*);          /* operator delete */
 void _ZdlPvm(void*, size_t); /* sized */
 
 enum { kSize = 64, kMaxSteps = 400 };
-
-__attribute__((noinline)) void* probe_local_alloc(size_t size) { return hm_local_alloc(size); }
-__attribute__((noinline)) void probe_local_free(void* block) { hm_local_free(block); }
 
 /* The two calls to watch lie between breakpoints; everything else runs at full speed. */
 static __attribute__((noinline)) void* watch_alloc(void* (*entry)(size_t)) {
@@ -56,8 +53,8 @@ static const struct Entry {
     {"hm_shared_alloc", hm_shared_alloc, hm_shared_free, NULL},
     {"hm_shared_free", hm_shared_alloc, hm_shared_free, NULL},
     {"hm_shared_free_sized", hm_shared_alloc, NULL, hm_shared_free_sized},
-    {"hm_local_alloc", probe_local_alloc, probe_local_free, NULL},
-    {"hm_local_free", probe_local_alloc, probe_local_free, NULL},
+    {"hm_local_alloc", hm_local_alloc, NULL, hm_local_free_sized},
+    {"hm_local_free_sized", hm_local_alloc, NULL, hm_local_free_sized},
 };
 enum { kEntriesCount = sizeof kEntries / sizeof *kEntries };
 static int watches_alloc(const struct Entry* e) { return e == kEntries || (e->alloc != (e - 1)->alloc); }
@@ -65,7 +62,7 @@ static void* watched(const struct Entry* e) {
   return watches_alloc(e) ? (void*)e->alloc : e->release ? (void*)e->release : (void*)e->release_sized;
 }
 
-/* Enough live blocks that a free leaves neither an empty unit nor a full cache, and an allocation finds a block. */
+/* Enough live blocks that a free finds no full cache, and an allocation finds a block. */
 static void give(const struct Entry* e, void* block) { e->release ? e->release(block) : e->release_sized(block, kSize); }
 static void run_watched(const struct Entry* e) {
   void* blocks[40];

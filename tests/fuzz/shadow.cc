@@ -129,7 +129,7 @@ Block Shadow::allocate_as(unsigned how, size_t size, Stream& in) {
     }
     case 4: block = made(hm_shared_alloc(size), size, Kind::kShared, true, kLine); break;
     case 5:
-    case 6: block = made(hm_local_alloc(size), size, Kind::kLocal, false, 16); break;
+    case 6: block = made(hm_local_alloc(size), size, Kind::kGeneral, true, 16); break;
     case 7: {
       bool shared = (how & 8) != 0;
       hm_cache* cache = shared ? hm_shared_cache_of(size) : hm_cache_of(size);
@@ -150,7 +150,7 @@ void Shadow::resize(Block& block, Stream& in) {
   if (how % 4 == 0) size = block.size + block.size / 2 <= kMaxSize ? block.size + block.size / 2 : size;  // a vector
   if (size == 0) return free(block, 5);
   check(block);
-  bool local = block.kind == Kind::kLocal ? how % 16 != 5 : how % 16 == 5;
+  bool local = how % 4 == 1;
   errno = kUntouched;
   void* at = local ? hm_local_realloc(block.at, size) : hm_realloc(block.at, size);
   if (at == nullptr) {  // the old one stays as it is
@@ -160,10 +160,7 @@ void Shadow::resize(Block& block, Stream& in) {
   }
   Block old = block;
   forget(old);
-  Kind kind = at != block.at             ? local ? Kind::kLocal : Kind::kGeneral
-              : old.kind == Kind::kLocal ? Kind::kLocal
-                                         : Kind::kAligned;
-  block = made(at, size, kind, false, 16);
+  block = made(at, size, at != block.at || local ? Kind::kGeneral : Kind::kAligned, local, 16);
   expect(matches(block.at, old.usable, std::min(old.size, size), old.seed), "realloc lost what was in the block", at);
   rewrite(block);
 }
@@ -176,12 +173,12 @@ void Shadow::free(Block& block, unsigned how) {
   errno = kUntouched;
   switch (how % 8) {
     case 0: hm_free(block.at); break;
-    case 1: block.kind == Kind::kLocal ? hm_local_free(block.at) : hm_shared_free(block.at); break;
+    case 1: hm_shared_free(block.at); break;
     case 2:
     case 3:
       if (!exact) hm_free(block.at);
       else if (shared) hm_shared_free_sized(block.at, block.size);
-      else hm_free_sized(block.at, block.size);
+      else how % 8 == 2 ? hm_free_sized(block.at, block.size) : hm_local_free_sized(block.at, block.size);
       break;
     case 4:
       if (cache != nullptr) hm_cache_free(cache, block.at);
@@ -214,7 +211,7 @@ void Shadow::impossible(Stream& in, Block& block) {
       return expect_errno(EINVAL, "a bad alignment, and errno is not EINVAL");
     case 7:
       if (block.at == nullptr) return;
-      got = block.kind == Kind::kLocal ? hm_local_realloc(block.at, half) : hm_realloc(block.at, most);
+      got = in.byte() % 2 == 0 ? hm_local_realloc(block.at, half) : hm_realloc(block.at, most);
       check(block);
       break;
   }

@@ -8,7 +8,7 @@
 
 namespace fuzz {
 
-enum class Kind : uint8_t { kNone, kGeneral, kAligned, kShared, kLocal };
+enum class Kind : uint8_t { kNone, kGeneral, kAligned, kShared };
 
 struct Block {
   char* at = nullptr;

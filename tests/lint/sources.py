@@ -5,12 +5,12 @@ import re
 import sys
 
 # A room may include itself and the rooms before it.
-ROOMS = ["base", "pages", "core", "large", "local", "threads", "upkeep", "introspect", "api", "override"]
+ROOMS = ["base", "pages", "core", "large", "threads", "upkeep", "introspect", "api", "override"]
 SOURCES = ("src", "baselines")
 # Where atomics live, and the roles they play there.  Everywhere else `memory_order` and `__ATOMIC_` are forbidden.
 ATOMICS = {
     "include/hmalloc/hmalloc.h": "the top of a cache behind a handle, which statistics read",
-    "include/hmalloc/hmalloc_local.h": "the size byte of a local block, which statistics and remote frees look at",
+    "include/hmalloc/hmalloc_local.h": "the top of a cache, which statistics read",
     "src/base/lock.cc": "the lock itself",
     "src/base/process.h": "the number of the process, which each lock looks at; a fence for the compiler alone",
     "src/base/process.cc": "who repairs the child of a fork; the others wait",
@@ -41,8 +41,6 @@ ATOMICS = {
     "src/large/huge_store.cc": "names of mappings",
     "src/large/runs.h": "bytes of a cache of runs, which statistics read",
     "src/large/runs.cc": "the length of a run, which statistics read while its owner changes it",
-    "src/local/local_heap.h": "chunks of a heap, which statistics walk",
-    "src/local/local_heap.cc": "the size byte of a local block, and the flag that a remote free sets",
     "src/upkeep/background.h": "whether the thread that gives memory back runs, and whether it sleeps",
     "src/upkeep/background.cc": "whether the thread that gives memory back runs, and whether it sleeps",
     "src/upkeep/pressure.h": "whom to tell of pressure, and what was done about it, hints",

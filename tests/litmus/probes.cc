@@ -81,12 +81,6 @@ HM_WINDOW void window_format(Superblock* sb, ClassIndex c) { sb->format(c); }
 HM_WINDOW SliceKind window_kind(const Superblock* sb) { return sb->kind(); }
 HM_WINDOW void window_map_set(void* chunk) { AddressMap::set(chunk, ChunkKind::kSlices); }
 HM_WINDOW ChunkKind window_map_kind(uintptr_t address) { return AddressMap::kind(address); }
-HM_WINDOW void window_local_free(void* block) { free_local(block, "free"); }
-HM_WINDOW void window_local_count(LocalHeap* heap, LocalChunk* chunk, size_t unit) {
-  heap->count_remote_frees(*chunk, unit);
-}
-HM_WINDOW void window_local_chunk(LocalHeap* heap) { (void)heap->map_chunk(); }
-HM_WINDOW LocalChunk* window_local_chunks(const LocalHeap* heap) { return heap->chunks(); }
 HM_WINDOW bool window_leaf(char* start) { return extent_table.reserve(start); }
 HM_WINDOW void window_extent(char* start) { extent_table.enter(*extent_table.create(start)); }
 HM_WINDOW Extent* window_find(uintptr_t address) { return extent_table.find(address); }
@@ -162,36 +156,6 @@ HM_NOINLINE void address_map() {
   run(window_map_kind)(address_of(chunk) + 4096);
 }
 
-HM_NOINLINE void local() {
-  alignas(64) static char room[2][sizeof(ThreadHeap)];
-  auto* heap = new (room[0]) LocalHeap(reinterpret_cast<SmallHeap*>(room[1]));
-  (void)heap->map_chunk();
-  auto* first = heap->chunks();
-  size_t granule = kFirstUnit * kUnitGranules + 8;
-  std::atomic<uint8_t>*sizes = &first->sizes[granule], &flag = first->remote[kFirstUnit];
-  Word words[] = {{"s", &sizes[1], 1}, {"t", &sizes[6], 1}, {"f", &flag, 1}};
-  char* base = reinterpret_cast<char*>(first) + granule * kGranule;
-  sizes[1] = sizes[6] = 5;
-  flag = 1;
-  window("local_look", words);
-  run(window_local_count)(heap, first, kFirstUnit);
-  window("local_free", words);
-  run(window_local_free)(base + kGranule);
-  window("local_free_other", words);
-  run(window_local_free)(base + 6 * kGranule);
-  sizes[6] = 5;
-  first->units[kFirstUnit] = {9, 0};
-  window("local_count", words);
-  run(window_local_count)(heap, first, kFirstUnit);
-  auto* second = static_cast<LocalChunk*>(os::map(kChunk, kChunk));
-  Word list[] = {{"c", &heap->chunks_, 8}, {"n", &second->next, 8}};
-  os::mapped_before = second;
-  window("local_chunk", list);
-  run(window_local_chunk)(heap);
-  window("local_chunks", list);
-  run(window_local_chunks)(heap);
-}
-
 HM_NOINLINE void extents() {
   auto* arena = static_cast<char*>(os::map(ExtentTable::kArena, ExtentTable::kArena));
   auto* start = static_cast<char*>(os::map(2 * kChunk, kChunk));
@@ -264,7 +228,6 @@ int main() {
   states();
   superblocks();
   address_map();
-  local();
   extents();
   thread_exits();
   locks();

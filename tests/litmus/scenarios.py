@@ -101,7 +101,6 @@ GAVE, TOOK = [R("y"), W("x", 1)], [R("x"), W("y", 1)]
 LATE = "(1:x=0 \\/ 0:y=1)"           # the taker comes before the giver's last accesses
 STATES = {"s": (8, ALL_TAKEN)}
 LOCK = {"l": (4, OTHER)}
-LOCAL = {"s": (1, 5), "t": (1, 5), "f": (1, 0)}
 
 
 def lock_scenario(name, window, says, new):
@@ -146,26 +145,6 @@ BLOCKS = [
              {"no_release": relaxed(0, "k"), "no_acquire": relaxed(1, "k"),
               "kind_first": first(0, "k")}),
 ]
-LOCALS = [
-    Scenario("local_block", "9", "a local block is freed by another thread and used again by its owner",
-             {"s": (1, 5)} | BLOCK, [[*GAVE, "local_free"], ["local_count", *TOOK]], f"1:s=254 /\\ {LATE}",
-             {"no_release": relaxed(0, "s"), "no_acquire": relaxed(1, "s"),
-              "freed_first": first(0, "s")}),
-    Scenario("local_forgotten", "9", "a free that the sweep comes too early for sets the flag again",
-             {"s": (1, 5), "f": (1, 1)}, [["local_free"], ["local_look"]], "1:s=5 /\\ f=0",
-             {"flag_without_order": relaxed(0, "f"), "cleared_without_order": relaxed(1, "f", "s"),
-              "flag_first": first(0, "f"), "cleared_after_the_sweep": last(1, "f"),
-              "cleared_by_a_store": split(1, "f", loads=False)}),
-    Scenario("local_two", "9", "two threads free blocks of one unit: the flag that is cleared stands for both",
-             LOCAL, [["local_free"], ["local_look"], ["local_free_other"]], "f=0 /\\ (1:s=5 \\/ 1:t=5)",
-             {"flag_without_order": relaxed(0, "f"), "flag_stored": split(2, "f", loads=False),
-              "cleared_without_order": relaxed(1, "f", "s", "t"), "cleared_after_the_sweep": last(1, "f"),
-              "cleared_by_a_store": split(1, "f", loads=False)}),
-    Scenario("local_chunk", "15", "a chunk is put into its heap's list while statistics walk it",
-             {"c": (8, 1), "n": (8, 0)}, [["local_chunk"], ["local_chunks", R("n")]], "1:c=2 /\\ 1:n=0",
-             {"no_release": relaxed(0, "c"), "no_acquire": relaxed(1, "c"),
-              "listed_first": first(0, "c", ("store",))}),
-]
 EXTENTS = [
     Scenario("extent_leaf", "14", "a leaf of the table is made (memset writes its zeros) while somebody probes into it",
              {"t": (8, 0), "e": (8, 7)}, [[W("e", 0), "leaf"], ["find"]], "1:t=1 /\\ 1:e=7",
@@ -203,4 +182,4 @@ LOCKS = [
              LOCK, [["unlock"], ["lock_marking..."]], f"1:l={OTHER} /\\ 0:l={OTHER}",
              {"let_go_by_load_and_store": split(0, "l"), "marked_by_load_and_store": split(1, "l")}),
 ]
-SCENARIOS = BLOCKS + LOCALS + EXTENTS + PROCESSES + LOCKS
+SCENARIOS = BLOCKS + EXTENTS + PROCESSES + LOCKS

@@ -12,7 +12,7 @@ import subprocess
 import aarch64
 import x86_64
 
-SOURCES = ("base/lock", "base/process", "base/address_map", "core/superblock", "local/local_heap",
+SOURCES = ("base/lock", "base/process", "base/address_map", "core/superblock",
            "large/extent_table", "api/allocator", "core/small_heap")
 # As the library is compiled (CMakeLists.txt, HM_SUBSET); the rest of it stays away, for no window reaches it.
 FLAGS = ("-std=gnu++20 -O2 -fPIC -fno-exceptions -fno-rtti -fno-threadsafe-statics -ftls-model=initial-exec "

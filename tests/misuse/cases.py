@@ -18,7 +18,7 @@ WORDS = {
     "default": {"double": "double free", "never": "double free, or never a block", "inside": INTERIOR,
                 "gone": "double free, or never a block", "unmapped": "double free, or never a block",
                 "large_inside": INTERIOR, "foreign": "not a block of hmalloc", "misaligned": "misaligned pointer",
-                "size": "freed with a size it was not allocated with", "not_local": "not a live local block"},
+                "size": "freed with a size it was not allocated with"},
     "one_lock": COMMON | {"double": "freed already", "inside": INTERIOR, "misaligned": INTERIOR},
     "hmalloc_paper": COMMON | {"inside": INTERIOR, "misaligned": INTERIOR,
                                "not_shared": "not a shared block of hmalloc_paper"},
@@ -181,21 +181,23 @@ SIZED = [
 OWN_API = [entry for function, answer, names in (
     ("hm_free", "foreign", "hm_free_made_up"),
     ("hm_shared_free", "double", "shared_df"),
-    ("hm_local_free", "never", "local_df local_df_by_thread local_df_after_thread"),
+    ("hm_local_free", "double", "local_df"),
+    ("hm_local_free", "never", "local_df_after_thread"),
     ("hm_local_free", "inside", "local_free_inside_16 local_free_inside_32"),
     ("hm_local_free", "misaligned", "local_free_inside_8 local_free_inside_1"),
     ("hm_local_free", "foreign", "local_free_global local_free_stack"),
-    ("hm_local_realloc", "not_local", "local_realloc_freed"))
+    ("hm_local_realloc", "double", "local_realloc_freed"))
            for name in names.split() for entry in case(name, "", program="own_api", function=function, ours=answer)]
 OWN_API += [
     *case("hm_free_sized_wrong", "", program="own_api", function="hm_free_sized", default="any", checked="size"),
+    *case("local_df_by_thread", "", program="own_api", function="hm_local_free", default="any", checked="double"),
+    *case("local_free_sized_wrong", "", program="own_api", function="hm_local_free_sized", default="any", checked="size"),
     *case("shared_free_sized_wrong", "", program="own_api", function="hm_shared_free_sized", default="any", checked="size"),
 ]
 
 # Each tries many overflows in children of its own and judges them itself.
 OVERFLOW = [entry for name in ("small", "large", "huge", "into_next_huge")
             for entry in case(name, "", program="overflow", ours="quiet")]
-OVERFLOW += case("local", "", program="overflow_local", ours="quiet")
 
 CASES = DOUBLE_FREE + FOREIGN + INSIDE + SIZED + OWN_API + OVERFLOW
-LINKED = ("own_api", "overflow_local")  # with the library, for its fast paths are inline
+LINKED = ("own_api",)  # with the library, for its fast paths are inline

@@ -5,11 +5,8 @@
 #include <signal.h>
 
 #include "case.h"
-#if defined(OWN_API)
-#include "hmalloc/hmalloc_local.h"
-#endif
 
-enum { MOST_BLOCKS = 2048, PAGE = 4096, METADATA = 0x150000, LOCAL_METADATA = 0x2f000 };
+enum { MOST_BLOCKS = 2048, PAGE = 4096, METADATA = 0x150000 };
 
 // What the words of an overflow point at: an allocator that trusts one of them writes there.
 static uint64_t target[64];
@@ -131,8 +128,7 @@ static int ends_well(const struct kind* kind, struct reach reach, int downward, 
 }
 
 static void all_end_well(const struct kind* kinds, size_t count) {
-  static const struct reach reaches[] = {{1, 0},   {PAGE, 0}, {LOCAL_METADATA, 0}, {LOCAL_METADATA, 1},
-                                         {MIB, 0}, {MIB, 1},  {METADATA, 0},       {METADATA, 1}};
+  static const struct reach reaches[] = {{1, 0}, {PAGE, 0}, {MIB, 0}, {MIB, 1}, {METADATA, 0}, {METADATA, 1}};
   int failures = 0;
   for (size_t i = 0; i < count; i++)
     for (size_t r = 0; r < COUNT_OF(reaches); r++)
@@ -141,26 +137,6 @@ static void all_end_well(const struct kind* kinds, size_t count) {
   REQUIRE(failures == 0);
 }
 
-#if defined(OWN_API)
-static void* get(size_t size) { return hm_local_alloc(size); }
-static void put(void* block) { hm_local_free(block); }
-
-static void* get_mixed(size_t size) {
-  static void* others[4000];
-  if (others[0] == NULL) {
-    for (size_t i = 0; i < 4000; i++) others[i] = hm_local_alloc(1000);
-    for (size_t i = 0; i < 4000; i += 2) hm_local_free(others[i]);
-  }
-  return hm_local_alloc(size);
-}
-
-// Of one unit, of several chunks; and of a thread that has local caches, for it frees every other one.
-CASE(local) {
-  static const struct kind kinds[] = {
-      {48, 100, get, put, NULL}, {1792, 2000, get, put, NULL}, {1000, 2000, get_mixed, put, NULL}};
-  all_end_well(kinds, COUNT_OF(kinds));
-}
-#else
 // Blocks of superblocks: few, and as many as fill a region, so that one is in its first slice and one in its last.
 CASE(small) {
   static const struct kind kinds[] = {{16, 100, malloc, free, NULL},   {64, 1000, malloc, free, NULL},
@@ -235,6 +211,4 @@ CASE(into_next_huge) {
     use_the_allocator(malloc, free);
   }
 }
-#endif
-
 CASE_MAIN()

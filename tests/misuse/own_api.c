@@ -11,10 +11,8 @@ static void* free_local(void* block) {
   hm_local_free(hidden(block));
   return NULL;
 }
-/* Two blocks, so that the second keeps the unit of the first alive. */
 static char* local_and_free(void) {
   char* block = local(100);
-  (void)local(100);
   free_local(block);
   return block;
 }
@@ -46,6 +44,7 @@ CASE(shared_df) {
   hm_shared_free(block);
   hm_shared_free(hidden(block));
 }
+CASE(local_free_sized_wrong) { hm_local_free_sized(local(100), 1000); }
 CASE(shared_free_sized_wrong) { hm_shared_free_sized(shared(100), 1000); }
 
 CASE_MAIN()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every misuse of cases.py ends as it says there: `run.py`, `run.py df 'free_inside 200 8'`, `run.py overflow
-overflow_local` (whole programs), `run.py --allocator hoard`."""
+"""Every misuse of cases.py ends as it says there: `run.py`, `run.py df 'free_inside 200 8'`, `run.py overflow`
+(a whole program), `run.py --allocator hoard`."""
 
 import argparse
 import sys

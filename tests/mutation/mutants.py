@@ -1,7 +1,7 @@
 """The faults.  Each replaces one piece of text, which must occur exactly once in its file, and names who should notice."""
 import dataclasses
 
-UNIT, CHECKED, STRESS, LOCAL_STRESS = "unit", "unit_checked", "stress", "stress_local"
+UNIT, CHECKED, STRESS = "unit", "unit_checked", "stress"
 CODEGEN, MISUSE, TSAN_UNIT, TSAN_STRESS = "codegen", "misuse", "tsan_unit", "tsan_stress"
 
 
@@ -78,7 +78,7 @@ MUTANTS = [
     Mutant("kept_in_vain_for_ever", "src/large/huge.cc", "    store.retention.on_expire(kept - store.cache.bytes());\n", ""),
     Mutant("realloc_copies_too_little", "src/api/allocator.cc", "memcpy(fresh, block, std::min(size, live.capacity));",
            "memcpy(fresh, block, std::min(size, live.capacity) / 2);"),
-    # Threads and local memory
+    # Threads
     Mutant("heap_published_while_used", "src/threads/registry.cc",
            "  set_my_heap(nullptr);  // R2: before the heap is published\n", ""),
     Mutant("idle_heap_published_while_used", "src/threads/registry.cc",
@@ -90,11 +90,17 @@ MUTANTS = [
            "  if (!have_heap()) return;\n  ended = true;\n"),
     Mutant("idle_heap_not_drained", "src/threads/registry.cc", "  heap.drain();\n  heap.purge_slots();\n", "  heap.purge_slots();\n"),
     Mutant("idle_slots_kept", "src/threads/registry.cc", "  heap.purge_slots();\n", ""),
-    Mutant("empty_current_unit_stays", "src/local/local_heap.cc", "  if (all) leave_empty_unit();\n", ""),
     Mutant("drained_heaps_inherited_first", "src/threads/registry.cc", "  while (drained && *link", "  while (!drained && *link"),
     Mutant("foreign_heaps_used_after_fork", "src/threads/registry.cc",
            "heap->shelf.stranded = heap->shelf.stranded || (heap != my_heap() && heap != fallback_);",
            "heap->shelf.stranded = false;"),
+    # What is inline in programs
+    Mutant("null_is_cached", "include/hmalloc/hmalloc_local.h", "cache != NULL && block != NULL", "cache != NULL"),
+    Mutant("freed_twice_and_cached", "include/hmalloc/hmalloc_local.h", "top < cache->limit && *top != block", "top < cache->limit"),
+    Mutant("full_cache_runs_over", "include/hmalloc/hmalloc_local.h", "top < cache->limit && *top != block", "*top != block"),
+    Mutant("caches_outlive_their_heap", "src/core/current_heap.h", "if constexpr (!kChecked) hm_local", "if (!kChecked && heap != nullptr) hm_local"),
+    Mutant("checked_library_sees_not_all", "src/core/current_heap.h", "  if constexpr (!kChecked) hm_local", "  hm_local", (CHECKED, MISUSE)),
+    Mutant("class_computed_wrong", "include/hmalloc/hmalloc_local.h", "size <= 128 ? (size - 1) / 16", "size <= 144 ? (size - 1) / 16"),
     # Claims of heaps whose threads sleep
     Mutant("topmost_entry_claimed", "src/threads/claims.cc", "void** below = cache.top() - 1;", "void** below = cache.top();"),
     Mutant("heap_in_use_claimed", "src/threads/claims.cc", "sure && !heap.in_use.load(std::memory_order_acquire)", "sure"),
@@ -138,7 +144,6 @@ MUTANTS = [
     Mutant("fresh_slices_for_all", "src/pages/slice_pool.cc", "  if (more != 0 && !limit_admits(bytes_in(more), n == 1)) return {};\n", ""),
     Mutant("no_reserve", "src/pages/memory_limit.h", "small ? hard_ : hard_ - reserve()", "hard_"),
     Mutant("purged_slices_count", "src/pages/slice_pool_purge.cc", "  count_resident(slices_in(refused), slices_in(due & chunk.used));\n", ""),
-    Mutant("units_are_not_counted", "src/local/local_heap.cc", "  footprint.add_local(kUnit);\n  if", "  if"),
     Mutant("promises_are_kept", "src/large/huge.cc", "    store.fulfil(promised);\n", ""),
     Mutant("promises_pass_to_children", "src/threads/registry.cc", "  huge_forget_promises();\n", ""),
     Mutant("no_second_try_in_place", "src/api/allocator.cc",
@@ -186,10 +191,4 @@ MUTANTS = [
            "if (false)"),
     Mutant("a_vforks_child_leaves_its_id", "src/base/process.cc",
            "  if (known_process->id == 0 || known_process->id == id_of_process()) my_name = name;", "  my_name = name;"),
-    Mutant("remote_free_counted_again", "src/local/local_heap.cc", "set_size(chunk, g, 0);\n    ++freed;", "++freed;",
-           (UNIT, LOCAL_STRESS)),
-    Mutant("wrong_threads_place", "src/local/local_heap.cc", "return my_heap() == heap_ ? hm_local_tls_ : parked_;",
-           "return hm_local_tls_;", (UNIT, LOCAL_STRESS)),
-    Mutant("remote_free_taken_for_own", "src/local/local_heap.cc",
-           "if (owner.heap() != my_heap()) {", "if (owner.heap() == nullptr) {", (UNIT, LOCAL_STRESS)),
 ]

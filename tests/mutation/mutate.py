@@ -22,7 +22,6 @@ KILLERS = {
     mutants.UNIT: ("plain", ["hm_unit"], [*CTEST, r"^unit\.", "-LE", "slow"]),
     mutants.CHECKED: ("plain", ["hm_unit_checked"], [*CTEST, r"^unit_checked\."]),
     mutants.STRESS: ("plain", ["hm_stress"], [*STRESS, "4"]),
-    mutants.LOCAL_STRESS: ("plain", ["hm_stress"], [*STRESS, "4", "--kinds", "local"]),
     mutants.CODEGEN: ("plain", ["hmalloc", "hm_hits"], [*CTEST, r"^codegen\."]),
     mutants.MISUSE: ("plain", ["hmalloc", "hmalloc-checked", "misuse_misuse", "misuse_own_api", "misuse_own_api-checked"],
                      [*CTEST, r"^misuse$"]),

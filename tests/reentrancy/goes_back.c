@@ -1,8 +1,6 @@
 /* 100 MB of blocks of each kind, freed in each order by whom it may be: the memory is back with the system when the last
- * free returns, without another call and without waiting.  Two things need more calls: local blocks of a thread that lives,
- * which are its own to give back, and what a program has lately asked for again.  A process for each row. */
-#include <hmalloc/hmalloc_local.h>
-
+ * free returns, without another call and without waiting.  Only what a program has lately asked for again needs more calls.
+ * A process for each row. */
 #include "case.h"
 
 static const size_t kBytes = 100 * MIB;
@@ -17,8 +15,7 @@ static const struct Kind {
 } kinds[] = {{"small", 200, malloc, free},
              {"page", 4096, malloc, free},
              {"large", 100 * KIB, malloc, free},
-             {"huge", 5 * MIB, malloc, free},
-             {"local", 200, hm_local_alloc, hm_local_free}};
+             {"huge", 5 * MIB, malloc, free}};
 static const char* const orders[] = {"first in, first out", "last in, first out", "random"};
 static const char* const freers[] = {"by its thread", "by another", "after its thread ended"};
 enum { kFirst, kLast, kRandom };
@@ -67,7 +64,6 @@ static size_t row(const struct Kind* kind, int order, int freer) {
   put_in_order(work.count, order);
   if (freer == kOther) join_thread(start_thread(release, &work));
   else release(&work);
-  if (freer == kOther && kind->release == hm_local_free) hm_collect();
   size_t left = resident_bytes(), most = start + start / 4 + 3 * MIB;
   printf("%-6s %-20s %-23s %6.1f MB at the start, %6.1f at most, %6.1f left%s\n", kind->name, orders[order], freers[freer],
          (double)start / MIB, (double)work.peak / MIB, (double)left / MIB, left > most ? "  too much" : "");

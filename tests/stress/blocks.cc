@@ -106,7 +106,7 @@ void release(Block* block, Random& random) {
   size_t size = block->size;
   Kind kind = block->kind;
   memset(static_cast<void*>(block), 0xdd, kMin);  // a second look at it will not pass
-  if (kind == kLocal && random() % 4 != 0) return hm_local_free(block);
+  if (kind == kLocal && random() % 2 == 0) return hm_local_free_sized(block, size);
   if (kind == kShared && random() % 2 == 0) return hm_shared_free_sized(block, size);
   if (kind == kShared) return hm_shared_free(block);
   hm_free(block);
@@ -117,11 +117,12 @@ Block* resize(Block* block, size_t size, Random& random) {
   size_t old_size = block->size;
   Kind kind = block->kind;
   uint64_t tag = block->tag;
-  void* other = kind == kLocal && random() % 2 == 0 ? hm_local_realloc(block, size) : hm_realloc(block, size);
+  bool local = kind == kLocal && random() % 2 == 0;
+  void* other = local ? hm_local_realloc(block, size) : hm_realloc(block, size);
   if (other == nullptr) fail("no memory");
   check_marks(static_cast<Block*>(other), tag, old_size, std::min(old_size, size));
-  // What hm_realloc moved is a general block now, whatever it was.
-  mark(static_cast<Block*>(other), size, kind == kLarge ? kLarge : kind == kLocal ? kLocal : kGeneral);
+  // After hm_realloc it is a general block, whatever it was: its size need not name its class.
+  mark(static_cast<Block*>(other), size, kind == kLarge ? kLarge : local ? kLocal : kGeneral);
   return static_cast<Block*>(other);
 }
 

@@ -46,10 +46,10 @@ TEST(AddressMap, AddressesBeyondItsBitsAreForeign) {
 
 TEST(AddressMap, SetsExactlyOneUnit) {
   for (uintptr_t unit : {uintptr_t{12345} * kChunk, kEnd - kChunk}) {
-    AddressMap::set(reinterpret_cast<void*>(unit), ChunkKind::kLocal);
+    AddressMap::set(reinterpret_cast<void*>(unit), ChunkKind::kHuge);
     EXPECT_EQ(AddressMap::kind(unit - 1), ChunkKind::kForeign);
-    EXPECT_EQ(AddressMap::kind(unit), ChunkKind::kLocal);
-    EXPECT_EQ(AddressMap::kind(unit + kChunk - 1), ChunkKind::kLocal);
+    EXPECT_EQ(AddressMap::kind(unit), ChunkKind::kHuge);
+    EXPECT_EQ(AddressMap::kind(unit + kChunk - 1), ChunkKind::kHuge);
     EXPECT_EQ(AddressMap::kind(unit + kChunk), ChunkKind::kForeign);
     AddressMap::set(reinterpret_cast<void*>(unit), ChunkKind::kForeign);
     EXPECT_EQ(AddressMap::kind(unit), ChunkKind::kForeign);

@@ -2,7 +2,6 @@
 
 #if HM_STEPS
 
-#include <hmalloc/hmalloc_local.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <ucontext.h>
@@ -28,7 +27,6 @@ bool child_is_well() {
       [] {
         my_name.id = 0;
         set_my_heap(nullptr);
-        hm_local_tls_ = kNoPlace;
         return (*child_check)();
       },
       _Fork);  // no handlers: what runs here is in the middle of something

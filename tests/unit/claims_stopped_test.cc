@@ -3,6 +3,7 @@
 
 #if HM_STEPS && !defined(__SANITIZE_ADDRESS__)
 
+#include <hmalloc/hmalloc_local.h>
 #include <sched.h>
 
 #include <atomic>
@@ -65,8 +66,12 @@ TEST_F(AClaim, AtEveryInstructionOfTheHeapsThread) {
       with_cached(n);
       run([&] { fill(mine[n] = hm_calloc(8, 8), 64, n); });
       with_cached(n);
+      run([&] { hm_local_free_sized(std::exchange(mine[n], nullptr), 64); });
+      with_cached(n);
+      run([&] { fill(mine[n] = hm_local_alloc(64), 64, n); });
+      with_cached(n);
       run([&] {  // one after another, with the caches as the claims leave them
-        for (int i = 0; i < 4; ++i) sink = hm_malloc(64), hm_free(sink), hm_free(hm_malloc(500));
+        for (int i = 0; i < 4; ++i) sink = hm_local_alloc(64), hm_local_free_sized(sink, 64), hm_free(hm_malloc(500));
       });
     }
     with_cached(60);

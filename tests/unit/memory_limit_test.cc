@@ -1,6 +1,5 @@
 #include "pages/memory_limit.h"
 
-#include <hmalloc/hmalloc_local.h>
 #include <sys/eventfd.h>
 
 #include <filesystem>
@@ -143,16 +142,6 @@ TEST_F(UnderLimit, AHugeBlockGrowsIntoWhatWasFreeElsewhere) {
   hm_free(block);
 }
 
-TEST_F(UnderLimit, LocalMemoryCounts) {
-  std::vector<void*> blocks;
-  while (void* block = hm_local_alloc(1000)) blocks.push_back(block);
-  EXPECT_LE(footprint.resident(), kLimit);
-  EXPECT_GE(blocks.size() * 1000, kLimit / 10 * 8);
-  for (void* block : blocks) hm_local_free(block);
-  hm_collect();
-  EXPECT_LE(footprint.resident(), kMiB);
-}
-
 TEST_F(UnderLimit, ItIsToldOfAndForgotten) {
   int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   auto told = [&] {
@@ -189,16 +178,16 @@ TEST_F(UnderLimit, AboveTheSoftLimitAllThatIsFreeGoesBack) {
   free_all(small);
 }
 
-// Slices that wait to be used again serve no local block; only a look gives them back.
+// Slices that wait to be used again serve no huge block; only a look gives them back.
 TEST_F(UnderLimit, WhatNobodyUsesAgainGoesBackToo) {
   options.retain_bytes = kLimit;
-  std::vector<void*> most = take(20 * kMiB), local;
+  std::vector<void*> most = take(20 * kMiB);
   free_all(take(4 * kMiB));
   EXPECT_GT(footprint.resident(), 23 * kMiB) << "it is kept";
-  for (size_t i = 0; i < 5 * kMiB / 1024; ++i) local.push_back(hm_local_alloc(1008));
+  void* huge = hm_malloc(5 * kMiB);
   std::vector<void*> small = allocate_many(20'000, 16);
   EXPECT_LT(footprint.resident(), 27 * kMiB);
-  for (void* block : local) hm_local_free(block);
+  hm_free(huge);
   free_all(most);
   free_all(small);
 }

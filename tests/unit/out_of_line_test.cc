@@ -12,9 +12,10 @@ namespace {
 TEST(OutOfLine, LocalBlocksNeedOneHeader) {
   void* first = hm_local_alloc(100);
   memset(first, 1, 100);
-  EXPECT_EQ(AddressMap::kind(address_of(first)), ChunkKind::kLocal);
   EXPECT_GE(hm_local_usable_size(first), 100u);
   hm_local_free(first);
+  EXPECT_EQ(hm_local_alloc(100), first);
+  hm_local_free_sized(first, 100);
   EXPECT_EQ(hm_local_alloc(100), first);
   hm_local_free(first);
 }

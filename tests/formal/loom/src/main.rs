@@ -5,7 +5,6 @@
 //!
 //! A scenario is explored with up to three preemptions.  loom does not move a load behind a later store of its thread.
 mod block;
-mod local;
 mod lock;
 mod queue;
 
@@ -30,7 +29,7 @@ pub struct Scenario {
 }
 
 fn main() {
-    let scenarios: Vec<&Scenario> = [queue::SCENARIOS, block::SCENARIOS, local::SCENARIOS, lock::SCENARIOS].into_iter().flatten().collect();
+    let scenarios: Vec<&Scenario> = [queue::SCENARIOS, block::SCENARIOS, lock::SCENARIOS].into_iter().flatten().collect();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|a| a == "--list") {
         for scenario in scenarios {
