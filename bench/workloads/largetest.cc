@@ -1,5 +1,5 @@
 // largetest (SFMalloc; HMalloc, section 4.2 and Table 1): each thread allocates 100 blocks of 64 bytes and then one
-// of 64 KB, and frees them all.  All memory is local, though hmalloc serves a block of 64 KB as a general one.
+// of 64 KB, and frees them all.  All memory is local, though hmalloc serves a block of 64 KB by a call.
 // Nanoseconds of wall time per malloc and free, over all threads.
 //
 //   largetest [--threads 1] [--iterations 1000000]

@@ -1,5 +1,5 @@
 // The octree of barnes-hut: space halved in each dimension until every body has a cell of its own.  Each node is one
-// block of local memory: the thread that builds a tree must be the one that clears it; others may read it in between.
+// block of local memory: the thread that builds a tree is the one that clears it; others may read it in between.
 //
 // 1. A cell has at least two bodies below it, unless they are closer together than kSmallestBox: those are one leaf.
 // 2. centre and mass of a cell are those of all bodies below it, once summarise() has been called.

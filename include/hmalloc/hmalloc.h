@@ -5,8 +5,7 @@
  *
  * Units     sizes and alignments are bytes.
  * Alignment every block is aligned to at least 16 bytes.
- * Ownership every block belongs to the caller until freed.  Blocks of hm_malloc, hm_shared_alloc, malloc and new may
- *           be freed by any thread.
+ * Ownership every block belongs to the caller until freed.  Any thread may free any block, by any of the functions.
  * Threads   every function may be called from any thread at any time; none is async-signal-safe.
  * Errors    allocation functions return NULL and set errno to ENOMEM; the old block of a failed realloc stays intact.
  *           Freeing never changes errno.  A pointer that is no live block ends the program: one line on descriptor 2,
@@ -70,6 +69,7 @@ HM_API void hm_local_free(void* block) HM_NOEXCEPT;
 /* Like hm_local_free, for callers that know the size that they asked hm_local_alloc or hm_local_realloc for last: reads no
  * metadata.  Only the checked library detects a wrong size, or a pointer that is no live block. */
 HM_API void hm_local_free_sized(void* block, size_t size) HM_NOEXCEPT;
+/* Moves the block unless it has the size of a fresh one: so it can fail for a smaller size, too. */
 HM_API void* hm_local_realloc(void* block, size_t size) HM_NOEXCEPT __attribute__((warn_unused_result, alloc_size(2)));
 HM_API size_t hm_local_usable_size(const void* block) HM_NOEXCEPT;
 

@@ -4,8 +4,8 @@
 // Alignment  any type's: beyond 16 bytes (local) or 64 (shared) a block is a general one with the required alignment.
 // Ownership  a block belongs to the container that asked for it.  Everything here is stateless: any two allocators of
 //            one kind are equal, so containers may be moved and swapped freely, also between threads.
-// Threads    any thread may use everything at any time.  Memory of local_allocator and local_resource() should be freed
-//            by the thread that allocated it, whose cache then has it for the next request.  Shared memory may be freed by any thread at full speed.
+// Threads    any thread may use everything at any time.  Memory of local_allocator and local_resource() should be freed by
+//            the thread that allocated it, whose cache then has it for the next request; any other may free it, too.
 // Errors     std::bad_alloc: no memory.  std::bad_array_new_length: n objects would not fit into the address space.
 //            Freeing with another size or alignment than was requested is undefined, as in the standard.
 // Source     "An efficient multi-threaded memory allocator for PDES applications" (HMalloc), sections 3.1 to 3.3.

@@ -19,9 +19,11 @@ extern "C" {
 #define HM_LOCAL_MAX 4096u            /* larger ones are called for */
 #define HM_LOCAL_STRIDE_ ((size_t)32) /* from cache to cache */
 
-/* The calling thread's caches, by class.  NULL if it has none, and in the checked library, which has to see every block. */
+/* The calling thread's caches, behind one that has no block and no room.  NULL if it has none, and in the checked library,
+ * which has to see every block. */
 extern HM_API __thread char* hm_local_caches_ __attribute__((tls_model("initial-exec")));
-/* Where the cache of a size is among them. */
+/* Where the cache of a size is among them.  A program may have a copy of this, which is zero before the program has been
+ * relocated: zero is where the first one is. */
 struct hm_local_table_ {
   uint16_t by_granules[HM_LOCAL_MAX / 16]; /* (size - 1) / 16 */
 };
@@ -33,20 +35,22 @@ HM_API void hm_local_free_slow_(void* block, size_t size) HM_NOEXCEPT;
 #define HM_PART_ HM_INLINE_
 #endif
 
-/* The same, computed: multiples of 16 bytes up to 128, then four classes to each doubling. */
+/* The class, computed: multiples of 16 bytes up to 128, then four classes to each doubling. */
 HM_PART_ size_t hm_local_class_(size_t size) HM_NOEXCEPT {
   size_t quarter = 61 - (size_t)__builtin_clzl((size - 1) | 128);
   return size <= 128 ? (size - 1) / 16 : ((size - 1) >> quarter) + 4 * quarter - 16;
 }
 
+/* One operation at a time: hm_collect of another thread relies on it. */
+HM_PART_ void hm_local_keep_apart_(void) HM_NOEXCEPT { __asm__ __volatile__("" : : : "memory"); }
+
 /* NULL: no cache for this size. */
 HM_PART_ struct hm_cache* hm_local_cache_(size_t size) HM_NOEXCEPT {
-  __asm__ __volatile__("" : : : "memory"); /* one operation at a time: hm_collect of another thread relies on it */
-  char* caches = hm_local_caches_;
+  char* caches = (hm_local_keep_apart_(), hm_local_caches_);
   if (__builtin_expect(caches == NULL || size - 1 >= HM_LOCAL_MAX, 0)) return NULL;
   size_t granules = (size - 1) / 16;
   size_t offset =
-      __builtin_constant_p(size) ? hm_local_class_(size) * HM_LOCAL_STRIDE_ : hm_local_offsets_.by_granules[granules];
+      __builtin_constant_p(size) ? (hm_local_class_(size) + 1) * HM_LOCAL_STRIDE_ : hm_local_offsets_.by_granules[granules];
   return (struct hm_cache*)(void*)(caches + offset);
 }
 

@@ -286,7 +286,9 @@ void check_size(const void* block, size_t size, size_t alignment, const char* fu
   LiveBlock live = lookup(block, function);
   size_t c = aligned_class(size, alignment);
   bool own_class = live.kind == LiveBlock::kSmall && c < kClasses && live.capacity == kClassSize[c];
-  bool fits = size <= live.capacity && (size > live.capacity / 2 || own_class || alignment > kGranule);
+  bool large =
+      live.kind != LiveBlock::kSmall && size > kSmallMax;  // without memory to move it, realloc leaves it where it is
+  bool fits = size <= live.capacity && (size > live.capacity / 2 || own_class || large || alignment > kGranule);
   if (!fits) die_on_misuse(function, block, "freed with a size it was not allocated with");
 }
 

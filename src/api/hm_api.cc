@@ -100,7 +100,11 @@ void* hm_cache_refill_(hm_cache* cache) noexcept {
   return allocate_slow(kClassSize[c]);
 }
 
+// Unlike hm_realloc, hm_local_realloc leaves no block in a larger class than that of its size.
 void hm_local_free_slow_(void* block, size_t size) noexcept {
+  if (kChecked && block != nullptr && size - 1 < kSmallMax &&
+      usable_size(block, "hm_local_free_sized") != size_of(class_of(size)))
+    die_on_misuse("hm_local_free_sized", block, "freed with a size it was not allocated with");
   free_by_long_way(block, size, kGranule, "hm_local_free_sized");
 }
 

@@ -30,7 +30,8 @@ inline bool have_heap() noexcept { return heap_offset != 0; }
 inline void set_my_heap(SmallHeap* heap) noexcept {  // null: none
   heap_offset = heap == nullptr ? 0 : reinterpret_cast<char*>(heap) - reinterpret_cast<char*>(&empty_heap);
   // For what is inline in programs: no offset, because a program may have a copy of its own of what that is counted from.
-  if constexpr (!kChecked) hm_local_caches_ = reinterpret_cast<char*>(heap);
+  if constexpr (!kChecked)
+    hm_local_caches_ = heap == nullptr ? nullptr : reinterpret_cast<char*>(heap) - kCacheStride;  // threads/thread_heap.h
 }
 
 }  // namespace hm

@@ -17,7 +17,8 @@ static_assert(offsetof(hm::SmallHeap, caches) == 0 && HM_LOCAL_STRIDE_ == hm::kC
 
 consteval hm_local_table_ local_offsets() {
   hm_local_table_ offsets{};
-  for (size_t i = 0; i < std::size(offsets.by_granules); ++i) offsets.by_granules[i] = hm::kCacheOffset[i];
+  for (size_t i = 0; i < std::size(offsets.by_granules); ++i)
+    offsets.by_granules[i] = hm::kCacheOffset[i] + hm::kCacheStride;
   return offsets;
 }
 
@@ -65,6 +66,8 @@ alignas(kLine) constinit EmptyHeap empty_heap = {empty_caches(std::make_index_se
 constinit thread_local ptrdiff_t heap_offset = 0;
 
 const size_t SmallHeap::kSlotBytes = kSlots.wide[kClasses] * sizeof(void*);
+
+BlockCache SmallHeap::no_cache() noexcept { return BlockCache(null_slot); }
 
 SmallHeap::SmallHeap() noexcept {
   for (BlockCache& cache : caches) new (&cache) BlockCache(null_slot);

@@ -68,6 +68,8 @@ struct SmallHeap {
   static const size_t kSlotBytes;  // of the entries of its caches, which follow the heap
   SmallHeap() noexcept;
 
+  static BlockCache no_cache() noexcept;  // holds no block, and has no room
+
   static SmallHeap* of(Shelf* shelf) noexcept {
     return reinterpret_cast<SmallHeap*>(reinterpret_cast<char*>(shelf) - offsetof(SmallHeap, shelf));
   }

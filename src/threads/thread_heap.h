@@ -22,7 +22,8 @@ struct HeapFront {
   bool aged = false;    // dead since before the last round
   bool due = false;     // dead, and to be drained
 
-  char unused[24] = {};  // for where the tops of the caches lie (thread_heap.cc)
+  char unused[24] = {};                     // for where the tops of the caches lie (thread_heap.cc)
+  BlockCache none = SmallHeap::no_cache();  // the last: in front of the caches (hmalloc_local.h)
 };
 
 struct ThreadHeap : HeapFront, SmallHeap {

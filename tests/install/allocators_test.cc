@@ -64,7 +64,7 @@ TYPED_TEST(AllocatorTest, ServesContainers) {
 TYPED_TEST(AllocatorTest, ServesSharedPointersFreedElsewhere) {
   auto object = std::allocate_shared<std::string>(TypeParam(), 100, 'x');
   std::thread([object = std::move(object)]() mutable { object.reset(); }).join();
-  SUCCEED();  // the local kind is handed back to its owner, never corrupted
+  SUCCEED();  // a local block is an ordinary one: any thread may free it
 }
 
 TYPED_TEST(AllocatorTest, AlignsEveryType) {

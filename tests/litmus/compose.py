@@ -5,7 +5,7 @@ import re
 
 import aarch64
 import x86_64
-from scenarios import NOT_ON_TSO, SCENARIOS
+from scenarios import SCENARIOS
 
 WRITERS = {"aarch64": aarch64.Writer, "x86_64": x86_64.Writer}
 READS = ("load", "ldx", "swap", "cas")
@@ -95,8 +95,6 @@ def compose(traces, machine, variant):
         versions = {"": right, **{fault: change(right) for fault, change in scenario.faults.items()}}
         seen = set()
         for fault, threads in versions.items():
-            if machine == "x86_64" and fault in NOT_ON_TSO:
-                continue
             name = f"{variant}.{scenario.name}" + (f".{fault}" if fault else "")
             body = litmus_text(scenario, threads, machine, "", "")
             if body in seen:

@@ -14,7 +14,6 @@
 #include "base/system_call.h"
 #include "base/thread_exit.h"
 #include "large/extent_table.h"
-#include "threads/thread_heap.h"
 
 namespace hm::os {
 void* mapped_before = nullptr;  // what the next call answers, so that its words can be named before it is made
@@ -27,7 +26,6 @@ void* map(size_t bytes, size_t alignment, size_t) noexcept {  // stands in for b
 }
 
 void* map_guarded(size_t bytes) noexcept { return map(bytes, kSlice); }
-bool guard(void*, size_t) noexcept { return true; }
 bool empty_in_children(void*, size_t) noexcept { return true; }
 size_t page_size() noexcept { return 4 * kKiB; }
 }  // namespace hm::os

@@ -42,10 +42,10 @@ def changed(threads, thread, change):
     return [change(accesses) if number == thread else accesses for number, accesses in enumerate(threads)]
 
 
-def relaxed(thread, *words):
-    """The orders of the thread's accesses to the words are dropped."""
+def relaxed(thread, word):
+    """The orders of the thread's accesses to the word are dropped."""
     def weaken(access):
-        return dataclasses.replace(access, acquire="", release=False) if access.word in words else access
+        return dataclasses.replace(access, acquire="", release=False) if access.word == word else access
     return lambda threads: changed(threads, thread, lambda accesses: [weaken(a) for a in accesses])
 
 
@@ -62,14 +62,14 @@ def last(thread, word, kinds=("store", "swap", "cas", "ldx", "stx", "load")):
     return lambda threads: changed(threads, thread, order)
 
 
-def split(thread, word, loads=True):
-    """A load and a plain store in place of an atomic exchange or compare and exchange; loads: or the store alone."""
+def split(thread, word):
+    """A load and a plain store in place of an atomic exchange or compare and exchange."""
     def parts(access):
         if access.word != word or access.kind not in ("swap", "cas", "ldx", "stx"):
             return [access]
         load = dataclasses.replace(access, kind="load", value=None, expected=None, release=False)
         store = dataclasses.replace(access, kind="store", acquire="", release=False, expected=None)
-        return ([load] if loads and access.kind != "stx" else []) + ([store] if access.kind != "ldx" else [])
+        return ([load] if access.kind != "stx" else []) + ([store] if access.kind != "ldx" else [])
     return lambda threads: changed(threads, thread, lambda accesses: [p for a in accesses for p in parts(a)])
 
 
@@ -80,9 +80,6 @@ def whole_word(thread, word):
         wide = dataclasses.replace(stores[0], offset=0, size=8, value=ALL_TAKEN)
         return [wide if a is stores[0] else a for a in accesses if a is stores[0] or a not in stores]
     return lambda threads: changed(threads, thread, widen)
-
-
-NOT_ON_TSO = {"flag_stored"}   # stores of one thread stay in order there, so a flag that is stored stands for all before it
 
 
 @dataclasses.dataclass(frozen=True)

@@ -191,6 +191,7 @@ OWN_API = [entry for function, answer, names in (
 OWN_API += [
     *case("hm_free_sized_wrong", "", program="own_api", function="hm_free_sized", default="any", checked="size"),
     *case("local_df_by_thread", "", program="own_api", function="hm_local_free", default="any", checked="double"),
+    *case("local_free_sized_near", "", program="own_api", function="hm_local_free_sized", default="any", checked="size"),
     *case("local_free_sized_wrong", "", program="own_api", function="hm_local_free_sized", default="any", checked="size"),
     *case("shared_free_sized_wrong", "", program="own_api", function="hm_shared_free_sized", default="any", checked="size"),
 ]

@@ -44,6 +44,7 @@ CASE(shared_df) {
   hm_shared_free(block);
   hm_shared_free(hidden(block));
 }
+CASE(local_free_sized_near) { hm_local_free_sized(local(100), 60); }
 CASE(local_free_sized_wrong) { hm_local_free_sized(local(100), 1000); }
 CASE(shared_free_sized_wrong) { hm_shared_free_sized(shared(100), 1000); }
 

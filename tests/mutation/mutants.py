@@ -98,8 +98,8 @@ MUTANTS = [
     Mutant("null_is_cached", "include/hmalloc/hmalloc_local.h", "cache != NULL && block != NULL", "cache != NULL"),
     Mutant("freed_twice_and_cached", "include/hmalloc/hmalloc_local.h", "top < cache->limit && *top != block", "top < cache->limit"),
     Mutant("full_cache_runs_over", "include/hmalloc/hmalloc_local.h", "top < cache->limit && *top != block", "*top != block"),
-    Mutant("caches_outlive_their_heap", "src/core/current_heap.h", "if constexpr (!kChecked) hm_local", "if (!kChecked && heap != nullptr) hm_local"),
-    Mutant("checked_library_sees_not_all", "src/core/current_heap.h", "  if constexpr (!kChecked) hm_local", "  hm_local", (CHECKED, MISUSE)),
+    Mutant("caches_outlive_their_heap", "src/core/current_heap.h", "if constexpr (!kChecked)\n", "if (!kChecked && heap != nullptr)\n"),
+    Mutant("checked_library_sees_not_all", "src/core/current_heap.h", "  if constexpr (!kChecked)\n", "  if (true)\n", (CHECKED, MISUSE)),
     Mutant("class_computed_wrong", "include/hmalloc/hmalloc_local.h", "size <= 128 ? (size - 1) / 16", "size <= 144 ? (size - 1) / 16"),
     # Claims of heaps whose threads sleep
     Mutant("topmost_entry_claimed", "src/threads/claims.cc", "void** below = cache.top() - 1;", "void** below = cache.top();"),

@@ -107,6 +107,7 @@ void release(Block* block, Random& random) {
   Kind kind = block->kind;
   memset(static_cast<void*>(block), 0xdd, kMin);  // a second look at it will not pass
   if (kind == kLocal && random() % 2 == 0) return hm_local_free_sized(block, size);
+  if (kind == kLocal) return hm_local_free(block);
   if (kind == kShared && random() % 2 == 0) return hm_shared_free_sized(block, size);
   if (kind == kShared) return hm_shared_free(block);
   hm_free(block);

@@ -21,7 +21,7 @@ size_t offset_of_cache(hm_cache* cache) { return address_of(cache) - address_of(
 TEST(Local, TheClassOfASizeIsTheAllocators) {
   for (size_t size = 1; size <= HM_LOCAL_MAX; ++size) {
     ASSERT_EQ(hm_local_class_(size), index_of(class_of(size))) << size;
-    ASSERT_EQ(hm_local_offsets_.by_granules[(size - 1) / 16], kCacheOffset[(size - 1) / kGranule]) << size;
+    ASSERT_EQ(hm_local_offsets_.by_granules[(size - 1) / 16], kCacheOffset[(size - 1) / kGranule] + kCacheStride) << size;
   }
 }
 
@@ -35,6 +35,15 @@ TEST(Local, AKnownSizeHasTheSameCache) {
   EXPECT_EQ(hm_local_cache_(HM_LOCAL_MAX), hm_local_cache_(unknown(HM_LOCAL_MAX)));
   EXPECT_EQ(hm_local_cache_(HM_LOCAL_MAX + 1), nullptr);
   EXPECT_EQ(hm_local_cache_(0), nullptr);
+}
+
+// As a program's copy of the table says before the program has been relocated.
+TEST(Local, ZeroIsWhereACacheIsThatNeverHasABlock) {
+  if (kChecked) GTEST_SKIP() << "the checked library has none";
+  hm_free(hm_malloc(1));
+  auto* none = reinterpret_cast<hm_cache*>(hm_local_caches_);
+  EXPECT_EQ(*none->top, nullptr);
+  EXPECT_GE(none->top, none->limit);
 }
 
 TEST(Local, WhatWasFreedLastIsNext) {

@@ -203,7 +203,7 @@ TEST(Registry, BlocksOfAnIdleThreadStay) {
     for (unsigned i = 0; i < 1000; ++i) hm_local_free(blocks[i]);
     EXPECT_FALSE(have_heap()) << "a free needs none";
     on_thread([&] {  // inherits the heap
-      for (void* block : allocate_many(3000, 100, [](size_t size) { return hm_local_alloc(size); })) {
+      for (void* block : allocate_many(3000, 100, hm_local_alloc)) {
         fill(block, 100, 7);
         hm_local_free(block);
       }

@@ -39,7 +39,7 @@ SHOWN_BY: dict[str, Cells] = {
     "thread exit": most_threads(several_threads(cells("linux-successors", rounds=8)))}
 # Of local memory, which only the explicit interfaces have.
 LOCAL: dict[str, Cells] = {
-    "units of 64 KB": all_cpus(cells("ar-random")), "sizes of local blocks": cells("pairs", pattern="once", size=64),
+    "local superblocks": all_cpus(cells("ar-random")), "sizes of local blocks": cells("pairs", pattern="once", size=64),
     "lists of local superblocks": _SCALABILITY, "large local blocks": all_cpus(workload(2)),
     "interface with sizes": _EXCHANGE["symmetric"]}
 
