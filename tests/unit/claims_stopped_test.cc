@@ -4,7 +4,6 @@
 #if HM_STEPS && !defined(__SANITIZE_ADDRESS__)
 
 #include <hmalloc/hmalloc_local.h>
-#include <sched.h>
 
 #include <atomic>
 
@@ -21,20 +20,23 @@ size_t stop_at_every_instruction(const std::function<void()>& operation, const s
   std::atomic<int> turn{0};  // 1: the other's; 2: the end
   std::jthread other([&] {
     for (;;) {
-      while (turn == 0) std::this_thread::yield();
+      turn.wait(0);
       if (turn == 2) return;
       meanwhile();
       turn = 0;
+      turn.notify_one();
     }
   });
   auto let_the_other_work = [&] {
     if (!may_stop()) return false;
     turn = 1;
-    while (turn == 1) sched_yield();
+    turn.notify_one();
+    turn.wait(1);
     return false;
   };
   Steps steps = fork_at_every_instruction(operation, [] { return true; }, {.worth_a_fork = let_the_other_work});
   turn = 2;
+  turn.notify_one();
   return steps.seen;
 }
 
