@@ -96,10 +96,10 @@ HM_API void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT;
 HM_API int hm_collect(void) HM_NOEXCEPT;
 
 /* For a thread that is going to sleep for long.  Gives back what its heap holds (block caches, the superblocks that it
- * allocates from) and the heap itself, which another thread may then have.  The thread's blocks stay
- * its own, any thread may free them as before, and its next allocation finds it a heap, as a new thread's does.  Handles
- * from hm_cache_of and hm_shared_cache_of are invalid afterwards: ask again.  What is freed goes back to the system as
- * after any free; hm_collect gives back the rest.  Does nothing for a thread that has no heap. */
+ * allocates from) and the heap itself, which another thread may then have.  The thread's blocks stay its own, any thread may
+ * free them as before, and its next allocation finds it a heap, as a new thread's does.  Handles from hm_cache_of and
+ * hm_shared_cache_of are invalid afterwards: ask again.  What is freed goes back to the system as after any free; hm_collect
+ * gives back the rest.  Does nothing for a thread that has no heap. */
 HM_API void hm_thread_idle(void) HM_NOEXCEPT;
 
 /* How near the process is to HMALLOC_LIMIT: 0 below seven eighths of it, or without a limit; 1 above, where all that is free

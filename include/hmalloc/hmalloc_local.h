@@ -37,8 +37,8 @@ HM_API void hm_local_free_slow_(void* block, size_t size) HM_NOEXCEPT;
 
 /* The class, computed: multiples of 16 bytes up to 128, then four classes to each doubling. */
 HM_PART_ size_t hm_local_class_(size_t size) HM_NOEXCEPT {
-  size_t quarter = 61 - (size_t)__builtin_clzl((size - 1) | 128);
-  return size <= 128 ? (size - 1) / 16 : ((size - 1) >> quarter) + 4 * quarter - 16;
+  size_t quarter = 61 - (size_t)__builtin_clzl((size - 1) | 64);
+  return ((size - 1) >> quarter) + 4 * quarter - 16;
 }
 
 /* One operation at a time: hm_collect of another thread relies on it. */

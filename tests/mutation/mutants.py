@@ -100,7 +100,7 @@ MUTANTS = [
     Mutant("full_cache_runs_over", "include/hmalloc/hmalloc_local.h", "top < cache->limit && *top != block", "*top != block"),
     Mutant("caches_outlive_their_heap", "src/core/current_heap.h", "if constexpr (!kChecked)\n", "if (!kChecked && heap != nullptr)\n"),
     Mutant("checked_library_sees_not_all", "src/core/current_heap.h", "  if constexpr (!kChecked)\n", "  if (true)\n", (CHECKED, MISUSE)),
-    Mutant("class_computed_wrong", "include/hmalloc/hmalloc_local.h", "size <= 128 ? (size - 1) / 16", "size <= 144 ? (size - 1) / 16"),
+    Mutant("class_computed_wrong", "include/hmalloc/hmalloc_local.h", "4 * quarter - 16", "4 * quarter - 15"),
     # Claims of heaps whose threads sleep
     Mutant("topmost_entry_claimed", "src/threads/claims.cc", "void** below = cache.top() - 1;", "void** below = cache.top();"),
     Mutant("heap_in_use_claimed", "src/threads/claims.cc", "sure && !heap.in_use.load(std::memory_order_acquire)", "sure"),
