@@ -51,7 +51,7 @@ HM_PART_ struct hm_cache* hm_local_cache_(size_t size) HM_NOEXCEPT {
   size_t granules = (size - 1) / 16;
   size_t offset =
       __builtin_constant_p(size) ? (hm_local_class_(size) + 1) * HM_LOCAL_STRIDE_ : hm_local_offsets_.by_granules[granules];
-  return (struct hm_cache*)(void*)(caches + offset);
+  return (struct hm_cache*)(caches + offset);
 }
 
 HM_INLINE_ void* hm_local_alloc(size_t size) HM_NOEXCEPT {
