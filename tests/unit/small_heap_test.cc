@@ -277,6 +277,16 @@ TEST_F(SmallHeaps, OwnBlocksBeyondTheCapacityAreFreeAtOnce) {
 }
 
 // Who allocates and frees nothing stops looking for room among what is full; who finds some looks as often as ever.
+TEST_F(SmallHeaps, WhatALongRunBroughtBeyondTheCapacityGoesWithItsEnd) {
+  ClassIndex c = class_of(1024);
+  auto blocks = allocate_many(CacheTuner::kMostWanted + 1, size_of(c));           // a run, too short for the cache to grow
+  while (entries(c) <= capacity(c) + 1) blocks.push_back(hm_malloc(size_of(c)));  // until a refill brings more
+  hm_free(blocks.back());
+  blocks.pop_back();
+  EXPECT_LE(entries(c), capacity(c));
+  free_all(blocks);
+}
+
 TEST_F(SmallHeaps, LooksInVainBecomeFewer) {
   auto blocks = allocate_many(64 * 200, 512);
   EXPECT_EQ(state_of(k512).probes, 1);
