@@ -280,14 +280,14 @@ void* reallocate(void* block, size_t size, const char* function) noexcept {
 
 size_t usable_size(const void* block, const char* function) noexcept { return lookup(block, function).capacity; }
 
-// A block may be larger than its request's class: a realloc that shrinks it by less than half leaves it in place.
+// A block may be larger than its request's class: a realloc that shrinks it by less than half leaves it in place.  A large one
+// stays in place by any realloc that finds no memory to move it to.
 void check_size(const void* block, size_t size, size_t alignment, const char* function) noexcept {
   if (!kChecked || block == nullptr) return;
   LiveBlock live = lookup(block, function);
   size_t c = aligned_class(size, alignment);
   bool own_class = live.kind == LiveBlock::kSmall && c < kClasses && live.capacity == kClassSize[c];
-  bool large =
-      live.kind != LiveBlock::kSmall && size > kSmallMax;  // without memory to move it, realloc leaves it where it is
+  bool large = live.kind != LiveBlock::kSmall && size > kSmallMax;
   bool fits = size <= live.capacity && (size > live.capacity / 2 || own_class || large || alignment > kGranule);
   if (!fits) die_on_misuse(function, block, "freed with a size it was not allocated with");
 }

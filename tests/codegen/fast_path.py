@@ -18,7 +18,9 @@ SYMBOLS = {"operator_new": "_Znwm", "operator_delete": "_ZdlPv", "operator_delet
 # Limits beyond which no golden may be updated.
 MOST = {"malloc": 16, "hm_malloc": 16, "operator_new": 20, "hm_shared_alloc": 18, "free": 36, "hm_free": 36, "hm_free_sized": 20,
         "operator_delete": 36, "operator_delete_sized": 36, "hm_shared_free": 36, "hm_shared_free_sized": 20,
-        "hm_local_alloc": 19, "hm_local_free_sized": 22}
+        "hm_local_alloc": 19, "hm_local_free_sized": 22, "inline_local_alloc": 12, "inline_local_free_sized": 15}
+# Compiled into hm_hits.
+INLINE = {"inline_local_alloc", "inline_local_free_sized"}
 MOST_AARCH64 = {"malloc": 21, "hm_malloc": 21, "operator_new": 27, "hm_shared_alloc": 23, "free": 43, "hm_free": 43,
                 "hm_free_sized": 25, "operator_delete": 43, "operator_delete_sized": 43, "hm_shared_free": 43,
                 "hm_shared_free_sized": 26, "hm_local_alloc": 20, "hm_local_free_sized": 24}
@@ -85,11 +87,12 @@ def count(code, addresses):
 
 def collect(library, hits, objdump, most):
     """Entry -> counts, and complaints."""
-    code, symbols = disassemble(objdump, library)
+    objects = {path: disassemble(objdump, path) for path in (library, hits) if path}
     traces, counts, complaints = measure(hits) if hits else None, {}, []
     if traces is None:
         print("no single steps here: the walk over the disassembly alone")
     for entry in most:
+        code, symbols = objects[hits if entry in INLINE else library]
         walked = walk(code, symbols[SYMBOLS.get(entry, entry)])
         if traces is None:
             counts[entry] = count(code, walked)

@@ -3,7 +3,7 @@
  * single steps. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <hmalloc/hmalloc.h>
+#include <hmalloc/hmalloc_local.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,10 @@ void _ZdlPv(void*);          /* operator delete */
 void _ZdlPvm(void*, size_t); /* sized */
 
 enum { kSize = 64, kMaxSteps = 400 };
+
+/* As they are inline in a program, which knows the size. */
+__attribute__((noinline)) void* inline_local_alloc(size_t size) { return (void)size, hm_local_alloc(kSize); }
+__attribute__((noinline)) void inline_local_free_sized(void* block, size_t size) { (void)size, hm_local_free_sized(block, kSize); }
 
 /* The two calls to watch lie between breakpoints; everything else runs at full speed. */
 static __attribute__((noinline)) void* watch_alloc(void* (*entry)(size_t)) {
@@ -55,6 +59,8 @@ static const struct Entry {
     {"hm_shared_free_sized", hm_shared_alloc, NULL, hm_shared_free_sized},
     {"hm_local_alloc", hm_local_alloc, NULL, hm_local_free_sized},
     {"hm_local_free_sized", hm_local_alloc, NULL, hm_local_free_sized},
+    {"inline_local_alloc", inline_local_alloc, NULL, inline_local_free_sized},
+    {"inline_local_free_sized", inline_local_alloc, NULL, inline_local_free_sized},
 };
 enum { kEntriesCount = sizeof kEntries / sizeof *kEntries };
 static int watches_alloc(const struct Entry* e) { return e == kEntries || (e->alloc != (e - 1)->alloc); }
