@@ -92,6 +92,16 @@ TEST(Local, MayBeFreedWithTheSizeOfARealloc) {
   EXPECT_EQ(allocated_after_collect(), before);
 }
 
+TEST(Local, BlocksInRandomUseKeepTheirContents) {
+  size_t before = allocated_after_collect();
+  RandomUse use{.allocate = [](size_t size) { return hm_local_alloc(size); },
+                .reallocate = hm_local_realloc,
+                .release = hm_local_free,
+                .size = [](uint32_t random) -> size_t { return random % 50 == 0 ? random / 50 % 100000 : random % 5000; }};
+  use_at_random(use, 1500, 30000);
+  EXPECT_EQ(allocated_after_collect(), before);
+}
+
 TEST(Local, MoreThanACacheHoldsGoesBack) {
   size_t before = allocated_after_collect();
   std::vector<void*> blocks;
