@@ -20,7 +20,9 @@ enum { kSize = 64, kMaxSteps = 400 };
 
 /* As they are inline in a program, which knows the size. */
 __attribute__((noinline)) void* inline_local_alloc(size_t size) { return (void)size, hm_local_alloc(kSize); }
-__attribute__((noinline)) void inline_local_free_sized(void* block, size_t size) { (void)size, hm_local_free_sized(block, kSize); }
+__attribute__((noinline)) void inline_local_free_sized(void* block, size_t size) {
+  (void)size, hm_local_free_sized(block, kSize);
+}
 
 /* The two calls to watch lie between breakpoints; everything else runs at full speed. */
 static __attribute__((noinline)) void* watch_alloc(void* (*entry)(size_t)) {
