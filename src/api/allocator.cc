@@ -173,14 +173,15 @@ void* allocate_slow(size_t size) noexcept {
 }
 
 // A thread that only frees gets no heap: its blocks become FREE one by one.  It counts them itself and reports the
-// count now and then, because a shared counter would cost more than the free.
-constinit thread_local uint32_t frees_to_report = kReportedFrees;
+// count now and then, because a shared counter would cost more than the free.  The first is reported at once: the thread
+// may end after a few.
+constinit thread_local uint32_t frees_to_report = 1;
 
 HM_COLD void report_frees(Superblock& sb, BlockState& state) noexcept {
-  static constinit thread_local uint32_t reports = 0;
-  frees_to_report = kReportedFrees;
+  static constinit thread_local uint32_t reports = 0, frees = 1;
   give_back(sb, state);
-  footprint.count_cross_thread_frees(kReportedFrees);
+  footprint.count_cross_thread_frees(frees, kReportedFrees * kSmallMax);  // until the next report there may be as many bytes
+  frees = frees_to_report = kReportedFrees;
   if (++reports % (kOperationsPerTick / kReportedFrees) == 0) upkeep_without_heap();
 }
 

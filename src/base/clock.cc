@@ -70,7 +70,7 @@ void find_clock() noexcept {
 
 uint64_t now_ms() noexcept {
   uint64_t now = nanoseconds(CLOCK_MONOTONIC_COARSE) / 1'000'000;
-  latest_ms.store(now, std::memory_order_relaxed);
+  if (recent_ms() != now) latest_ms.store(now, std::memory_order_relaxed);  // or threads take its line from each other
   return now;
 }
 uint64_t recent_ms() noexcept { return latest_ms.load(std::memory_order_relaxed); }

@@ -5,6 +5,7 @@
 //
 // The slot below the first entry holds null, so an empty cache pops null and needs no counter.
 #pragma once
+#include <algorithm>
 #include <atomic>
 
 #include "base/codegen.h"
@@ -58,16 +59,25 @@ class BlockCache {
   // For a thread that has claimed the heap: no later push of the heap's own thread succeeds.
   void close() noexcept { std::atomic_ref(limit_).store(bottom(), std::memory_order_relaxed); }
 
-  // When the cache is full, blocks owned by this heap are freed directly.  Null after a refill, so that the next
-  // overflow takes the slow path and can resize the cache.
-  const Shelf* direct_free_owner() const noexcept { return direct_free_owner_; }
-  void set_direct_free_owner(const Shelf* heap) noexcept { direct_free_owner_ = heap; }
+  // While the cache is full, so many blocks that this heap owns become FREE directly; then the slow path counts them.  None
+  // after a refill, so that the next overflow takes the slow path and can resize the cache.  The heap is told by half of
+  // its address, because the owner of a block is a hint anyway (superblock.h, S2).
+  void free_directly(const Shelf* heap, uint32_t blocks) noexcept {
+    direct_owner_ = half_of(heap);
+    direct_left_ = static_cast<int32_t>(blocks);
+  }
+  bool frees_directly() const noexcept { return direct_owner_ != 0; }
+  bool frees_directly(const Shelf* owner) const noexcept { return direct_owner_ == half_of(owner); }
+  bool use_direct_free() noexcept { return --direct_left_ >= 0; }  // false: those are used up
+  uint32_t direct_frees_left() const noexcept { return static_cast<uint32_t>(std::max(direct_left_, 0)); }
 
  private:
   std::atomic<void**> top_{nullptr};
   void** limit_ = nullptr;               // push fails from here on
   std::atomic<void**> bottom_{nullptr};  // the slot that holds null
-  const Shelf* direct_free_owner_ = nullptr;
+  static uint32_t half_of(const Shelf* heap) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(heap)); }
+  uint32_t direct_owner_ = 0;
+  int32_t direct_left_ = 0;
 };
 static_assert(sizeof(BlockCache) == kCacheStride);
 

@@ -31,6 +31,10 @@ namespace hm {
 namespace {
 
 constexpr size_t kOwnProbes = 4;
+// So many blocks may become FREE on the fast path before they are counted.
+constexpr uint32_t direct_batch(ClassIndex c) {
+  return static_cast<uint32_t>(std::min<size_t>(kOperationsPerTick, 64 * kKiB / size_of(c)));
+}
 constexpr uint32_t kTicksToJudge = 4;  // ticks before a cache can be called too large
 
 // Where the entries of each class's cache lie behind the heap.  Near slots are close together, so that a thread that
@@ -53,7 +57,8 @@ constexpr Slots kSlots;
 
 bool has_one_thread() noexcept { return &__libc_single_threaded != nullptr && __libc_single_threaded != 0; }
 
-constinit void* null_slot[1] = {nullptr};
+// A line of its own: threads without a heap read it in each free.
+alignas(kLine) constinit void* null_slot[kLine / sizeof(void*)] = {};
 
 template <size_t... I>
 consteval std::array<BlockCache, kClasses> empty_caches(std::index_sequence<I...>) {
@@ -133,11 +138,21 @@ void SmallHeap::activate(ClassIndex c) noexcept {
 // At the first overflow after refills.
 void SmallHeap::grow_if_too_small(ClassIndex c) noexcept {
   ClassState& state = classes[index_of(c)];
-  caches[index_of(c)].set_direct_free_owner(&shelf);
   state.full_searched = false;
+  state.search.on_frees();
   size_t now = state.tuner.capacity(), wanted = state.tuner.on_overflow_after_refills(c);
   wanted = std::min(wanted, options.cache_blocks);
   if (wanted > now && capacity_bytes + (wanted - now) * size_of(c) <= cache_budget()) set_capacity(c, wanted);
+}
+
+// What became FREE on the fast path is told to others, and counts for the tick, in batches.
+void SmallHeap::count_direct_frees(ClassIndex c) noexcept {
+  BlockCache& cache = caches[index_of(c)];
+  if (!cache.frees_directly()) return;
+  uint32_t blocks = direct_batch(c) - cache.direct_frees_left();
+  shelf.made_free.add(blocks * size_of(c));
+  count_operations(blocks);
+  cache.free_directly(&shelf, direct_batch(c));
 }
 
 void* SmallHeap::refill(ClassIndex c) noexcept {
@@ -160,6 +175,7 @@ void* SmallHeap::refill(ClassIndex c) noexcept {
       shelve(c, *state.current);
       state.current = nullptr;
     } else if (first) {  // a thread's first refill of a class often is its last: others may use the rest
+      shelf.made_free.add(state.current->bytes());
       superblock_pool.push_front(*state.current);
       state.current = nullptr;
       first = false;
@@ -168,7 +184,8 @@ void* SmallHeap::refill(ClassIndex c) noexcept {
       refills.add(1);
       state.tuner.on_refill(got);
       cache.set_top(cache.top() + got);
-      cache.set_direct_free_owner(nullptr);
+      count_direct_frees(c);
+      cache.free_directly(nullptr, 0);
       return cache.pop();
     }
   }
@@ -188,11 +205,13 @@ Superblock* SmallHeap::next_superblock(ClassIndex c) noexcept {
     state.full_searched = true;
   }
   size_t least = early ? blocks_of(c) - blocks_of(c) / 8 : min_free_blocks(c);
-  if (Superblock* sb = superblock_pool.acquire_near(c, &shelf, state.probes, least)) {
-    state.probes = SuperblockPool::kMaxProbes;
-    return sb;
+  if (state.search.is_due()) {
+    if (Superblock* sb = superblock_pool.acquire_near(c, &shelf, state.search.probes(), least)) {
+      state.search.on_success();
+      return sb;
+    }
+    state.search.on_failure();
   }
-  if (state.probes > 1) state.probes /= 2;  // other threads keep these full: probe fewer next time
   return superblock_pool.fresh(c, &shelf);
 }
 
@@ -215,14 +234,17 @@ void SmallHeap::end_run(ClassIndex c) noexcept {
 void SmallHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcept {
   ClassIndex c = sb.class_index();
   classes[index_of(c)].tuner.on_overflow();
-  if (caches[index_of(c)].direct_free_owner() == nullptr) {
+  if (!caches[index_of(c)].frees_directly()) {
     grow_if_too_small(c);
     end_run(c);
+    caches[index_of(c)].free_directly(&shelf, direct_batch(c));
   }
+  count_direct_frees(c);
   if (sb.owner() != &shelf) flush(c, caches[index_of(c)].size() / 2 + 1);
   if constexpr (kChecked) state.mark_cached();
   if (caches[index_of(c)].push(block)) return;
   if (sb.owner() != &shelf) cross_thread_frees.add(1);
+  shelf.made_free.add(size_of(c));
   give_back(sb, state);
 }
 
@@ -243,6 +265,7 @@ void SmallHeap::flush(ClassIndex c, size_t blocks) noexcept {
   cache.set_top(cache.top() - blocks);
   flushes.add(1);
   cross_thread_frees.add(foreign);
+  shelf.made_free.add(blocks * size_of(c));
 }
 
 bool SmallHeap::on_tick() noexcept {
@@ -254,6 +277,7 @@ bool SmallHeap::on_tick() noexcept {
   bool too_much = capacity_bytes > cache_budget();  // there are more heaps than when the caches grew
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
+    count_direct_frees(ClassIndex(c));
     if (state.tuner.capacity() == 0) continue;  // the class is not in use: the cache is empty
     if (state.tuner.on_tick(caches[c].size(), caches[c].top_block(), less)) {
       release_idle(ClassIndex(c));
@@ -262,6 +286,7 @@ bool SmallHeap::on_tick() noexcept {
       cut(ClassIndex(c));
     }
     state.full_searched = false;
+    state.search.on_frees();
     full_count += static_cast<uint32_t>(full(ClassIndex(c)).count());
   }
   return shrinking;
@@ -294,6 +319,7 @@ void SmallHeap::give_up_surplus(ClassIndex c) noexcept {
 
 // With a capacity of zero every free makes its block FREE until the next refill, so an idle cache pins no superblock.
 void SmallHeap::release_idle(ClassIndex c) noexcept {
+  count_direct_frees(c);
   flush(c, SIZE_MAX);
   set_capacity(c, 0);
   release_superblocks(c);
@@ -302,7 +328,10 @@ void SmallHeap::release_idle(ClassIndex c) noexcept {
 void SmallHeap::release_superblocks(ClassIndex c) noexcept {
   Superblock* current = std::exchange(classes[index_of(c)].current, nullptr);
   keep_order();  // a fork that cuts another thread off here loses it
-  if (current != nullptr) full(c).push(*current);
+  if (current != nullptr) {
+    shelf.made_free.add(current->bytes());
+    full(c).push(*current);
+  }
   while (Superblock* sb = full(c).pop()) sb->is_empty() ? release(*sb) : superblock_pool.push(*sb);
 }
 

@@ -15,16 +15,6 @@
 
 namespace hm {
 
-// A counter that its owner writes and statistics read.
-class Counter {
- public:
-  void add(uint64_t n) noexcept { value_.store(get() + n, std::memory_order_relaxed); }
-  uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<uint64_t> value_{0};
-};
-
 inline constexpr uint32_t kOperationsPerTick = 512;
 inline constexpr uint32_t kOperationsPerLook = 8;
 inline constexpr size_t kSlicesToShrink = 8;  // that many fewer in use than at the last tick
@@ -34,6 +24,29 @@ enum class Claim : uint8_t {
   kWanted,   // by a thread that does not know yet whether the heap is in use
   kClaimed,  // that thread is taking what the heap keeps
   kEmptied,  // it has done so: the heap's thread has to open the caches again
+};
+
+// How much of the pool a heap searches for one class: half as many probes after each search in vain, and then less often,
+// for what is probed is in other threads' caches.
+class PoolSearch {
+ public:
+  size_t probes() const noexcept { return std::max<size_t>(SuperblockPool::kMaxProbes >> in_vain_, 1); }
+  bool is_due() noexcept {
+    if (rest_ == 0) return true;
+    --rest_;
+    return false;
+  }
+  void on_success() noexcept { *this = {}; }
+  void on_frees() noexcept { rest_ = 0; }  // by this heap, or perhaps by others
+  void on_failure() noexcept {
+    if (in_vain_ < kMostInVain) ++in_vain_;
+    rest_ = static_cast<uint8_t>((1u << in_vain_) / (2 * SuperblockPool::kMaxProbes));
+  }
+
+ private:
+  static constexpr uint8_t kMostInVain = 9;
+  uint8_t in_vain_ = 0;  // searches in a row
+  uint8_t rest_ = 0;     // searches to be left out
 };
 
 struct SmallHeap {
@@ -47,8 +60,8 @@ struct SmallHeap {
   struct ClassState {
     Superblock* current = nullptr;
     [[no_unique_address]] CacheTuner tuner;
-    uint8_t probes = SuperblockPool::kMaxProbes;  // into the pool before a fresh superblock is opened
-    bool full_searched = false;                   // the full ones were searched in vain since the last overflow or tick
+    PoolSearch search;           // before a fresh superblock is opened
+    bool full_searched = false;  // the full ones were searched in vain since the last overflow or tick
   };
   std::array<ClassState, kClasses> classes;
   Shelf shelf;                      // full superblocks
@@ -70,9 +83,6 @@ struct SmallHeap {
 
   static BlockCache no_cache() noexcept;  // holds no block, and has no room
 
-  static SmallHeap* of(Shelf* shelf) noexcept {
-    return reinterpret_cast<SmallHeap*>(reinterpret_cast<char*>(shelf) - offsetof(SmallHeap, shelf));
-  }
   SuperblockQueue& full(ClassIndex c) noexcept { return shelf.queues[index_of(c)]; }
   BlockCache& cache(size_t offset) noexcept {
     return *reinterpret_cast<BlockCache*>(reinterpret_cast<char*>(this) + offset);
@@ -82,13 +92,8 @@ struct SmallHeap {
   void* refill(ClassIndex c) noexcept;
   // The cache of the block's class is full.  A block of the heap's own becomes FREE directly: its state byte is warm.
   static bool give_back_own(Superblock& sb, BlockState& state, BlockCache& cache) noexcept {
-    Shelf* owner = sb.owner();  // if the cache has a direct-free owner, it is this thread's shelf
-    if (HM_UNLIKELY(owner != cache.direct_free_owner() || !sb.has_witness_but(state))) return false;
-    SmallHeap* heap = of(owner);
-    if (HM_UNLIKELY(--heap->operations_to_tick == 0)) {
-      heap->operations_to_tick = 1;  // the slow path runs the tick
+    if (HM_UNLIKELY(!cache.frees_directly(sb.owner()) || !sb.has_witness_but(state) || !cache.use_direct_free()))
       return false;
-    }
     state.give_back();
     return true;
   }
@@ -96,7 +101,7 @@ struct SmallHeap {
   // Called after every slow-path operation; true if the heap's upkeep is due (upkeep/reclaim.h).  An operation that
   // moved much memory counts as several.
   bool upkeep_is_due(uint32_t operations = 1) noexcept {
-    operations_to_tick -= std::min(operations_to_tick, operations);
+    count_operations(operations);
     return HM_UNLIKELY(operations_to_tick <= operations_at_look);
   }
   // The clock is looked at; true if a tick is due, too.
@@ -118,6 +123,7 @@ struct SmallHeap {
   static size_t first_capacity(ClassIndex c) noexcept;  // within what options and budget allow
 
  private:
+  void count_operations(uint32_t n) noexcept { operations_to_tick -= std::min(operations_to_tick, n); }
   void restart_tick() noexcept {
     operations_to_tick = kOperationsPerTick;
     operations_at_look = kOperationsPerTick - kOperationsPerLook;
@@ -130,6 +136,7 @@ struct SmallHeap {
   void** slots_around(size_t c, void** slot) const noexcept;
   void activate(ClassIndex c) noexcept;
   void grow_if_too_small(ClassIndex c) noexcept;
+  void count_direct_frees(ClassIndex c) noexcept;
   void end_run(ClassIndex c) noexcept;
   void set_capacity(ClassIndex c, size_t entries) noexcept;
   void cut(ClassIndex c) noexcept;

@@ -176,12 +176,24 @@ bool SuperblockPool::scan(size_t wanted) noexcept {
   return found * 16 >= slice_pool.chunks() * kSlicesInChunk;
 }
 
+uint64_t SuperblockPool::made_free() noexcept {
+  uint64_t bytes = footprint.cross_thread_bytes();
+  for (Shelf* shelf = first_shelf(); shelf != nullptr; shelf = shelf->next) bytes += shelf->made_free.get();
+  return bytes;
+}
+
 // Only one thread scans.  A scan that found little is not repeated before the footprint has grown by an eighth; one
-// that found much has paid for itself.
+// that found much has paid for itself.  There is none while less than a 4096th of the footprint has become FREE since the
+// last one for this class, which makes at most one superblock in 128 usable: a program that only builds up would have each
+// looked at nine times.
 void SuperblockPool::scan_if_due(size_t wanted) noexcept {
   size_t chunks = slice_pool.chunks(), due_at = scan_at_chunks_.load(std::memory_order_relaxed);
   if (chunks < due_at) return;
-  if (!scan_at_chunks_.compare_exchange_strong(due_at, chunks + chunks / 8 + 1, std::memory_order_relaxed)) return;
+  uint64_t now = made_free(), before = made_free_at_scan_[wanted].load(std::memory_order_relaxed);
+  bool vain = now - before < chunks * kChunk / 4096;
+  size_t next = chunks + (vain ? 0 : chunks / 8) + 1;
+  if (!scan_at_chunks_.compare_exchange_strong(due_at, next, std::memory_order_relaxed) || vain) return;
+  made_free_at_scan_[wanted].store(now, std::memory_order_relaxed);
   if (scan(wanted)) scan_at_chunks_.store(due_at, std::memory_order_relaxed);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 #include <array>
 
+#include "base/counter.h"
 #include "core/superblock_queue.h"
 #include "pages/slice_pool.h"
 
@@ -18,6 +19,7 @@ constexpr size_t min_free_blocks(ClassIndex c) { return blocks_of(c) / 32 + 1; }
 struct Shelf {
   std::array<SuperblockQueue, kClasses> queues;
   Shelf* next = nullptr;  // the list of all shelves
+  Counter made_free;      // bytes of blocks that this heap's user made FREE or left unswept; written like the heap (H1)
   uint32_t shard = 0;     // of the pool: its superblocks go there
   bool stranded = false;  // its thread did not survive a fork; never touched again
 };
@@ -37,7 +39,8 @@ class SuperblockPool {
   // memory either, and a thread that allocates next to another thread's blocks shares lines with it.
   Superblock* acquire_near(ClassIndex c, const Shelf* mine, size_t probes, size_t least) noexcept;
   // A superblock of class c made of slices, of new memory as the last resort.  Before the footprint grows by another
-  // eighth, the whole pool is searched once, which bounds the footprint relative to what is in use (docs/design.md).
+  // eighth, the whole pool is searched once if anything became FREE, which bounds the footprint relative to what is in use
+  // (docs/design.md).
   Superblock* fresh(ClassIndex c, const Shelf* mine) noexcept;
   // Slices for a large block, in the same way.
   SlicePool::Run fresh_run(size_t slices) noexcept;
@@ -52,6 +55,9 @@ class SuperblockPool {
   // Calls visit(queue) for every queue of the pool and of the heaps, without a lock.
   template <class Visit>
   void for_each_queue(Visit visit) noexcept;
+  // Bytes of blocks that became FREE, or were left unswept, since the program began.  A hint: a heap counts in batches of
+  // 64 KB a class at most, a thread without a heap every 64th free.
+  uint64_t made_free() noexcept;
   void repair(uint32_t before) noexcept;  // in the child of a fork: all queues of pool and shelves
   bool is_valid() noexcept;
   SuperblockQueue& queue(size_t shard, ClassIndex c) noexcept { return queues_[shard][index_of(c)]; }
@@ -78,6 +84,8 @@ class SuperblockPool {
   std::atomic<uint32_t> next_turn_{0};     // relaxed: it does not matter which other shard is probed first
   std::atomic<size_t> reclaim_at_{0};      // bytes; a race costs one more scan of the pool
   std::atomic<size_t> scan_at_chunks_{2};  // raised by a scan in vain; relaxed: a race costs one more scan
+  // What had become FREE when each class was scanned for last; the last: for none.  Relaxed, as the line above.
+  std::array<std::atomic<uint64_t>, kClasses + 1> made_free_at_scan_{};
 };
 extern SuperblockPool superblock_pool;
 

@@ -1,11 +1,13 @@
-// The open chunks with free slices, by the length of their longest free run.  A request is served by the chunk whose
-// longest run is the shortest that suffices (best fit): long runs stay whole for large blocks, and the search takes a few
-// instructions however many chunks there are.
+// The open chunks with free slices, by the length of their longest free run: exactly up to 32 slices, the most that is ever
+// asked for; above in steps of eight, so that a chunk which is being filled seldom changes its place.  A request is served
+// by a chunk with the shortest run that suffices (best fit): long runs stay whole for large blocks, and the search takes a
+// few instructions however many chunks there are.
 //
 // Guarded by the slice pool's lock.
 #pragma once
 #include <array>
 #include <bit>
+#include <utility>
 
 #include "base/intrusive_list.h"
 #include "pages/region.h"
@@ -34,41 +36,60 @@ constexpr size_t longest_run(uint64_t free) noexcept {
 
 class ChunkIndex {
  public:
+  // Where a chunk belongs; 0: it has no free slice.
+  static constexpr uint8_t step_of(size_t run) noexcept {
+    return static_cast<uint8_t>(run <= kExact ? run : kExact + divide_up(run - kExact, kWidth));
+  }
   // The chunk's free slices have changed.
-  void update(Chunk& chunk) noexcept { move_to(chunk, longest_run(chunk.free)); }
+  void update(Chunk& chunk) noexcept {
+    if (!belongs(chunk.free, chunk.step)) move_to(chunk, step_of(longest_run(chunk.free)));
+  }
   // The chunk is being closed.
   void remove(Chunk& chunk) noexcept { move_to(chunk, 0); }
   // Null: none has n free slices in a row.
   Chunk* find(size_t n) const noexcept {
-    uint64_t enough = lengths_ >> (n - 1);
-    return enough == 0 ? nullptr : first_[n - 1 + static_cast<size_t>(std::countr_zero(enough))];
+    size_t step = step_of(n);
+    if (n > shortest_run(step))
+      for (Chunk* chunk = first_[step++]; chunk != nullptr; chunk = chunk->next_free)
+        if (starts_of_runs(chunk->free, n) != 0) return chunk;
+    uint64_t enough = steps_ >> step;
+    return enough == 0 ? nullptr : first_[step + static_cast<size_t>(std::countr_zero(enough))];
   }
   // In the child of a fork: as if no chunk were in it.
   void clear() noexcept {
     first_ = {};
-    lengths_ = 0;
+    steps_ = 0;
   }
   template <class Visit>
-  void for_each(Visit visit) const noexcept {  // visit(chunk, length of its longest run)
-    for (size_t i = 0; i < first_.size(); ++i)
-      for (Chunk* chunk = first_[i]; chunk != nullptr; chunk = chunk->next_free) visit(*chunk, i + 1);
+  void for_each(Visit visit) const noexcept {  // visit(chunk, the step that it is found at)
+    for (size_t step = 1; step < first_.size(); ++step)
+      for (Chunk* chunk = first_[step]; chunk != nullptr; chunk = chunk->next_free) visit(*chunk, step);
   }
 
  private:
-  void move_to(Chunk& chunk, size_t length) noexcept {
-    size_t before = chunk.longest_run;
-    if (length == before) return;
-    if (before != 0) {
-      unlink(first_[before - 1], chunk, &Chunk::next_free, &Chunk::previous_free);
-      if (first_[before - 1] == nullptr) lengths_ &= ~(uint64_t{1} << (before - 1));
-    }
-    chunk.longest_run = static_cast<uint8_t>(length);
-    if (length == 0) return;
-    link_first(first_[length - 1], chunk, &Chunk::next_free, &Chunk::previous_free);
-    lengths_ |= uint64_t{1} << (length - 1);
+  static constexpr size_t kExact = 32, kWidth = 8;
+  static constexpr size_t kLastStep = kExact + (kSlicesInChunk - kExact) / kWidth;
+
+  static constexpr size_t shortest_run(size_t step) noexcept {
+    return step <= kExact ? step : kExact + kWidth * (step - kExact - 1) + 1;
   }
-  std::array<Chunk*, kSlicesInChunk> first_{};
-  uint64_t lengths_ = 0;  // bit i: first_[i] is not null
+  // Cheaper than to search for the longest run.
+  static bool belongs(uint64_t free, size_t step) noexcept {
+    bool suffices = step == 0 || starts_of_runs(free, shortest_run(step)) != 0;
+    return suffices && (step == kLastStep || starts_of_runs(free, shortest_run(step + 1)) == 0);
+  }
+  void move_to(Chunk& chunk, uint8_t step) noexcept {
+    size_t before = std::exchange(chunk.step, step);
+    if (before != 0) {
+      unlink(first_[before], chunk, &Chunk::next_free, &Chunk::previous_free);
+      if (first_[before] == nullptr) steps_ &= ~(uint64_t{1} << before);
+    }
+    if (step == 0) return;
+    link_first(first_[step], chunk, &Chunk::next_free, &Chunk::previous_free);
+    steps_ |= uint64_t{1} << step;
+  }
+  uint64_t steps_ = 0;  // bit i: first_[i] is not null
+  std::array<Chunk*, kLastStep + 1> first_{};
 };
 
 }  // namespace hm

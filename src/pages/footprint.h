@@ -15,9 +15,14 @@ class Footprint {
   void set_slices(size_t bytes) noexcept { slices_.store(bytes, std::memory_order_relaxed); }
   // All blocks and what is kept of freed ones, without metadata: an upper estimate.
   size_t resident() const noexcept { return huge() + slices_.load(std::memory_order_relaxed); }
-  // Total of small blocks freed by threads that have no heap to count them; relaxed: a sum for statistics.
+  // Small blocks freed by threads that have no heap to count them.  Relaxed: the number is for statistics, and the bytes,
+  // at most so many, are a hint whether anything is to be found.
   uint64_t cross_thread_frees() const noexcept { return cross_thread_frees_.load(std::memory_order_relaxed); }
-  void count_cross_thread_frees(uint32_t n) noexcept { cross_thread_frees_.fetch_add(n, std::memory_order_relaxed); }
+  uint64_t cross_thread_bytes() const noexcept { return cross_thread_bytes_.load(std::memory_order_relaxed); }
+  void count_cross_thread_frees(uint32_t n, size_t bytes) noexcept {
+    cross_thread_frees_.fetch_add(n, std::memory_order_relaxed);
+    cross_thread_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  }
   // Heaps that threads use.
   size_t heaps() const noexcept { return heaps_.load(std::memory_order_relaxed); }
   void set_heaps(size_t n) noexcept { heaps_.store(n, std::memory_order_relaxed); }
@@ -33,7 +38,7 @@ class Footprint {
   std::atomic<size_t> heaps_{0};
   std::atomic<uint64_t> purged_{0};
   std::atomic<uint64_t> refilled_{0};
-  std::atomic<uint64_t> cross_thread_frees_{0};
+  std::atomic<uint64_t> cross_thread_frees_{0}, cross_thread_bytes_{0};
 };
 inline constinit Footprint footprint;
 

@@ -72,19 +72,21 @@ static_assert(sizeof(Slice) == 2 * kLine);
 // metadata finds an unused slice.  Guarded by the slice pool's lock.
 struct alignas(2 * kLine) Chunk {
   DescriptorHead never_a_block;
-  Chunk* next = nullptr;  // all open chunks
-  Chunk* previous = nullptr;
-  Chunk* next_free = nullptr;  // those with the same longest run of free slices
-  Chunk* previous_free = nullptr;
-  Chunk* next_surplus = nullptr;  // those with a surplus
-  Chunk* previous_surplus = nullptr;
+  // ---- changes with each slice that is taken or freed: one line
   uint64_t free = 0;          // bit i: slice i of the chunk is free
   uint64_t used = 0;          // bit i: slice i was used since its memory was last given back, so it may not read as zero
   uint64_t dirty = 0;         // free and resident since the last purge round
   uint64_t dirty_before = 0;  // since the round before it
   uint64_t refused = 0;       // the system refused these (locked pages): rounds try again, frees do not
   bool huge = false;          // huge pages were requested
-  uint8_t longest_run = 0;    // of free slices, as the index of chunks has it
+  uint8_t step = 0;           // where the index of chunks has it (chunk_index.h)
+  // ---- the lists of chunks
+  alignas(kLine) Chunk* next = nullptr;  // all open chunks
+  Chunk* previous = nullptr;
+  Chunk* next_free = nullptr;  // those at the same step of the index (chunk_index.h)
+  Chunk* previous_free = nullptr;
+  Chunk* next_surplus = nullptr;  // those with a surplus
+  Chunk* previous_surplus = nullptr;
 
   static Chunk* of_region(uintptr_t region) noexcept { return reinterpret_cast<Chunk*>(region + kDescriptors); }
   static Chunk& of(const Slice& slice) noexcept { return of_region(slice.region())[slice.slice() / kSlicesInChunk]; }

@@ -160,28 +160,30 @@ class SlicePool {
     uint64_t slices = 0;
   };
 
-  Lock lock_;
-  Lock purge_lock_;  // acquired before lock_, like the openers' locks
-  Opener openers_[4];
-  Claimed claimed_;
-  std::atomic<size_t> next_turn_{0};  // of the openers; relaxed: their order does not matter
-  std::atomic<size_t> chunks_{0};
-  std::atomic<size_t> reuses_{0};  // since a chunk was opened
-  size_t regions_ = 0;
-  std::atomic<size_t> used_{0};  // slices; relaxed, like surplus_
+  // ---- changes with each slice that is taken or freed: two lines, and one of the index
+  alignas(kLine) Lock lock_;
+  std::atomic<size_t> used_{0};     // slices; relaxed, like surplus_
+  std::atomic<size_t> surplus_{0};  // slices; relaxed: written under the lock, read without it as a hint
   size_t max_used_ = 0;
   size_t resident_ = 0;             // slices that are used or dirty, or being purged
-  std::atomic<size_t> surplus_{0};  // slices; relaxed: written under the lock, read without it as a hint
+  Chunk* first_surplus_ = nullptr;  // chunks with a surplus, in the order in which it is given back
+  Chunk* last_surplus_ = nullptr;
   Retention retention_;
+  ChunkIndex index_;  // open chunks with free slices
+  // ---- changes with chunks and regions
+  alignas(kLine) Lock purge_lock_;  // acquired before lock_, like the openers' locks
+  Claimed claimed_;
+  std::atomic<size_t> chunks_{0};
+  size_t regions_ = 0;
   Region* mapped_ = nullptr;             // all regions
   Region* with_ready_chunks_ = nullptr;  // those with chunks that can be opened
   Chunk* all_ = nullptr;                 // open chunks
-  ChunkIndex index_;                     // those with free slices
-  Chunk* first_surplus_ = nullptr;       // those with a surplus, in the order in which it is given back
-  Chunk* last_surplus_ = nullptr;
-  Chunk* density_sample_ = nullptr;  // the chunk with small pages that was opened last
-  bool dense_ = false;               // whether the last sample was dense
+  Chunk* density_sample_ = nullptr;      // the chunk with small pages that was opened last
+  bool dense_ = false;                   // whether the last sample was dense
   HugePagePolicy huge_page_policy_;
+  std::atomic<size_t> next_turn_{0};  // of the openers; relaxed: their order does not matter
+  Opener openers_[4];
+  std::atomic<size_t> reuses_{0};  // since a chunk was opened
 };
 
 extern SlicePool slice_pool;

@@ -62,7 +62,7 @@ void SlicePool::rebuild(Region& region) noexcept {
   ++regions_;
   Chunk* chunks = Chunk::of_region(region.start());
   for (size_t i = 0; i < kChunksInRegion; ++i) {
-    chunks[i].longest_run = 0;  // of a chunk that was being closed, too
+    chunks[i].step = 0;  // of a chunk that was being closed, too
     if ((region.closed >> i & 1) != 0) continue;
     if (is_open(chunks[i])) rebuild(chunks[i]);
     else if (!is_in_hands(chunks[i])) region.closed |= static_cast<uint8_t>(1u << i);
@@ -110,9 +110,9 @@ bool SlicePool::is_valid() noexcept {
     free_chunks += chunk->free != 0;
   }
   bool indexed = true;
-  index_.for_each([&](Chunk& chunk, size_t longest) {
-    indexed =
-        indexed && chunk.longest_run == longest && longest_run(chunk.free) == longest && index_.find(longest) != nullptr;
+  index_.for_each([&](Chunk& chunk, size_t step) {
+    size_t longest = longest_run(chunk.free);
+    indexed = indexed && chunk.step == step && ChunkIndex::step_of(longest) == step && index_.find(longest) != nullptr;
     --free_chunks;
   });
   Chunk* last = nullptr;

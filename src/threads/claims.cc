@@ -96,6 +96,7 @@ void give_back_lowest(ThreadHeap& heap, BlockCache& cache, void* block) noexcept
   keep_order();
   BlockRef ref = find_block(block);
   if (ref.sb.owner() != &heap.shelf) heap.cross_thread_frees.add(1);
+  heap.shelf.made_free.add(ref.sb.block_size);
   give_back(ref.sb, ref.state);
 }
 

@@ -11,6 +11,7 @@ namespace hm {
 static_assert(sizeof(ThreadHeap) <= 4 * kKiB, "a heap is a page, which a thread that allocates once pays for");
 static_assert(sizeof(ThreadHeap) == sizeof(HeapFront) + sizeof(SmallHeap), "the slots lie behind");
 static_assert(offsetof(HeapFront, none) + kCacheStride == sizeof(HeapFront));
+static_assert((sizeof(HeapFront) + offsetof(SmallHeap, shelf)) % (4 * kKiB) != 0, "or half of its address could be zero");
 // Each malloc and free stores the top of a cache, and the next free loads the head of a descriptor.  Where the two have the
 // same offset in a page a pair of calls takes 10 ns in place of 6 (docs/decisions.md), so tops lie at the offset of what
 // follows a descriptor's head, which no free on the fast path reads.

@@ -41,14 +41,26 @@ MUTANTS = [
            "shelve(c, *state.current);\n      state.current = nullptr;", "shelve(c, *state.current);"),
     Mutant("refused_block_lost", "src/core/small_heap.cc",
            "  give_back(sb, state);\n}\n\n// The oldest", "  (void)state;\n}\n\n// The oldest"),
+    Mutant("direct_frees_not_counted", "src/core/small_heap.cc", "  shelf.made_free.add(blocks * size_of(c));\n  count_operations", "  count_operations"),
+    Mutant("flush_not_counted", "src/core/small_heap.cc", "  shelf.made_free.add(blocks * size_of(c));\n}", "}"),
+    Mutant("search_of_what_nobody_freed", "src/core/superblock_pool.cc", "chunks * kChunk / 4096", "0u"),
+    Mutant("search_put_off_by_an_eighth", "src/core/superblock_pool.cc", "(vain ? 0 : chunks / 8)", "chunks / 8"),
+    Mutant("one_search_for_all_classes", "src/core/superblock_pool.cc", "  made_free_at_scan_[wanted].store(now, std::memory_order_relaxed);",
+           "  for (auto& at : made_free_at_scan_) at.store(now, std::memory_order_relaxed);"),
+    Mutant("short_threads_not_told", "src/api/allocator.cc", "uint32_t frees_to_report = 1;", "uint32_t frees_to_report = kReportedFrees;"),
+    Mutant("never_rests", "src/core/small_heap.h", "    --rest_;\n    return false;", "    return true;"),
     Mutant("run_never_ends", "src/core/small_heap.cc", "    end_run(c);\n", ""),
     Mutant("flushed_and_kept", "src/core/small_heap.cc", "  cache.set_top(cache.top() - blocks);\n", ""),
     # Slices, large blocks, the system
     Mutant("longest_run_by_powers_of_two", "src/pages/chunk_index.h", "      longest += step;\n", "      longest = step;\n"),
     Mutant("any_run_that_suffices", "src/pages/chunk_index.h", "static_cast<size_t>(std::countr_zero(enough))]",
            "static_cast<size_t>(std::bit_width(enough) - 1)]"),
-    Mutant("emptied_length_stays", "src/pages/chunk_index.h", "if (first_[before - 1] == nullptr) lengths_ &=", "if (first_[before - 1] != nullptr) lengths_ &="),
-    Mutant("index_not_emptied_after_fork", "src/pages/slice_pool_repair.cc", "    chunks[i].longest_run = 0;  // of a chunk that was being closed, too\n", ""),
+    Mutant("first_of_a_step_suffices", "src/pages/chunk_index.h", "if (starts_of_runs(chunk->free, n) != 0) return chunk;",
+           "if (starts_of_runs(chunk->free, 1) != 0) return chunk;"),
+    Mutant("longer_run_stays_at_its_step", "src/pages/chunk_index.h",
+           "suffices && (step == kLastStep || starts_of_runs(free, shortest_run(step + 1)) == 0)", "suffices"),
+    Mutant("emptied_length_stays", "src/pages/chunk_index.h", "if (first_[before] == nullptr) steps_ &=", "if (first_[before] != nullptr) steps_ &="),
+    Mutant("index_not_emptied_after_fork", "src/pages/slice_pool_repair.cc", "    chunks[i].step = 0;  // of a chunk that was being closed, too\n", ""),
     Mutant("map_not_cleared", "src/pages/slice_pool_purge.cc",
            "  AddressMap::set(slice_at(chunk, 0), ChunkKind::kGone);\n", ""),
     Mutant("used_slice_purged", "src/pages/slice_pool.cc", "  chunk.dirty_before &= ~mask;\n", ""),
@@ -120,7 +132,7 @@ MUTANTS = [
     Mutant("claims_given_back_before_they_are_noted", "src/threads/claims.cc",
            "  cache.set_bottom(cache.bottom() + 1);\n  keep_order();\n  put(cache.bottom(), nullptr);\n  keep_order();\n"
            "  BlockRef ref = find_block(block);\n"
-           "  if (ref.sb.owner() != &heap.shelf) heap.cross_thread_frees.add(1);\n  give_back(ref.sb, ref.state);\n",
+           "  if (ref.sb.owner() != &heap.shelf) heap.cross_thread_frees.add(1);\n  heap.shelf.made_free.add(ref.sb.block_size);\n  give_back(ref.sb, ref.state);\n",
            "  BlockRef ref = find_block(block);\n  if (ref.sb.owner() != &heap.shelf) heap.cross_thread_frees.add(1);\n"
            "  give_back(ref.sb, ref.state);\n  keep_order();\n  cache.set_bottom(cache.bottom() + 1);\n"
            "  put(cache.bottom(), nullptr);\n"),

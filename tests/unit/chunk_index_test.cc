@@ -54,6 +54,37 @@ TEST(ChunkIndex, FindsTheShortestRunThatSuffices) {
   EXPECT_EQ(three.found(64), 2u);
 }
 
+// Chunks with runs of up to eight lengths share a place; the one that is found has a run that suffices.
+TEST(ChunkIndex, OfLongRunsTheOneFoundSuffices) {
+  constexpr uint64_t kAll = ~uint64_t{0};
+  Chunks four({kAll >> 31, kAll >> 24, kAll >> 29, kAll >> 23});  // 33, 40, 35 and 41
+  for (size_t n = 33; n <= 41; ++n) {
+    size_t found = four.found(n);
+    ASSERT_LT(found, 4u) << n;
+    EXPECT_GE(longest_run(four.chunks[found].free), n);
+    EXPECT_EQ(found == 3, n == 41) << "those of its own step first";
+  }
+  EXPECT_EQ(four.found(42), 4u) << "none";
+}
+
+// Whatever changes, what is found has the shortest run that suffices, to within the steps; nothing is found only if there is none.
+TEST(ChunkIndex, IsRightAfterRandomChanges) {
+  std::mt19937_64 random(2);
+  Chunks ten(std::vector<uint64_t>(10, 0));
+  for (int i = 0; i < 20000; ++i) {
+    ten.set(random() % 10,
+            random() % 8 == 0 ? ~uint64_t{0} >> random() % 64 : (random() | random()) & ~uint64_t{0} >> random() % 64);
+    size_t n = random() % 64 + 1, found = ten.found(n), best = 65;
+    for (const Chunk& chunk : ten.chunks)
+      if (longest_run(chunk.free) >= n) best = std::min(best, longest_run(chunk.free));
+    ASSERT_EQ(found == 10, best == 65) << n;
+    if (found == 10) continue;
+    size_t length = longest_run(ten.chunks[found].free);
+    ASSERT_GE(length, n);
+    ASSERT_EQ(ChunkIndex::step_of(length), ChunkIndex::step_of(best)) << length << " for " << n << ", best " << best;
+  }
+}
+
 TEST(ChunkIndex, FollowsEachChange) {
   Chunks two({0xff, ~uint64_t{0}});
   two.set(0, 0);

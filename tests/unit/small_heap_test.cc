@@ -83,7 +83,9 @@ TEST_F(SmallHeaps, CachesAreBoundedInEntriesAndBytes) {
       EXPECT_LE(capacity(c), options.cache_blocks);
       EXPECT_LE(entries(c), std::max(capacity(c), 2 * kGroup));
     }
-  EXPECT_LE(my_heap()->capacity_bytes, options.cache_bytes);
+  size_t one_of_each = 0;
+  for (ClassIndex c : all_classes()) one_of_each += size_of(c);
+  EXPECT_LE(my_heap()->capacity_bytes, options.cache_bytes + one_of_each);
   EXPECT_LE(cached_bytes(), options.cache_bytes + kClasses * kGroup * kKiB);
 }
 
@@ -289,13 +291,64 @@ TEST_F(SmallHeaps, WhatALongRunBroughtBeyondTheCapacityGoesWithItsEnd) {
 
 TEST_F(SmallHeaps, LooksInVainBecomeFewer) {
   auto blocks = allocate_many(64 * 200, 512);
-  EXPECT_EQ(state_of(k512).probes, 1);
+  EXPECT_EQ(state_of(k512).search.probes(), 1);
   auto kept = take_one_of_each_slice(blocks, 512);  // or these would go back as they become free
   free_all(blocks);
   blocks = allocate_many(blocks.size(), 512);
-  EXPECT_GT(state_of(k512).probes, 1);
+  EXPECT_GT(state_of(k512).search.probes(), 1);
   free_all(blocks);
   free_all(kept);
+}
+
+TEST(PoolSearches, AreFewerAfterEachInVainAndAsManyAsEverAfterASuccess) {
+  PoolSearch search;
+  auto made = [&](int times) {
+    int due = 0;
+    for (int i = 0; i < times; ++i)
+      if (search.is_due()) ++due, search.on_failure();
+    return due;
+  };
+  EXPECT_EQ(search.probes(), SuperblockPool::kMaxProbes);
+  EXPECT_EQ(made(4), 4);
+  EXPECT_EQ(search.probes(), 1u);
+  EXPECT_EQ(made(1000), 5 + (1000 - 20) / 17) << "1, 2, 4, 8 and then 16 are left out";
+  while (!search.is_due()) continue;
+  search.on_failure();
+  EXPECT_FALSE(search.is_due());
+  search.on_frees();
+  EXPECT_TRUE(search.is_due());
+  search.on_success();
+  EXPECT_EQ(search.probes(), SuperblockPool::kMaxProbes);
+}
+
+// Whatever way a block becomes FREE, the pool gets to know: it searches itself no sooner than there is something to be found.
+TEST_F(SmallHeaps, WhatBecomesFreeIsCounted) {
+  constexpr size_t kBlocks = 20000, kSize = 512, kMissing = 64 * kKiB;
+  auto counted_of = [](auto free_them) {
+    auto blocks = allocate_many(kBlocks, kSize);
+    uint64_t before = superblock_pool.made_free();
+    free_them(blocks);
+    return superblock_pool.made_free() - before;
+  };
+  auto by_itself = counted_of([](auto& blocks) { free_all(blocks); });
+  auto by_another = counted_of([](auto& blocks) {
+    on_thread([&] {
+      free_all(allocate_many(1, kSize));  // so it has a heap
+      free_all(blocks);
+    });
+  });
+  auto without_a_heap = counted_of([](auto& blocks) { on_thread([&] { free_all(blocks); }); });
+  for (uint64_t counted : {by_itself, by_another, without_a_heap})
+    EXPECT_GE(counted + options.cache_blocks * kSize + kMissing, kBlocks * kSize);
+  for (uint64_t counted : {by_itself, by_another}) EXPECT_LE(counted, kBlocks * kSize + kMissing);
+  void* block = hm_malloc(kSize);
+  uint64_t before_one = superblock_pool.made_free();
+  on_thread([=] { hm_free(block); });
+  EXPECT_GE(superblock_pool.made_free(), before_one + kSize) << "a thread without a heap may end after one";
+  use_batches(1, class_of(kSize));
+  uint64_t before = superblock_pool.made_free(), cached = cached_bytes();
+  hm_collect();
+  EXPECT_GE(superblock_pool.made_free(), before + cached);
 }
 
 // A class whose blocks all go to other threads keeps several superblocks: nearly free ones of the pool before new ones.

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include "pages/footprint.h"
 #include "support.h"
 
 using namespace hm;
@@ -134,5 +135,33 @@ TEST(SuperblockPool, SearchesBeforeItGrows) {
   for (Superblock* sb : full) superblock_pool.push(*sb);
   Superblock& roomy = *full.back();
   for (size_t i = 0; i < kAll / 2; ++i) roomy.states[i].give_back();
+  footprint.count_cross_thread_frees(kAll / 2, kAll / 2 * roomy.block_size);
   while (&with_free(0) != &roomy) ASSERT_LE(slice_pool.chunks(), before + before / 8 + 1);
+}
+
+// What one class looked through in vain another still has to look through: a search serves one class.
+TEST(SuperblockPool, SearchesForEachClass) {
+  std::vector<Superblock*> full;
+  while (slice_pool.chunks() < 9) full.push_back(&with_free(0));
+  for (Superblock* sb : full) superblock_pool.push(*sb);
+  Superblock& roomy = *full.back();
+  for (size_t i = 0; i < kAll / 2; ++i) roomy.states[i].give_back();
+  footprint.count_cross_thread_frees(kAll / 2, kAll / 2 * roomy.block_size);
+  while (slice_pool.chunks() < 12) test::fresh_superblock(class_of(1024));
+  while (slice_pool.chunks() < 14) superblock_pool.fresh_run(8);
+  size_t before = slice_pool.chunks();
+  while (&with_free(0) != &roomy) ASSERT_LE(slice_pool.chunks(), before + before / 8 + 1);
+}
+
+// While nothing becomes FREE there is nothing to be found: what only builds up has no superblock looked at.
+TEST(SuperblockPool, DoesNotSearchWhatNobodyFreed) {
+  std::vector<Superblock*> full;
+  while (slice_pool.chunks() < 9) full.push_back(&with_free(0));
+  for (Superblock* sb : full) superblock_pool.push(*sb);
+  Superblock& roomy = *full.back();
+  for (size_t i = 0; i < kAll / 2; ++i) roomy.states[i].give_back();  // unknown to the pool
+  while (slice_pool.chunks() < 34) ASSERT_NE(&with_free(0), &roomy);
+  footprint.count_cross_thread_frees(kAll, 2 * kSlice);  // enough for so many chunks
+  size_t before = slice_pool.chunks();
+  while (&with_free(0) != &roomy) ASSERT_LE(slice_pool.chunks(), before + 1) << "the search was only put off";
 }
