@@ -96,20 +96,29 @@ def _resume(built: BuildPaths, db: Path, profile: str, reference: str, report: P
 
 
 def _finish(db: Path, number: int, reference: str, report: Path | None, code: int) -> int:
-    from ..page import page
     from . import summary
     from .results import Results
 
-    results = Results.read(db, number)
+    results, path = Results.read(db, number), report or db.with_suffix(".html")
     if own := _WITH_OWN_TABLES.get(results.campaign.profile):
-        return own.finish(results, None) or code
+        return own.finish(results, None, *([path] if own is cores else [])) or code
     summary.show(_console(), results, reference or None)
     if not any(run.status == "ok" for run in results.campaign.runs):
         return code or 1
-    path = report or db.with_suffix(".html")
-    page.write(results, path)
+    _write_page(results, path, db)
     _console().print(f"Report: {path}", soft_wrap=True)
     return code
+
+
+def _write_page(results, path: Path, db: Path, names: str = "") -> None:
+    """What was simulated has a page of its own; the others show it where it lies beside their database."""
+    from ..page import cores as simulated
+    from ..page import page
+
+    if results.campaign.profile == cores.PROFILE:
+        simulated.write(results, path)
+    else:
+        page.write(results, path, simulated.beside(db, names))
 
 
 # ---- Looking at what was measured. ----------------------------------------------------------------------------------
@@ -137,11 +146,9 @@ def show_command(context: typer.Context, wants_help: Help = False, db: Db = None
 @app.command("report", context_settings=_SETTINGS)
 def report_command(context: typer.Context, wants_help: Help = False, db: Db = None, names: Names = "",
                    out: Annotated[Path | None, typer.Option("--out")] = None) -> None:
-    from ..page import page
-
-    results = _results(context, db, names)
-    path = out or _database(context.obj, db).with_suffix(".html")
-    page.write(results, path)
+    results, database = _results(context, db, names), _database(context.obj, db)
+    path = out or database.with_suffix(".html")
+    _write_page(results, path, database, names)
     _console().print(f"Report: {path}", soft_wrap=True)
 
 
@@ -151,8 +158,9 @@ def export_command(context: typer.Context, out: Annotated[Path, typer.Option("--
                    formats: Annotated[str, typer.Option("--formats")] = "md,svg,png") -> None:
     import tempfile
 
-    from ..page import claims, export, page
+    from ..page import claims, export
     from . import tables
+    from .cores import table
     from .programs import report as programs
 
     results, wanted = _results(context, db, names), formats.split(",")
@@ -160,14 +168,17 @@ def export_command(context: typer.Context, out: Annotated[Path, typer.Option("--
     if pictures:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "report.html"
-            page.write(results, path)
+            _write_page(results, path, _database(context.obj, db), names)
             export.export(path, out, pictures)
     if "md" in wanted:
         try:
             out.mkdir(parents=True, exist_ok=True)
-            (out / "tables.md").write_text("\n\n".join([tables.markdown(results).rstrip("\n"),
-                                                       *programs.markdown(results)]) + "\n", encoding="utf-8")
-            (out / "claims.md").write_text(claims.markdown(results, out), encoding="utf-8")
+            if results.campaign.profile == cores.PROFILE:
+                (out / "tables.md").write_text(table.markdown(results), encoding="utf-8")
+            else:
+                (out / "tables.md").write_text("\n\n".join([tables.markdown(results).rstrip("\n"),
+                                                           *programs.markdown(results)]) + "\n", encoding="utf-8")
+                (out / "claims.md").write_text(claims.markdown(results, out), encoding="utf-8")
         except OSError as error:
             raise Failure(f"{error.filename or out}: {error.strerror}", 1) from error
     _console().print(f"Written into {out}", soft_wrap=True)

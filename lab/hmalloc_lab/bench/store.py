@@ -180,6 +180,11 @@ class Store:
         return self._db.execute("SELECT max(id) FROM campaign WHERE finished IS NULL AND ? IN ('', profile)",
                                 (profile,)).fetchone()[0]
 
+    def finished(self, profile: str) -> int | None:
+        """The last campaign of that profile that has come to its end."""
+        return self._db.execute("SELECT max(id) FROM campaign WHERE finished IS NOT NULL AND profile = ?",
+                                (profile,)).fetchone()[0]
+
     def done(self, campaign: int) -> set[tuple[int, str, str]]:
         """(round, cell, allocator) of the runs that are there already."""
         return set(self._db.execute("SELECT round, cell, allocator FROM run WHERE campaign = ?", (campaign,)))

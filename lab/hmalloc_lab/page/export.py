@@ -1,4 +1,5 @@
-"""Pictures of a written page for README and docs: every figure as SVG and PNG, first screen and heat map as PNG."""
+"""Pictures of a written page for README and docs: every figure as SVG and PNG, first screen and heat map, where
+there is one, as PNG."""
 
 import base64
 import os
@@ -68,8 +69,10 @@ def _write_all(page, folder: Path, formats: Sequence[str]) -> Iterator[Path]:
             yield path
     if "png" in formats:
         page.screenshot(path=folder / "report.png")
-        page.locator("#heat").screenshot(path=folder / "heatmap.png")
-        yield from (folder / "report.png", folder / "heatmap.png")
+        yield folder / "report.png"
+        if page.locator("#heat").count():
+            page.locator("#heat").screenshot(path=folder / "heatmap.png")
+            yield folder / "heatmap.png"
 
 
 def _content(address: str) -> bytes:

@@ -1,41 +1,42 @@
 """Writes a campaign as one HTML page that needs nothing else: no server, no net, no other file."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 from markupsafe import Markup
 
+from ..bench.cores import table
 from ..bench.participants import is_baseline
 from ..bench.results import Results
 from ..bench.statistics import VERDICTS
 from ..bench.store import AllocatorRow
-from . import curves, heatmap, machine, overview, packing, palette, parts, replay, sharing, verdicts
+from . import cores, curves, heatmap, machine, overview, packing, palette, parts, replay, sharing, verdicts
 from .papers import all_figures
 from .questions import QUESTIONS
 
 # One after the other: each uses what those before it define.
-_SCRIPTS = ("unpack.js", "state.js", "plots.js", "overview.js", "curves.js", "figures.js", "heatmap.js", "details.js",
-            "filters.js", "moving.js", "sharing.js", "paper.js", "start.js")
-_STYLES = ("frame.css", "overview.css", "results.css", "narrow.css", "print.css")
+_SCRIPTS = ("unpack.js", "state.js", "plots.js", "overview.js", "curves.js", "figures.js", "cores.js", "heatmap.js",
+            "details.js", "filters.js", "moving.js", "sharing.js", "paper.js", "start.js")
+_STYLES = ("frame.css", "overview.css", "results.css", "cores.css", "narrow.css", "print.css")
 _SECTIONS = (
     ("overview", "Overview"), ("heatmap", "Every cell"), ("threads", "Threads"), ("memory", "Memory over time"),
     ("latency", "Latency tails"), ("replay", "Replayed traces"), ("papers", "What the papers claim"),
-    ("environment", "Environment"))
+    ("cores", "Many cores, simulated"), ("environment", "Environment"))
 _KINDS = (
     ("hmalloc", ("hmalloc", "explicit")), ("Peers", ("system", "peer")), ("Yours", ("user",)), ("None", ("no-allocator",)))
 
 
-def write(results: Results, path: Path) -> None:
-    parts.replace_file(path, render(results))
+def write(results: Results, path: Path, simulated: cores.Figure = cores.NONE) -> None:
+    """simulated: what was found on many cores, in a campaign of its own."""
+    parts.replace_file(path, render(results, simulated))
 
 
-def render(results: Results) -> str:
+def render(results: Results, simulated: cores.Figure = cores.NONE) -> str:
     campaign = results.campaign
     script = parts.joined(_SCRIPTS)
     rankings = overview.rankings(results)
     shown = [verdicts.show(results, figure) for figure in all_figures()]
-    data = _data(results, rankings, shown)
+    data = _data(results, rankings, shown) | {"cores": simulated.data}
     told, duels = machine.describe(results), overview.duels(results)
     return parts.templates().get_template("page.html.j2").render(
         results=results,
@@ -56,6 +57,8 @@ def render(results: Results) -> str:
         untold=verdicts.untold(shown),
         verdict_counts=verdicts.counts(shown),
         counts=verdicts.counts,
+        cores=simulated,
+        text=table,
         sections=_SECTIONS,
         kinds=_kinds(results),
         place={name: index for index, name in enumerate(results.allocators)},
@@ -75,7 +78,6 @@ def _kinds(results: Results) -> list[tuple[str, list[AllocatorRow]]]:
 
 
 def _data(results: Results, rankings: list[overview.Ranking], shown: list[verdicts.Shown]) -> dict:
-    looks = palette.looks(results.allocators.values())
     cells = []
     for cell in results.campaign.cells:
         entry = heatmap.cell_data(results, cell)
@@ -85,8 +87,7 @@ def _data(results: Results, rankings: list[overview.Ranking], shown: list[verdic
         cells.append(entry)
     fast, lean = rankings[0], rankings[1]
     return {
-        "allocators": [{"name": row.name, "kind": row.kind, "dropIn": row in results.drop_ins,
-                        **asdict(looks[row.name])} for row in results.allocators.values()],
+        "allocators": palette.described(results),
         "reference": next((row.name for row in results.of_kind("system")), next(iter(results.allocators), "")),
         "cpus": results.campaign.environment.get("CPUs"),
         "noisy": sorted(results.noisy_rounds),

@@ -6,8 +6,9 @@ every line carries its own marker, so that nothing rests on hue alone.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
+from ..bench.results import Results
 from ..bench.store import AllocatorRow
 
 
@@ -63,3 +64,10 @@ def looks(allocators: Iterable[AllocatorRow]) -> dict[str, Look]:
             found[row.name] = _OTHERS[others % len(_OTHERS)]
             others += 1
     return found
+
+
+def described(results: Results) -> list[dict]:
+    """The allocators with their looks, as the page's scripts know them."""
+    found = looks(results.allocators.values())
+    return [{"name": row.name, "kind": row.kind, "dropIn": row in results.drop_ins, **asdict(found[row.name])}
+            for row in results.allocators.values()]

@@ -3,11 +3,13 @@
 import base64
 import hashlib
 import os
+import re
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from ..errors import Failure
 from . import formats, heatmap, overview
@@ -21,8 +23,16 @@ def templates() -> Environment:
                         trim_blocks=True, lstrip_blocks=True)
     found.filters |= {"ratio": formats.ratio, "quantity": formats.quantity, "significant": formats.significant,
                       "number": formats.number, "counted": formats.counted, "anchor": heatmap.anchor,
-                      "spread": overview.spread}
+                      "spread": overview.spread, "marked": marked}
     return found
+
+
+def marked(text: str) -> Markup:
+    """Words that Markdown has as **strong**, *emphasised* or `code`; all else stays text."""
+    words = str(escape(text))
+    for mark, tag in ((r"\*\*", "strong"), (r"\*", "em"), ("`", "code")):
+        words = re.sub(f"{mark}(.+?){mark}", rf"<{tag}>\1</{tag}>", words)
+    return Markup(words)
 
 
 def joined(names: tuple[str, ...]) -> str:

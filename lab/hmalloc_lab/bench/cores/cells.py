@@ -5,7 +5,16 @@ from collections.abc import Sequence
 from ..catalogue import Cell
 
 WORKLOAD = "cores"
-PATTERNS = ("own", "ring", "random", "exchange", "producer-consumer", "larson", "threadtest", "linux-scalability")
+PATTERNS = {
+    "own": "each core frees what it made",
+    "ring": "blocks are freed by the next core",
+    "random": "blocks are freed by any core",
+    "exchange": "half of the blocks are freed by the next core",
+    "producer-consumer": "one core allocates, the others free",
+    "larson": "threads leave their blocks to the next",
+    "threadtest": "batches, freed by the core that made them",
+    "linux-scalability": "all blocks are there before the first is freed",
+}
 CORES = (1, 2, 4, 8, 16, 32, 64)
 MOST_CORES = 64
 OPERATIONS = 2048  # of each core

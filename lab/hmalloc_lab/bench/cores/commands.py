@@ -9,6 +9,7 @@ from ...errors import Failure
 from ..help import Help
 
 PROFILE = "cores"
+DATABASE = "cores.db"
 
 
 def cores_command(
@@ -23,13 +24,14 @@ def cores_command(
         no_peers: Annotated[bool, typer.Option("--no-peers")] = False,
         db: Annotated[Path | None, typer.Option("--db")] = None,
         out: Annotated[Path | None, typer.Option("--out")] = None,
+        report: Annotated[Path | None, typer.Option("--report")] = None,
         go_on: Annotated[bool, typer.Option("--resume")] = False) -> None:
     from .. import participants, session
     from ..results import Results
     from . import cells
 
     built = context.obj
-    db = db or built.state / "bench" / "cores.db"
+    db = db or built.state / "bench" / DATABASE
     if go_on:
         if cores or patterns or operations or grain or names or given or no_peers:
             raise Failure("--resume goes on with the campaign as it was begun: without choosing anything anew")
@@ -46,7 +48,8 @@ def cores_command(
         if unfit := [row.library for row in rows if "," in row.library]:
             raise Failure(f"{unfit[0]}: cannot be preloaded under the simulator, its path has a comma")
         number, code = session.begin(built, db, PROFILE, plan, rows, seed=0, rounds=1)
-    raise typer.Exit(finish(Results.read(db, number), out or db.with_suffix(".md")) or code)
+    raise typer.Exit(finish(Results.read(db, number), out or db.with_suffix(".md"), report or db.with_suffix(".html"))
+                     or code)
 
 
 def _patterns(text: str) -> list[str]:
@@ -76,8 +79,9 @@ def show(results) -> None:
     print(table.markdown(results), end="")
 
 
-def finish(results, out: Path | None) -> int:
-    """Prints who moves how many lines on the most cores, and writes that with every number of cores behind it."""
+def finish(results, out: Path | None, report: Path | None = None) -> int:
+    """Prints who moves how many lines on the most cores, and writes that with every number of cores behind it, as a table
+    and as a page."""
     from . import table
 
     print(table.summary(results), flush=True)
@@ -88,4 +92,11 @@ def finish(results, out: Path | None) -> int:
         except OSError as error:
             raise Failure(f"{out}: {error.strerror}", 1) from error
         print(f"\nEvery row: {out}")
-    return 0 if any(run.status == "ok" for run in results.campaign.runs) else 1
+    if not any(run.status == "ok" for run in results.campaign.runs):
+        return 1
+    if report:
+        from ...page import cores as page
+
+        page.write(results, report)
+        print(f"Report: {report}")
+    return 0

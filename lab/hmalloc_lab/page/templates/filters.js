@@ -12,7 +12,7 @@ function fillPanels() {
     for (const kind of Object.keys(cell.latency || {}))
       add('latency', [cell], cell.name.replace(' latency=1', ''), kind, () => latencyPlot(cell, kind));
   }
-  for (const filled of document.querySelectorAll('.panels:not(:empty)')) filled.before(sectionLegend());
+  for (const filled of document.querySelectorAll('[data-panels]:not(:empty)')) filled.before(sectionLegend());
 }
 
 /** Of each workload the cell with most threads; of those that are about memory all. */
@@ -53,9 +53,7 @@ function showControls() {
     for (const button of byId(name).children)
       button.setAttribute('aria-pressed', String(button.dataset[name] === state[name]));
   }
-  byId('theme').textContent = isDark() ? 'Light' : 'Dark';
-  if (state.theme) document.documentElement.dataset.theme = state.theme;
-  else delete document.documentElement.dataset.theme;
+  showTheme();
 }
 
 /** What the page was written with carries the names that it depends on. */
@@ -101,5 +99,3 @@ function listenToFilters() {
   }
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', showEverything);
 }
-
-function switchTheme() { change({ theme: isDark() ? 'light' : 'dark' }); }

@@ -20,11 +20,11 @@ function fromPaper() {
   state.theme = onScreen.theme;
   onScreen = null;
   for (const [element, plot] of plots) if (plot.drawn) Plotly.purge(element);
-  showControls();
+  showTheme();
   redraw();
 }
 
-/** [file name, id] of the plots that are worth a file: the overview and the papers' figures. */
+/** [file name, id] of the plots that are worth a file: the overview, the papers' figures, the simulated cores. */
 function pictureNames() {
   const named = [...plots.keys()].filter(element => element.id);
   return named.map(element => [element.id.replace('plot-', '').replace(/-1$/, ''), element.id]);

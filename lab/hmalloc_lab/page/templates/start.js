@@ -3,6 +3,7 @@ async function start() {
   data = expanded(JSON.parse(await unpacked('data')));
   fillPanels();
   fillFigures();
+  fillCores();
   listenToFilters();
   listenToMoves();
   listenToSharing();

@@ -55,6 +55,14 @@ function isDark() {
   return state.theme ? state.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
 }
 
+function switchTheme() { change({ theme: isDark() ? 'light' : 'dark' }); }
+
+function showTheme() {
+  byId('theme').textContent = isDark() ? 'Light' : 'Dark';
+  if (state.theme) document.documentElement.dataset.theme = state.theme;
+  else delete document.documentElement.dataset.theme;
+}
+
 // ---- Numbers as people read them; formats.py does the same. ---------------------------------------------------------
 
 /** Three digits: 1,234 · 123 · 12.0 · 1.23 · 0.0123 */
