@@ -44,7 +44,7 @@ class PoolSearch {
   }
 
  private:
-  static constexpr uint8_t kMostInVain = 9;
+  static constexpr uint8_t kMostInVain = 5;
   uint8_t in_vain_ = 0;  // searches in a row
   uint8_t rest_ = 0;     // searches to be left out
 };

@@ -311,7 +311,7 @@ TEST(PoolSearches, AreFewerAfterEachInVainAndAsManyAsEverAfterASuccess) {
   EXPECT_EQ(search.probes(), SuperblockPool::kMaxProbes);
   EXPECT_EQ(made(4), 4);
   EXPECT_EQ(search.probes(), 1u);
-  EXPECT_EQ(made(1000), 5 + (1000 - 20) / 17) << "1, 2, 4, 8 and then 16 are left out";
+  EXPECT_EQ(made(1000), 500) << "every second one is left out";
   while (!search.is_due()) continue;
   search.on_failure();
   EXPECT_FALSE(search.is_due());
