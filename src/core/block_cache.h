@@ -72,12 +72,13 @@ class BlockCache {
   uint32_t direct_frees_left() const noexcept { return static_cast<uint32_t>(std::max(direct_left_, 0)); }
 
  private:
+  static uint32_t half_of(const Shelf* heap) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(heap)); }
+
   std::atomic<void**> top_{nullptr};
   void** limit_ = nullptr;               // push fails from here on
   std::atomic<void**> bottom_{nullptr};  // the slot that holds null
-  static uint32_t half_of(const Shelf* heap) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(heap)); }
-  uint32_t direct_owner_ = 0;
-  int32_t direct_left_ = 0;
+  uint32_t direct_owner_ = 0;            // zero: none
+  int32_t direct_left_ = 0;              // -1: the last one was refused
 };
 static_assert(sizeof(BlockCache) == kCacheStride);
 

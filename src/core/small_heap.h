@@ -9,6 +9,8 @@
 //  H4  While `in_use` is set, nobody else claims the heap; a thread sets it before it uses more of its heap than the two fast
 //      paths do.  While the heap is claimed, its thread only pops and pushes, and sooner or later waits (threads/claims.h).
 #pragma once
+#include <utility>
+
 #include "core/cache_tuner.h"
 #include "core/current_heap.h"
 #include "core/superblock_pool.h"
@@ -26,27 +28,23 @@ enum class Claim : uint8_t {
   kEmptied,  // it has done so: the heap's thread has to open the caches again
 };
 
-// How much of the pool a heap searches for one class: half as many probes after each search in vain, and then less often,
-// for what is probed is in other threads' caches.
+// How much of the pool a heap searches for one class: half as many probes after each search in vain, and after five only
+// every second time, for what is probed is in other threads' caches.
 class PoolSearch {
  public:
   size_t probes() const noexcept { return std::max<size_t>(SuperblockPool::kMaxProbes >> in_vain_, 1); }
-  bool is_due() noexcept {
-    if (rest_ == 0) return true;
-    --rest_;
-    return false;
-  }
+  bool is_due() noexcept { return !std::exchange(left_out_, false); }
   void on_success() noexcept { *this = {}; }
-  void on_frees() noexcept { rest_ = 0; }  // by this heap, or perhaps by others
+  void on_frees() noexcept { left_out_ = false; }  // by this heap, or perhaps by others
   void on_failure() noexcept {
     if (in_vain_ < kMostInVain) ++in_vain_;
-    rest_ = static_cast<uint8_t>((1u << in_vain_) / (2 * SuperblockPool::kMaxProbes));
+    left_out_ = in_vain_ == kMostInVain;
   }
 
  private:
   static constexpr uint8_t kMostInVain = 5;
-  uint8_t in_vain_ = 0;  // searches in a row
-  uint8_t rest_ = 0;     // searches to be left out
+  uint8_t in_vain_ = 0;    // searches in a row
+  bool left_out_ = false;  // the next one is
 };
 
 struct SmallHeap {

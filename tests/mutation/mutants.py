@@ -48,7 +48,7 @@ MUTANTS = [
     Mutant("one_search_for_all_classes", "src/core/superblock_pool.cc", "  made_free_at_scan_[wanted].store(now, std::memory_order_relaxed);",
            "  for (auto& at : made_free_at_scan_) at.store(now, std::memory_order_relaxed);"),
     Mutant("short_threads_not_told", "src/api/allocator.cc", "uint32_t frees_to_report = 1;", "uint32_t frees_to_report = kReportedFrees;"),
-    Mutant("never_rests", "src/core/small_heap.h", "    --rest_;\n    return false;", "    return true;"),
+    Mutant("never_rests", "src/core/small_heap.h", "return !std::exchange(left_out_, false);", "return true;"),
     Mutant("run_never_ends", "src/core/small_heap.cc", "    end_run(c);\n", ""),
     Mutant("flushed_and_kept", "src/core/small_heap.cc", "  cache.set_top(cache.top() - blocks);\n", ""),
     # Slices, large blocks, the system

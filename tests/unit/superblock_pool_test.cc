@@ -33,6 +33,14 @@ Superblock* acquire(const Shelf* mine = nullptr) { return superblock_pool.acquir
 Superblock* acquire_near(const Shelf* mine) {
   return superblock_pool.acquire_near(kClass, mine, SuperblockPool::kMaxProbes, min_free_blocks(kClass));
 }
+// Nine chunks of superblocks in the pool: the last half free, which the pool has not been told, and all others full.
+Superblock& roomy_behind_full() {
+  std::vector<Superblock*> full;
+  while (slice_pool.chunks() < 9) full.push_back(&with_free(0));
+  for (Superblock* sb : full) superblock_pool.push(*sb);
+  for (size_t i = 0; i < kAll / 2; ++i) full.back()->states[i].give_back();
+  return *full.back();
+}
 size_t count(uint32_t shard = 0) { return superblock_pool.queue(shard, kClass).count(); }
 
 }  // namespace
@@ -129,23 +137,15 @@ TEST(SuperblockPool, LooksAreBounded) {
 // The footprint grows by no more than an eighth before the whole pool has been searched: then a superblock with room is
 // found however far back it lies.
 TEST(SuperblockPool, SearchesBeforeItGrows) {
-  std::vector<Superblock*> full;
-  while (slice_pool.chunks() < 9) full.push_back(&with_free(0));
+  Superblock& roomy = roomy_behind_full();
   size_t before = slice_pool.chunks();
-  for (Superblock* sb : full) superblock_pool.push(*sb);
-  Superblock& roomy = *full.back();
-  for (size_t i = 0; i < kAll / 2; ++i) roomy.states[i].give_back();
   footprint.count_cross_thread_frees(kAll / 2, kAll / 2 * roomy.block_size);
   while (&with_free(0) != &roomy) ASSERT_LE(slice_pool.chunks(), before + before / 8 + 1);
 }
 
 // What one class looked through in vain another still has to look through: a search serves one class.
 TEST(SuperblockPool, SearchesForEachClass) {
-  std::vector<Superblock*> full;
-  while (slice_pool.chunks() < 9) full.push_back(&with_free(0));
-  for (Superblock* sb : full) superblock_pool.push(*sb);
-  Superblock& roomy = *full.back();
-  for (size_t i = 0; i < kAll / 2; ++i) roomy.states[i].give_back();
+  Superblock& roomy = roomy_behind_full();
   footprint.count_cross_thread_frees(kAll / 2, kAll / 2 * roomy.block_size);
   while (slice_pool.chunks() < 12) test::fresh_superblock(class_of(1024));
   while (slice_pool.chunks() < 14) superblock_pool.fresh_run(8);
@@ -155,11 +155,7 @@ TEST(SuperblockPool, SearchesForEachClass) {
 
 // While nothing becomes FREE there is nothing to be found: what only builds up has no superblock looked at.
 TEST(SuperblockPool, DoesNotSearchWhatNobodyFreed) {
-  std::vector<Superblock*> full;
-  while (slice_pool.chunks() < 9) full.push_back(&with_free(0));
-  for (Superblock* sb : full) superblock_pool.push(*sb);
-  Superblock& roomy = *full.back();
-  for (size_t i = 0; i < kAll / 2; ++i) roomy.states[i].give_back();  // unknown to the pool
+  Superblock& roomy = roomy_behind_full();
   while (slice_pool.chunks() < 34) ASSERT_NE(&with_free(0), &roomy);
   footprint.count_cross_thread_frees(kAll, 2 * kSlice);  // enough for so many chunks
   size_t before = slice_pool.chunks();
