@@ -114,7 +114,7 @@ def main() -> None:
     except Failure as failure:
         code = _complain(str(failure), failure.code)
     except typer.TyperException as error:
-        name = _command_of(error.ctx)
+        name = _command_of(error.ctx) or _command_on_line()
         code = _complain(f"{name}: {error.format_message()} (hmalloc {name} --help)", USAGE)
     except (KeyboardInterrupt, typer.Abort):
         code = _complain("interrupted", 130)
@@ -129,6 +129,19 @@ def _command_of(context: typer.Context | None) -> str:
     while context and context.parent:
         words.insert(0, context.info_name)
         context = context.parent
+    return " ".join(words)
+
+
+def _command_on_line() -> str:
+    """The same where the error does not say where it comes from; in front of it stands what the launcher says."""
+    command, words = typer.main.get_command(app), []
+    for word in sys.argv[1:]:
+        found = getattr(command, "commands", {}).get(word)
+        if found:
+            command = found
+            words.append(word)
+        elif words:
+            break
     return " ".join(words)
 
 

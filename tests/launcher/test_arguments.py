@@ -20,6 +20,7 @@ from test_by_name import BASELINES
     (127, "/no/such/program: program not found", ["run", "--", "/no/such/program"]),
     (126, "/etc: is a directory", ["run", "--", "/etc"]),
     (126, "/etc/passwd: not executable", ["run", "--", "/etc/passwd"]),
+    (2, "compare: Option '--runs' requires an argument. (hmalloc compare --help)", ["compare", "--runs"]),
     (2, "--for soon: not a length of time (10s, 500ms, 2m)", ["compare", "--for", "soon", "ls"]),
     (2, "--for and --load exclude each other: the server is stopped when the load is done",
      ["compare", "--for", "1s", "--load", "true", "ls"]),

@@ -171,7 +171,9 @@ def test_a_build_says_now_and_then_how_far_it_is(tree):
 def test_on_a_terminal_it_does_so_in_one_line(tree):
     ours, its = pty.openpty()
     step(tree, "echo [1/2] a.cc; echo [2/2] b.cc", stderr=its, check=True)
-    shown = os.read(ours, 1000).decode()
+    shown = ""
+    while "\n" not in shown:  # a terminal hands over what it has so far
+        shown += os.read(ours, 1000).decode()
     assert "\rhmalloc: building ... [1/2]\rhmalloc: building ... [2/2] done (" in shown and shown.count("\n") == 1
 
 

@@ -14,14 +14,14 @@ from hmalloc_lab.bench import participants, session, store
 from hmalloc_lab.bench.cores import cells, commands
 from hmalloc_lab.bench.results import Results
 from hmalloc_lab.bench.store import AllocatorRow, Run, Store
-from hmalloc_lab.page import cores, page
+from hmalloc_lab.page import cores, page, palette
 from typer.testing import CliRunner
 
 from pages import section, without, words
 
 CORES = (1, 2, 64)
 MOVED = {"glibc": 3.0, "hmalloc": 0.02, "jemalloc": 0.0}  # on 64 cores; a thirtieth of it for each core below
-COMMAND = "hmalloc bench cores --made-up"
+COMMAND = "hmalloc bench cores --allocators " + ",".join(f"buildnumber{number}" for number in range(9))
 
 
 def begin(path, date: str = "2026-11-25", allocators=tuple(MOVED), finished: bool = True, runs: bool = True,
@@ -283,3 +283,16 @@ def test_the_reports_filter_is_heard_and_its_legend_names_those_who_were_simulat
     report.get_by_label("glibc", exact=True).uncheck()
     assert plot.evaluate("plot => plot.data.map(trace => trace.name)") == ["jemalloc", "hmalloc"]
     assert report.locator("#cores .legend li:visible").all_inner_texts() == ["jemalloc", "hmalloc"]
+
+
+def test_those_whom_the_report_does_not_have_look_as_everywhere(show, quick, tmp_path):
+    names = ("mimalloc3", "snmalloc", "hmalloc")
+    begin(tmp_path / "cores.db", allocators=names)
+    page.write(quick.among(["glibc", "hmalloc"]), tmp_path / "lab.html", cores.beside(tmp_path / "lab.db"))
+    report = show("#cores", path=tmp_path / "lab.html")
+    report.wait_for_function("plots.get(document.getElementById('plot-cores-own')).drawn")
+    drawn_as = report.locator("#plot-cores-own").evaluate(
+        "plot => plot.data.map(trace => [trace.line.color, trace.marker.symbol])")
+    looks = palette.looks(Results.read(tmp_path / "cores.db").allocators.values())
+    assert [colour in (look.light, look.dark) and symbol == look.marker
+            for (colour, symbol), look in zip(drawn_as, looks.values(), strict=True)] == [True] * len(names)

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from markupsafe import Markup
@@ -33,6 +33,7 @@ class Figure:
     date: str = ""
     command: str = ""
     versions: tuple[str, ...] = ()
+    looks: dict[str, palette.Look] = field(default_factory=dict)
     lack: str = ""
 
     @property
@@ -43,6 +44,11 @@ class Figure:
     def data(self) -> list[dict]:
         return [chart_data(chart) for chart in self.charts]
 
+    @property
+    def guests(self) -> dict[str, dict]:
+        """Their looks, for the page of a campaign in which they have no part."""
+        return {name: asdict(look) for name, look in self.looks.items()}
+
 
 NONE = Figure([])
 
@@ -50,8 +56,8 @@ NONE = Figure([])
 def figure(results: Results) -> Figure:
     charts = [chart for pattern, row in table.by_pattern(results).items()
               if (chart := _chart(results, pattern, row)).series]
-    told = machine.describe(results)
-    return Figure(charts, told.date, results.campaign.command, tuple(told.versions),
+    told, looks = machine.describe(results), palette.looks(results.allocators.values())
+    return Figure(charts, told.date, results.campaign.command, tuple(told.versions), looks,
                   "" if charts else "nothing was counted of these allocators")
 
 
@@ -89,7 +95,7 @@ def write(results: Results, path: Path) -> None:
 
 def render(results: Results) -> str:
     script, drawn = parts.joined(_SCRIPTS), figure(results)
-    data = {"allocators": palette.described(results), "cores": drawn.data}
+    data = {"allocators": palette.described(results), "cores": drawn.data, "guests": {}}
     return parts.templates().get_template("cores.html.j2").render(
         results=results,
         campaign=results.campaign,

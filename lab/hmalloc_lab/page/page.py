@@ -36,7 +36,7 @@ def render(results: Results, simulated: cores.Figure = cores.NONE) -> str:
     script = parts.joined(_SCRIPTS)
     rankings = overview.rankings(results)
     shown = [verdicts.show(results, figure) for figure in all_figures()]
-    data = _data(results, rankings, shown) | {"cores": simulated.data}
+    data = _data(results, rankings, shown) | {"cores": simulated.data, "guests": simulated.guests}
     told, duels = machine.describe(results), overview.duels(results)
     return parts.templates().get_template("page.html.j2").render(
         results=results,

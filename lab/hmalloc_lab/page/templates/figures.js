@@ -49,7 +49,7 @@ const CSS_LINES = { solid: 'solid', dash: 'dashed', dot: 'dotted', dashdot: 'das
 
 function legendEntry(name, dashed, spare) {
   const place = placeOf(name), known = place >= 0;
-  const own = known ? `var(--a${place})` : `light-dark(${SPARE[spare % SPARE.length].join()})`;
+  const own = known ? `var(--a${place})` : `light-dark(${spareColours(name, spare).join()})`;
   const line = dashed ? 'dashed' : known ? CSS_LINES[data.allocators[place].line] : 'solid';
   const swatch = make('i', { style: `--c:${own};--line:${line}`, 'aria-hidden': 'true' });
   return make('li', { 'data-allocator': known ? name : undefined }, swatch, name);

@@ -81,8 +81,10 @@ function plain(text) { return String(text).replace(/&/g, '&amp;').replace(/</g, 
 function colour(place) { return data.allocators[place][isDark() ? 'dark' : 'light']; }
 
 /** An allocator's look, the same everywhere. */
-function look(place, size = 6) {
-  const one = data.allocators[place], ours = one.kind === 'hmalloc', color = colour(place);
+function look(place, size = 6) { return lookOf(data.allocators[place], size); }
+
+function lookOf(one, size = 6) {
+  const ours = one.kind === 'hmalloc', color = one[isDark() ? 'dark' : 'light'];
   return {
     name: plain(one.name),
     line: { color, width: ours ? 3 : 1.6, dash: one.line },
@@ -91,11 +93,20 @@ function look(place, size = 6) {
   };
 }
 
-// For series that are no allocators: [light, dark].
+// For series that are no allocators, and no guests from another campaign either: [light, dark].
 const SPARE = [['#59626d', '#9ba5b0'], ['#0b5aa5', '#7db6f2'], ['#a8420a', '#f08c46'],
   ['#00805f', '#2fbf98'], ['#6a51b0', '#a793ea'], ['#7d7412', '#c9bd45']];
 
+function guestOf(name) { return Object.hasOwn(data.guests, name) ? { ...data.guests[name], name } : null; }
+
+function spareColours(name, place) {
+  const guest = guestOf(name);
+  return guest ? [guest.light, guest.dark] : SPARE[place % SPARE.length];
+}
+
 function spareLook(name, place) {
+  const guest = guestOf(name);
+  if (guest) return lookOf(guest);
   const color = SPARE[place % SPARE.length][isDark() ? 1 : 0];
   return { name: plain(name), line: { color, width: 1.6, dash: 'solid' }, marker: { color, size: 6 } };
 }
