@@ -58,19 +58,13 @@ class StateGroup {
   // Nonzero in the bytes of blocks that are not FREE.  For any thread that holds a block of the superblock.  Relaxed:
   // the result is only a hint.
   uint64_t taken() const noexcept { return __atomic_load_n(word_address(), __ATOMIC_RELAXED); }
-  // The owner takes the free blocks of a mask for its cache.  Relaxed: nobody else may write a FREE byte, and the block
-  // is published when the program hands its pointer over.
-  void take(uint64_t mask) noexcept {
+  // The owner takes free blocks for its cache: all, or the one at k.  Relaxed: nobody else may write a FREE byte, and the
+  // block is published when the program hands its pointer over.
+  void take_all() noexcept {
     constexpr uint64_t value = kChecked ? BlockState::kCached : BlockState::kTaken;
-    if (mask == kOnes) {
-      __atomic_store_n(word_address(), kOnes * value, __ATOMIC_RELAXED);
-      return;
-    }
-    for (; mask != 0; mask &= mask - 1) {
-      BlockState& state = first_[std::countr_zero(mask) / 8];
-      kChecked ? state.mark_cached() : state.mark_taken();
-    }
+    __atomic_store_n(word_address(), kOnes * value, __ATOMIC_RELAXED);
   }
+  void take(size_t k) noexcept { kChecked ? first_[k].mark_cached() : first_[k].mark_taken(); }
 
  private:
   // ThreadSanitizer pairs a release only with an acquire of the same address, not of the word around it.

@@ -135,7 +135,7 @@ bool Superblock::take_whole_group(void** to) noexcept {
   size_t size = block_size;
   char* block = start + cursor * size;
   for (size_t word = 0; word < kWords; ++word) {
-    StateGroup(states + cursor + word * StateGroup::kBlocks).take(mask);
+    StateGroup(states + cursor + word * StateGroup::kBlocks).take_all();
 #pragma GCC unroll 8
     for (size_t k = StateGroup::kBlocks; k > 0; --k, block += size) to[k * kWords - 1 - word] = block;
   }
@@ -151,17 +151,19 @@ size_t Superblock::take_group(void** to, size_t at_most) noexcept {
     uint64_t mask = group.free_mask();
     if (at + StateGroup::kBlocks > end) mask &= (uint64_t{1} << (end - at) * 8) - 1;
     if (at < cursor) mask &= ~uint64_t{0} << (cursor - at) * 8;
-    group.take(mask);
-    char* block = start + (at + StateGroup::kBlocks) * size;
+    char* block = start + at * size;
     if (mask == StateGroup::kOnes) {  // the common case, without a branch for each block
+      group.take_all();
 #pragma GCC unroll 8
-      for (size_t k = 0; k < StateGroup::kBlocks; ++k) to[taken + k] = block -= size;
+      for (size_t k = StateGroup::kBlocks; k > 0; block += size) to[taken + --k] = block;
       taken += StateGroup::kBlocks;
       continue;
     }
-    for (; mask != 0; mask <<= 8) {
-      block -= size;
-      if (mask >> 56 != 0) to[taken++] = block;
+    taken += StateGroup::count(mask);
+    for (void** end_of_group = to + taken; mask != 0; mask &= mask - 1) {
+      size_t k = static_cast<size_t>(std::countr_zero(mask)) / 8;
+      group.take(k);
+      *--end_of_group = block + k * size;
     }
   }
   return taken;

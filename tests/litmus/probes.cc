@@ -69,8 +69,12 @@ long hm::system_call(long number, long a, long, long, long, long, long) noexcept
 #define HM_WINDOW extern "C" HM_NOINLINE
 HM_WINDOW void window_give_back(BlockState* state) { state->give_back(); }
 HM_WINDOW uint64_t window_free_mask(BlockState* states) { return StateGroup(states).free_mask(); }
-HM_WINDOW void window_take_all(BlockState* states) { StateGroup(states).take(StateGroup::kOnes); }
-HM_WINDOW void window_take(BlockState* states, uint64_t mask) { StateGroup(states).take(mask); }
+HM_WINDOW void window_take_all(BlockState* states) { StateGroup(states).take_all(); }
+HM_WINDOW void window_take(BlockState* states, size_t k) { StateGroup(states).take(k); }
+HM_WINDOW void window_take_two(BlockState* states, size_t k) {
+  StateGroup(states).take(k);
+  StateGroup(states).take(k + 1);
+}
 HM_WINDOW void window_free(void* block) { deallocate(block, "free"); }
 HM_WINDOW void window_reclaim(Superblock* sb) {
   if (sb->is_empty()) sb->clear();
@@ -112,10 +116,10 @@ HM_NOINLINE void states() {
   run(window_free_mask)(s);
   one_word(0x0101010101010001, s);
   window("take", {{"s", s, 8}});
-  run(window_take)(s, uint64_t{1} << 8);
+  run(window_take)(s, 1);
   one_word(0x0101010101000001, s);
   window("take_two", {{"s", s, 8}});
-  run(window_take)(s, uint64_t{1} << 8 | uint64_t{1} << 16);
+  run(window_take_two)(s, 1);
   one_word(0, s);
   window("take_all", {{"s", s, 8}});
   run(window_take_all)(s);

@@ -13,6 +13,7 @@ struct alignas(8) Eight {
   std::array<BlockState, 8> states{};
   uint64_t word() const { return std::bit_cast<uint64_t>(*this); }
 };
+constexpr uint64_t kWhenTaken = kChecked ? BlockState::kCached : BlockState::kTaken;
 constexpr uint64_t bit_of(size_t state) { return uint64_t{1} << 8 * state; }
 
 }  // namespace
@@ -32,15 +33,18 @@ TEST(BlockState, EveryCombinationOfThreeValues) {
     ASSERT_EQ(StateGroup(eight.states.data()).free_mask(), free) << code;
     ASSERT_EQ(StateGroup::count(free), static_cast<size_t>(std::popcount(free)));
     // Those that are taken change, and no others.
-    uint64_t others = eight.word(), value = kChecked ? BlockState::kCached : BlockState::kTaken;
-    StateGroup(eight.states.data()).take(free);
-    ASSERT_EQ(eight.word(), others | free * value) << code;
+    uint64_t others = eight.word();
+    for (size_t k = 0; k < 8; ++k)
+      if ((free & bit_of(k)) != 0) StateGroup(eight.states.data()).take(k);
+    ASSERT_EQ(eight.word(), others | free * kWhenTaken) << code;
   }
 }
 
-TEST(BlockState, AWordOfZerosIsAllFree) {
+TEST(BlockState, AWordOfZerosIsAllFreeAndTakenAtOnce) {
   Eight eight;
   EXPECT_EQ(StateGroup(eight.states.data()).free_mask(), StateGroup::kOnes);
+  StateGroup(eight.states.data()).take_all();
+  EXPECT_EQ(eight.word(), StateGroup::kOnes * kWhenTaken);
 }
 
 TEST(BlockState, GiveBackOrdersTheHoldersWorkBeforeTheNextOwners) {
@@ -53,9 +57,8 @@ TEST(BlockState, GiveBackOrdersTheHoldersWorkBeforeTheNextOwners) {
     eight.states[3].give_back();
   });
   StateGroup group(eight.states.data());
-  uint64_t mask;
-  while (((mask = group.free_mask()) & bit_of(3)) == 0) std::this_thread::yield();
-  group.take(mask);
+  while ((group.free_mask() & bit_of(3)) == 0) std::this_thread::yield();
+  group.take(3);
   EXPECT_EQ(payload, 42);
   payload = 43;
   holder.join();
