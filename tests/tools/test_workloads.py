@@ -183,6 +183,12 @@ def test_largetest_allocates_its_large_blocks(watch):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
+def test_churn_keeps_as_many_blocks_as_it_is_told(watch, threads):
+    result, allocations, frees, foreign_frees, _ = watch(1, f"churn --max 1 --live 70 --steps 500 --threads {threads}")
+    assert (allocations, frees, foreign_frees, result["ops"]) == (570 * threads, 570 * threads, 0, 570 * threads)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
 def test_buffers_are_replaced_and_every_page_is_touched(watch, threads):
     kilobytes = 2048
     result, allocations, frees, foreign_frees, _ = watch(

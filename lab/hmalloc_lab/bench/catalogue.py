@@ -172,6 +172,10 @@ def _large_and_mixed(of: _Scale) -> Iterator[Cell]:
         for threads in of.threads:
             yield Cell("buffers", "large", {"max": largest, "threads": threads},
                        {"replacements": weight * of(200, 1000, 20_000)}, limit_s=900)
+    for largest, live in of(((65_536, 500),), ((65_536, 500), (1 << 20, 100)), ((65_536, 500), (1 << 20, 100))):
+        for threads in of.threads:
+            yield Cell("churn", "mixed", {"max": largest, "threads": threads},
+                       {"live": live, "steps": of(20_000, 200_000, 2_000_000)}, apis=(EXPLICIT, ALL_SHARED), limit_s=900)
     for workload, weight in ((1, 4), (2, 1), (3, 2)):  # small calls are faster
         for threads in of.threads:
             yield Cell("vvmalloc", "local" if workload == 1 else "large" if workload == 2 else "mixed",
