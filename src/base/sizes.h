@@ -30,6 +30,16 @@ inline constexpr size_t kMaxRequest = PTRDIFF_MAX;
 constexpr size_t align_up(size_t n, size_t alignment) { return (n + alignment - 1) & ~(alignment - 1); }
 constexpr uintptr_t align_down(uintptr_t n, size_t alignment) { return n & ~(uintptr_t{alignment} - 1); }
 constexpr size_t divide_up(size_t n, size_t by) { return (n + by - 1) / by; }
+// Inline; std::popcount is a call of a function on x86-64, whose first processors have no instruction for it.
+constexpr size_t count_bits(uint64_t bits) {
+#if defined(__x86_64__) && !defined(__POPCNT__)
+  bits -= bits >> 1 & 0x5555555555555555;
+  bits = (bits & 0x3333333333333333) + (bits >> 2 & 0x3333333333333333);
+  return ((bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56;
+#else
+  return static_cast<size_t>(std::popcount(bits));
+#endif
+}
 inline uintptr_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
 
 #if defined(HM_CHECKED)

@@ -122,6 +122,8 @@ void SmallHeap::set_capacity(ClassIndex c, size_t entries) noexcept {
   CacheTuner& tuner = classes[index_of(c)].tuner;
   BlockCache& cache = caches[index_of(c)];
   capacity_bytes += (entries - tuner.capacity()) * size_of(c);
+  uint64_t bit = uint64_t{1} << index_of(c);
+  active = entries != 0 ? active | bit : active & ~bit;
   tuner.set_capacity(entries);
   bool near = cache.bottom() == near_slots(index_of(c));
   if (near && entries > CacheTuner::first_capacity(index_of(c))) cache.move_to(wide_slots(index_of(c)));
@@ -273,12 +275,12 @@ bool SmallHeap::on_tick() noexcept {
   ++ticks_in_round;
   full_count = 0;
   bool less = slice_pool.used() + kSlicesToShrink <= slices_at_tick, shrinking = false;
-  slices_at_tick = slice_pool.used();
+  slices_at_tick = most_slices = slice_pool.used();
   bool too_much = capacity_bytes > cache_budget();  // there are more heaps than when the caches grew
-  for (size_t c = 0; c < kClasses; ++c) {
+  for (uint64_t left = active; left != 0; left &= left - 1) {
+    auto c = static_cast<size_t>(std::countr_zero(left));
     ClassState& state = classes[c];
     count_direct_frees(ClassIndex(c));
-    if (state.tuner.capacity() == 0) continue;  // the class is not in use: the cache is empty
     if (state.tuner.on_tick(caches[c].size(), caches[c].top_block(), less)) {
       release_idle(ClassIndex(c));
       shrinking = less;
@@ -342,6 +344,7 @@ void SmallHeap::release_all() noexcept {
 bool SmallHeap::is_valid() noexcept {
   for (size_t c = 0; c < kClasses; ++c) {
     ClassState& state = classes[c];
+    if ((active >> c & 1) != (state.tuner.capacity() != 0)) return false;
     void** floor = caches[c].bottom();
     size_t used = caches[c].size();
     if (*floor != nullptr || used >= Slots::with(CacheTuner::max_capacity(c), c)) return false;

@@ -6,20 +6,23 @@
 //      that has claimed the heap (H4).
 //  H2  cache c holds only blocks of class c, each at most once, each TAKEN (CACHED in the checked library).
 //  H3  The heap holds current[c] (S1), whose cursor says how far it has been swept.
-//  H4  While `in_use` is set, nobody else claims the heap; a thread sets it before it uses more of its heap than the two fast
-//      paths do.  While the heap is claimed, its thread only pops and pushes, and sooner or later waits (threads/claims.h).
+//  H4  While `in_use` is set, nobody else claims the heap; a thread sets it before it uses more of its heap than the two
+//      fast paths do, and the counts to the next look and tick.  While the heap is claimed, its thread only pops, pushes and
+//      counts, and sooner or later waits (threads/claims.h).
 #pragma once
 #include <utility>
 
 #include "core/cache_tuner.h"
 #include "core/current_heap.h"
 #include "core/superblock_pool.h"
+#include "pages/options.h"
 
 namespace hm {
 
 inline constexpr uint32_t kOperationsPerTick = 512;
 inline constexpr uint32_t kOperationsPerLook = 8;
-inline constexpr size_t kSlicesToShrink = 8;  // that many fewer in use than at the last tick
+inline constexpr uint32_t kLooksToShrink = 8;  // after large blocks, before they may bring a tick
+inline constexpr size_t kSlicesToShrink = 8;   // that many fewer in use than at the last tick
 
 enum class Claim : uint8_t {
   kNone,
@@ -63,12 +66,16 @@ struct SmallHeap {
   };
   std::array<ClassState, kClasses> classes;
   Shelf shelf;                      // full superblocks
+  uint64_t active = 0;              // bit c: class c has a cache, with a capacity above zero
   size_t capacity_bytes = 0;        // of all caches
   uint32_t full_count = 0;          // in all full queues; approximate, because other threads may take some
   uint32_t operations_to_tick = 0;  // slow-path operations until the next tick
   uint32_t operations_at_look = 0;  // what operations_to_tick is when the clock is looked at next
   uint32_t ticks_in_round = 0;
-  size_t slices_at_tick = 0;  // in use by the whole process
+  uint32_t large_to_look = kOperationsPerLook;  // operations on large blocks until the next look
+  uint32_t large_looks = 0;                     // after those since the last tick
+  size_t slices_at_tick = 0;                    // in use by the whole process
+  size_t most_slices = 0;                       // the same, the most at any of those looks
   Counter refills, flushes, cross_thread_frees;
   // ---- H4
   std::atomic<bool> in_use{true};  // written by the heap's thread; a heap without a thread is in use
@@ -96,15 +103,28 @@ struct SmallHeap {
     return true;
   }
   void overflow(void* block, Superblock& sb, BlockState& state) noexcept;  // the other cases
-  // Called after every slow-path operation; true if the heap's upkeep is due (upkeep/reclaim.h).  An operation that
-  // moved much memory counts as several.
-  bool upkeep_is_due(uint32_t operations = 1) noexcept {
-    count_operations(operations);
+  // Called after every slow-path operation; true if the heap's upkeep is due (upkeep/reclaim.h).
+  bool upkeep_is_due() noexcept {
+    count_operations(1);
     return HM_UNLIKELY(operations_to_tick <= operations_at_look);
+  }
+  // The same for one on a large block.  It brings the next look nearer, but not the tick, which would find caches idle that
+  // are not; unless the process is a quarter smaller than at the largest such look since the last tick.
+  bool upkeep_is_due_after_large(size_t bytes) noexcept {
+    large_to_look -= static_cast<uint32_t>(std::min<size_t>(operations_of_large(bytes), large_to_look));
+    if (HM_LIKELY(large_to_look > 0)) return false;
+    size_t now = slice_pool.used();
+    most_slices = std::max(most_slices, now);
+    if (++large_looks >= kLooksToShrink && now + std::max(most_slices / 4, kSlicesToShrink) <= most_slices) {
+      slices_at_tick = most_slices;
+      operations_to_tick = 0;
+    }
+    return true;
   }
   // The clock is looked at; true if a tick is due, too.
   bool on_look() noexcept {
     operations_at_look = operations_to_tick - std::min(operations_to_tick, kOperationsPerLook);
+    large_to_look = kOperationsPerLook;
     return operations_to_tick == 0;
   }
   // At a tick: empties the caches of idle classes.  True if the process shrinks and a class of this heap is idle or its
@@ -121,10 +141,15 @@ struct SmallHeap {
   static size_t first_capacity(ClassIndex c) noexcept;  // within what options and budget allow
 
  private:
+  // Where memory is limited, a few large blocks may be all that still fits below the limit.
+  static size_t operations_of_large(size_t bytes) noexcept {
+    return 1 + (options.limit == 0 ? bytes / (8 * kSlice) : bytes / kSlice);
+  }
   void count_operations(uint32_t n) noexcept { operations_to_tick -= std::min(operations_to_tick, n); }
   void restart_tick() noexcept {
     operations_to_tick = kOperationsPerTick;
     operations_at_look = kOperationsPerTick - kOperationsPerLook;
+    large_looks = 0;
   }
   Superblock* next_superblock(ClassIndex c) noexcept;
   void shelve(ClassIndex c, Superblock& sb) noexcept;

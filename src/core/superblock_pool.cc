@@ -93,7 +93,7 @@ Superblock* pop_usable(SuperblockQueue& queue, size_t probes, size_t least, cons
 
 Superblock* SuperblockPool::acquired(Superblock* sb) noexcept {
   if (sb == nullptr) return nullptr;
-  slice_pool.count_reuse();
+  if (sb->cursor >= sb->blocks) slice_pool.count_reuse();  // another may be swept for the first time: that is growth
   sb->watch(false);
   return sb;
 }

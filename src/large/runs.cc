@@ -8,12 +8,18 @@ namespace hm {
 
 namespace {
 
+// Tails stay tails when a run is freed, and often are tails of the next one: their descriptors are other lines.
+void mark_tails(Slice& first, size_t from, size_t to) noexcept {
+  for (size_t i = from; i < to; ++i)
+    if ((&first)[i].kind() != SliceKind::kLargeTail) (&first)[i].set_kind(SliceKind::kLargeTail);
+}
+
 FreshBlock allocate_run(size_t size) noexcept {
   size_t slices = divide_up(size, kSlice);
   SlicePool::Run run = superblock_pool.fresh_run(slices);
   if (run.first == nullptr) return {nullptr, 0};
   run.first->block_size = static_cast<uint32_t>(slices * kSlice);
-  for (size_t i = 1; i < slices; ++i) run.first[i].set_kind(SliceKind::kLargeTail);
+  mark_tails(*run.first, 1, slices);
   run.first->set_kind(SliceKind::kLarge);
   return {run.first->base(), run.zeroed ? 0 : size};
 }
@@ -38,56 +44,58 @@ size_t large_capacity(const Slice& first) noexcept {
 }
 
 void free_large(Slice& first) noexcept {
-  size_t slices = slices_in(first);
-  for (size_t i = 0; i < slices; ++i) (&first)[i].set_kind(SliceKind::kUnused);
-  slice_pool.release(first, slices);
+  first.set_kind(SliceKind::kUnused);
+  slice_pool.release(first, slices_in(first));
 }
 
 bool resize_large(Slice& first, size_t size) noexcept {
   if (size <= kSmallMax || size > SlicePool::kMaxRun * kSlice) return false;
   size_t old_slices = slices_in(first), new_slices = divide_up(size, kSlice);
   if (new_slices > old_slices && !slice_pool.extend(first, old_slices, new_slices)) return false;
-  for (size_t i = old_slices; i < new_slices; ++i) (&first)[i].set_kind(SliceKind::kLargeTail);
-  for (size_t i = new_slices; i < old_slices; ++i) (&first)[i].set_kind(SliceKind::kUnused);
-  if (new_slices < old_slices) slice_pool.release((&first)[new_slices], old_slices - new_slices);
+  mark_tails(first, old_slices, new_slices);
   std::atomic_ref(first.block_size).store(static_cast<uint32_t>(new_slices * kSlice), std::memory_order_relaxed);
+  keep_order();  // a fork that cuts another thread off here loses the slices
+  if (new_slices < old_slices) slice_pool.release((&first)[new_slices], old_slices - new_slices);
   return true;
 }
 
 FreshBlock LargeCache::take(size_t size) noexcept {
   if (size > kLargeMax) return {nullptr, 0};
   wanted_ = true;
-  size_t length = align_up(size, kSlice);
+  size_t slices = divide_up(size, kSlice);
   for (size_t i = count_; i-- > 0;) {
-    Slice& run = *runs_[i];
-    if (run.block_size != length) continue;
-    remove(i);
+    if (slices_[i] != slices) continue;
+    Slice& run = remove(i);
     run.set_kind(SliceKind::kLarge);
-    return {run.base(), run.block_size};
+    return {run.base(), slices * kSlice};
   }
   most_slices_ = static_cast<uint16_t>(std::min(kMaxBytes, cache_budget() / 2) / kSlice);
   return {nullptr, 0};
 }
 
-// Other threads see its first slice as unused; the other slices stay as they are, for the next use.
+// Other threads see its first slice as unused.
 bool LargeCache::keep(Slice& run) noexcept {
-  if (!wanted_ || count_ == runs_.size() || bytes() + run.block_size > most_slices_ * kSlice) return false;
+  if (!wanted_ || count_ == kMostRuns || bytes() + run.block_size > most_slices_ * kSlice) return false;
   run.set_kind(SliceKind::kUnused);
+  slices_[count_] = static_cast<uint8_t>(slices_in(run));
   runs_[count_++] = &run;
   bytes_.store(bytes() + run.block_size, std::memory_order_relaxed);
   return true;
 }
 
-void LargeCache::remove(size_t i) noexcept {
-  bytes_.store(bytes() - runs_[i]->block_size, std::memory_order_relaxed);
+Slice& LargeCache::remove(size_t i) noexcept {
+  Slice& run = *runs_[i];
+  bytes_.store(bytes() - slices_[i] * kSlice, std::memory_order_relaxed);
   --count_;
   move_slots(runs_.data() + i, runs_.data() + i + 1, count_ - i);
+  move_slots(slices_.data() + i, slices_.data() + i + 1, count_ - i);
+  return run;
 }
 
 void LargeCache::count_again() noexcept {
   size_t sum = 0;
-  for (size_t i = 0; i < count_; ++i) sum += runs_[i]->block_size;
-  bytes_.store(sum, std::memory_order_relaxed);
+  for (size_t i = 0; i < count_; ++i) sum += slices_[i];
+  bytes_.store(sum * kSlice, std::memory_order_relaxed);
 }
 
 void LargeCache::tick() noexcept {
@@ -96,11 +104,7 @@ void LargeCache::tick() noexcept {
 }
 
 void LargeCache::release_all() noexcept {
-  while (count_ > 0) {
-    Slice& run = *runs_[count_ - 1];
-    remove(count_ - 1);
-    free_large(run);
-  }
+  while (count_ > 0) free_large(remove(count_ - 1));
 }
 
 }  // namespace hm

@@ -27,8 +27,10 @@ class LargeCache {
   size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
  private:
-  void remove(size_t i) noexcept;
-  std::array<Slice*, 4> runs_{};  // oldest first
+  static constexpr size_t kMostRuns = 8;
+  Slice& remove(size_t i) noexcept;
+  std::array<Slice*, kMostRuns> runs_{};     // oldest first
+  std::array<uint8_t, kMostRuns> slices_{};  // their lengths, so that no descriptor is read of a run that does not fit
   std::atomic<size_t> bytes_{0};
   uint32_t count_ = 0;
   uint16_t most_slices_ = 0;  // that may be kept, as it was at the last request that found none

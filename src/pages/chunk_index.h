@@ -24,14 +24,20 @@ constexpr uint64_t starts_of_runs(uint64_t free, size_t n) noexcept {
   return free;
 }
 
+// Without a branch that depends on the bits.
 constexpr size_t longest_run(uint64_t free) noexcept {
-  size_t longest = 0;  // of whose starts `free` has the bits, less one
-  for (size_t step = 32; step > 0 && free != 0; step /= 2)
-    if (uint64_t starts = starts_of_runs(free, step + 1)) {
-      free = starts;
-      longest += step;
-    }
-  return free == 0 ? 0 : longest + 1;
+  uint64_t runs[6] = {free};  // bit i of the one at k: a run of 2^k starts at slice i
+#pragma GCC unroll 5
+  for (size_t k = 0; k < 5; ++k) runs[k + 1] = runs[k] & runs[k] >> (1u << k);
+  uint64_t starts = ~uint64_t{0};  // of runs of `longest`
+  size_t longest = 0;
+#pragma GCC unroll 6
+  for (size_t k = 6; k-- > 0;) {
+    uint64_t longer = starts & runs[k] >> longest;
+    starts = longer != 0 ? longer : starts;
+    longest += size_t{longer != 0} << k;
+  }
+  return longest + (free == ~uint64_t{0});
 }
 
 class ChunkIndex {
@@ -42,7 +48,8 @@ class ChunkIndex {
   }
   // The chunk's free slices have changed.
   void update(Chunk& chunk) noexcept {
-    if (!belongs(chunk.free, chunk.step)) move_to(chunk, step_of(longest_run(chunk.free)));
+    uint8_t step = step_of(longest_run(chunk.free));
+    if (step != chunk.step) move_to(chunk, step);
   }
   // The chunk is being closed.
   void remove(Chunk& chunk) noexcept { move_to(chunk, 0); }
@@ -72,11 +79,6 @@ class ChunkIndex {
 
   static constexpr size_t shortest_run(size_t step) noexcept {
     return step <= kExact ? step : kExact + kWidth * (step - kExact - 1) + 1;
-  }
-  // Cheaper than to search for the longest run.
-  static bool belongs(uint64_t free, size_t step) noexcept {
-    bool suffices = step == 0 || starts_of_runs(free, shortest_run(step)) != 0;
-    return suffices && (step == kLastStep || starts_of_runs(free, shortest_run(step + 1)) == 0);
   }
   void move_to(Chunk& chunk, uint8_t step) noexcept {
     size_t before = std::exchange(chunk.step, step);

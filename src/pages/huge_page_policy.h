@@ -1,7 +1,8 @@
 // When chunks get huge pages.  Huge pages save page faults where the program touches all of its memory and cost memory
-// where it does not.  So the next chunks get what the newest chunk with small pages suggests, by how much of it was
-// touched; each region has such a chunk.  Huge pages are fast only if the system has them ready: if it must make room
-// first, or a host must find memory behind them, each takes milliseconds, and the next chunks get small pages.
+// where it does not.  So the next chunks get what the newest chunk with small pages suggests, by how much was touched of
+// what was handed out of it; each region has such a chunk.  Huge pages are fast only if the system has them ready: if it
+// must make room first, or a host must find memory behind them, each takes milliseconds, and the next chunks get small
+// pages.
 //
 // Under the slice pool's lock.
 #pragma once

@@ -26,7 +26,7 @@ enum class SliceKind : uint8_t {
   kBlocks,      // the first slice of a superblock
   kBlocksTail,  // one of its others
   kLarge,       // the first slice of a large run
-  kLargeTail,
+  kLargeTail,   // one of its others, or was so when the slice was used last
 };
 
 inline constexpr size_t kRegion = 16 * kMiB;
@@ -80,6 +80,7 @@ struct alignas(2 * kLine) Chunk {
   uint64_t refused = 0;       // the system refused these (locked pages): rounds try again, frees do not
   bool huge = false;          // huge pages were requested
   uint8_t step = 0;           // where the index of chunks has it (chunk_index.h)
+  uint8_t surplus = 0;        // slices that are free and resident and may be given back at once
   // ---- the lists of chunks
   alignas(kLine) Chunk* next = nullptr;  // all open chunks
   Chunk* previous = nullptr;

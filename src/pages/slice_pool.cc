@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 
 #include "base/clock.h"
 #include "base/intrusive_list.h"
@@ -77,7 +76,6 @@ SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
 SlicePool::Run SlicePool::take(Chunk& chunk, size_t slice, size_t n) noexcept {
   uint64_t mask = mask_of(slice, n);
   bool zeroed = (chunk.used & mask) == 0;
-  Recount recount(*this, chunk);
   uint64_t more = fresh(chunk, mask);
   if (more != 0) ask_for(more);
   else if (surplus_slices() * kSlice > options.retain_bytes) retention_.on_reuse(os::recent_ms());
@@ -90,6 +88,7 @@ SlicePool::Run SlicePool::take(Chunk& chunk, size_t slice, size_t n) noexcept {
   max_used_ = std::max(max_used_, used());
   if (more != 0) count_resident(slices_in(more), 0);
   index_.update(chunk);
+  recount(chunk);
   return {&Slice::of(address_of(slice_at(chunk, slice))), zeroed};
 }
 
@@ -105,23 +104,21 @@ bool SlicePool::extend(Slice& first, size_t old_slices, size_t new_slices) noexc
 }
 
 void SlicePool::release(Slice& first, size_t n) noexcept {
-  bool whole;
+  bool whole, too_much;
   {
     LockGuard guard(lock_);
     Chunk& chunk = Chunk::of(first);
-    {
-      Recount recount(*this, chunk);
-      uint64_t mask = mask_of(first.slice() % kSlicesInChunk, n);
-      chunk.free |= mask;
-      chunk.dirty |= mask;
-      index_.update(chunk);
-      used_.store(used() - n, std::memory_order_relaxed);
-    }
+    uint64_t mask = mask_of(first.slice() % kSlicesInChunk, n);
+    chunk.free |= mask;
+    chunk.dirty |= mask;
+    index_.update(chunk);
+    recount(chunk);
+    used_.store(used() - n, std::memory_order_relaxed);
     whole = chunk.free == all_slices(chunk);
     if (whole) goes_first(chunk);
+    too_much = surplus_slices() * kSlice > patience(whole) && surplus_beyond_retention() > patience(whole);
   }
-  size_t kept = is_above_soft_limit() ? 0 : options.retain_bytes;
-  if (surplus_slices() * kSlice > kept + patience(whole) * kSlice) give_back_surplus(whole);
+  if (too_much) give_back_surplus(whole);
 }
 
 bool SlicePool::wants_huge_pages() noexcept {
@@ -129,10 +126,12 @@ bool SlicePool::wants_huge_pages() noexcept {
   size_t after = growing ? options.huge_pages_after / kGrowingSooner : options.huge_pages_after;
   if ((chunks() + 1) * kChunk + footprint.huge() <= after || huge_page_policy_.pausing()) return false;
   if (!limit_admits(kChunk, false)) return false;
-  // A sample of which something was given back says nothing about the program's use of memory; the last verdict stands.
-  if (density_sample_ == nullptr || density_sample_->used != all_slices(*density_sample_)) return dense_;
-  size_t bytes = bytes_in(density_sample_->used), first = static_cast<size_t>(std::countr_zero(density_sample_->used));
-  return dense_ = HugePagePolicy::is_dense(os::resident(slice_at(*density_sample_, first), bytes), bytes);
+  // A sample of which little was used, or much was given back, says nothing about the program; the last verdict stands.
+  if (density_sample_ == nullptr) return dense_;
+  uint64_t used = density_sample_->used, slices = all_slices(*density_sample_);
+  if (8 * slices_in(used) < 7 * slices_in(slices)) return dense_;
+  char* first = slice_at(*density_sample_, static_cast<size_t>(std::countr_zero(slices)));
+  return dense_ = HugePagePolicy::is_dense(os::resident(first, bytes_in(slices)), bytes_in(used));
 }
 
 // For the chunks of a region from `from` on, with one system call for all, because it blocks the other threads' page
@@ -141,9 +140,8 @@ void SlicePool::set_huge(Region& region, size_t from, bool huge) noexcept {
   if (from == kChunksInRegion) return;
   Chunk* chunks = Chunk::of_region(region.start());
   for (size_t i = from; i < kChunksInRegion; ++i) {
-    std::optional<Recount> recount;
-    if (is_open(chunks[i])) recount.emplace(*this, chunks[i]);
     chunks[i].huge = huge;
+    if (is_open(chunks[i])) recount(chunks[i]);
   }
   auto mapped = static_cast<uint8_t>(~region.absent & kAllChunks << from);
   for (unsigned left = mapped; left != 0;) {
@@ -172,8 +170,6 @@ void SlicePool::open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept {
   LockGuard guard(lock_);
   if (huge) huge_page_policy_.took(cleared_ns);
   else density_sample_ = &chunk;
-  chunk.free = 0;
-  Recount recount(*this, chunk);
   chunk.free = all_slices(chunk);
   chunk.used = chunk.dirty_before = chunk.refused = 0;
   chunk.dirty = huge ? chunk.free : 0;
@@ -181,6 +177,7 @@ void SlicePool::open(Chunk& chunk, bool huge, uint64_t cleared_ns) noexcept {
   count_resident(slices_in(chunk.dirty), 0);
   link_first(all_, chunk, &Chunk::next, &Chunk::previous);
   index_.update(chunk);
+  recount(chunk);
   chunks_.store(chunks() + 1, std::memory_order_relaxed);
   AddressMap::set(slice_at(chunk, 0), ChunkKind::kSlices);
 }
@@ -196,8 +193,8 @@ SlicePool::Gauges SlicePool::gauges() noexcept {
   for (Region* region = mapped_; region != nullptr; region = region->next_mapped)
     g.space -= static_cast<size_t>(std::popcount(region->absent)) * kChunk;
   for (Chunk* chunk = all_; chunk != nullptr; chunk = chunk->next) {
-    g.free_slices += static_cast<size_t>(std::popcount(chunk->free));
-    g.dirty_slices += static_cast<size_t>(std::popcount(chunk->dirty | chunk->dirty_before));
+    g.free_slices += slices_in(chunk->free);
+    g.dirty_slices += slices_in(chunk->dirty | chunk->dirty_before);
   }
   return g;
 }

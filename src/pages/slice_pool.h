@@ -22,7 +22,7 @@ namespace hm {
 
 constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
 inline uint64_t all_slices(const Chunk& chunk) { return chunk.index() == 0 ? ~mask_of(0, kMetaSlices) : ~uint64_t{0}; }
-constexpr size_t slices_in(uint64_t mask) { return static_cast<size_t>(std::popcount(mask)); }
+constexpr size_t slices_in(uint64_t mask) { return count_bits(mask); }
 constexpr size_t bytes_in(uint64_t mask) { return slices_in(mask) * kSlice; }
 inline char* slice_at(const Chunk& chunk, size_t slice) { return reinterpret_cast<char*>(chunk.start() + slice * kSlice); }
 
@@ -39,8 +39,9 @@ class SlicePool {
   Run allocate(size_t n, bool map) noexcept;
   // Grows a run in place.
   bool extend(Slice& first, size_t old_slices, size_t new_slices) noexcept;
-  // The descriptors must have been cleared.  If too much is free and resident now, gives back the surplus of one chunk after
-  // another until it is not; at most what became surplus in this call or while another thread purged, and a chunk more.
+  // No descriptor may say any more that a block starts here.  If too much is free and resident now, gives back the surplus
+  // of one chunk after another until it is not; at most what became surplus in this call or while another thread purged, and
+  // a chunk more.
   void release(Slice& first, size_t n) noexcept;
 
   // The pool has found a usable superblock: the program does not only grow.  Relaxed: a hint.
@@ -105,6 +106,7 @@ class SlicePool {
   size_t purge_chunks(Purge what, size_t most) noexcept;
   size_t purge_surplus() noexcept;
   size_t patience(bool whole) const noexcept;
+  size_t surplus_beyond_retention() const noexcept;  // under the lock
   void give_back_surplus(bool whole) noexcept;
   void ask_for(uint64_t slices) noexcept;
   static uint64_t fresh(const Chunk& chunk, uint64_t slices) noexcept {
@@ -122,30 +124,11 @@ class SlicePool {
   void rebuild(Chunk& chunk) noexcept;
   bool is_valid(Region& region, size_t& open_chunks) noexcept;
 
-  // Slices of a chunk that are free and resident and may be given back at once.
   static size_t surplus_of(const Chunk& chunk) noexcept;
   size_t surplus_slices() const noexcept { return surplus_.load(std::memory_order_relaxed); }
-  // Updates the sum when a chunk has changed; under the lock.
-  class Recount {
-   public:
-    Recount(SlicePool& pool, Chunk& chunk) noexcept : pool_(pool), chunk_(chunk), before_(surplus_of(chunk)) {}
-    ~Recount() {
-      if (!done_) pool_.count_surplus(chunk_, before_, surplus_of(chunk_));
-    }
-    Recount(const Recount&) = delete;
-    Recount& operator=(const Recount&) = delete;
-    void forget() noexcept {  // the chunk is being closed
-      pool_.count_surplus(chunk_, before_, 0);
-      done_ = true;
-    }
-
-   private:
-    SlicePool& pool_;
-    Chunk& chunk_;
-    size_t before_;
-    bool done_ = false;
-  };
-  void count_surplus(Chunk& chunk, size_t before, size_t now) noexcept;
+  // When a chunk's slices have changed; under the lock.
+  void recount(Chunk& chunk) noexcept { set_surplus(chunk, surplus_of(chunk)); }
+  void set_surplus(Chunk& chunk, size_t now) noexcept;
   void link_surplus(Chunk& chunk) noexcept;
   void unlink_surplus(Chunk& chunk) noexcept;
   void goes_first(Chunk& chunk) noexcept;

@@ -88,7 +88,7 @@ uint64_t whole_pages(uint64_t slices) noexcept { return ~page_mates(~slices); }
 
 // Returns what is to be purged of a chunk and marks it clean; slices that share a page with a slice in use stay dirty.
 uint64_t SlicePool::take_due(Chunk& chunk, Purge what) noexcept {
-  if (what == Purge::kSurplus && surplus_of(chunk) == 0) return 0;
+  if (what == Purge::kSurplus && chunk.surplus == 0) return 0;
   bool now = what != Purge::kDue;
   uint64_t pages = whole_pages(chunk.free), left = what == Purge::kSurplus ? chunk.refused : 0;
   uint64_t dirty = chunk.dirty & ~left, due = (chunk.dirty_before & ~left) | (now ? dirty : 0);
@@ -118,32 +118,31 @@ uint64_t SlicePool::purge_slices(const Chunk& chunk, uint64_t slices) noexcept {
 // Gives back what is due in one chunk, with the lock released: meanwhile these slices are neither free nor used.  A
 // chunk without a used slice is closed, except the last one: a program that needed one will need one again.
 size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
-  uint64_t due, claimed;
-  bool whole, huge;
+  uint64_t due, claimed = 0;
+  bool whole, huge = false;
   {
     LockGuard guard(lock_);
-    Recount recount(*this, chunk);
     due = take_due(chunk, what);
     whole = chunk.free == all_slices(chunk) && (chunk.dirty | chunk.dirty_before) == 0 && chunks() > 1;
-    if (due == 0 && (!whole || what == Purge::kSurplus)) return 0;
-    claimed = whole ? chunk.free : whole_groups(due) & chunk.free;
-    claim(chunk, claimed);
-    huge = !whole && std::exchange(chunk.huge, false);
+    if (due != 0 || (whole && what != Purge::kSurplus)) {
+      claimed = whole ? chunk.free : whole_groups(due) & chunk.free;
+      claim(chunk, claimed);
+      huge = !whole && std::exchange(chunk.huge, false);
+    }
+    recount(chunk);
   }
+  if (claimed == 0) return 0;
   if (huge) os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);  // as in give_up_huge_page
   uint64_t refused = purge_slices(chunk, whole ? claimed : due) & due;
   purge_states(chunk, claimed);
   LockGuard guard(lock_);
-  Recount recount(*this, chunk);
   return_claimed();
   count_resident(slices_in(refused), slices_in(due & chunk.used));
   chunk.used &= ~(due & ~refused);
   chunk.dirty |= refused;  // still resident; tried again next round
   chunk.refused = (chunk.refused & ~due) | refused;
-  if (whole && refused == 0) {
-    recount.forget();
-    close(chunk);
-  }
+  recount(chunk);
+  if (whole && refused == 0) close(chunk);
   return bytes_in(due & ~refused);
 }
 
@@ -151,8 +150,8 @@ void SlicePool::give_up_huge_page(const Slice& slice) noexcept {
   Chunk& chunk = Chunk::of(slice);
   {
     LockGuard guard(lock_);
-    Recount recount(*this, chunk);
     if (!std::exchange(chunk.huge, false)) return;
+    recount(chunk);
   }
   os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);
 }
@@ -205,10 +204,12 @@ size_t SlicePool::surplus_of(const Chunk& chunk) noexcept {
   return filling || slices_in(chunk.free) < kSlicesInChunk / 2 ? 0 : slices_in(resident);
 }
 
-void SlicePool::count_surplus(Chunk& chunk, size_t before, size_t now) noexcept {
+void SlicePool::set_surplus(Chunk& chunk, size_t now) noexcept {
+  size_t before = std::exchange(chunk.surplus, static_cast<uint8_t>(now));
+  if (now == before) return;
   surplus_.store(surplus_slices() + now - before, std::memory_order_relaxed);
-  if (before == 0 && now > 0) link_surplus(chunk);
-  if (before > 0 && now == 0) unlink_surplus(chunk);
+  if (before == 0) link_surplus(chunk);
+  if (now == 0) unlink_surplus(chunk);
 }
 
 void SlicePool::link_surplus(Chunk& chunk) noexcept {
@@ -222,23 +223,30 @@ void SlicePool::unlink_surplus(Chunk& chunk) noexcept {
 }
 
 void SlicePool::goes_first(Chunk& chunk) noexcept {
-  if (surplus_of(chunk) == 0 || first_surplus_ == &chunk) return;
+  if (chunk.surplus == 0 || first_surplus_ == &chunk) return;
   unlink_surplus(chunk);
   link_first(first_surplus_, chunk, &Chunk::next_surplus, &Chunk::previous_surplus);
 }
 
 size_t SlicePool::surplus_bytes() noexcept {
   LockGuard guard(lock_);
-  uint64_t now_ms = os::now_ms();  // under the lock, as when it was asked for: time must not go back
-  size_t kept = is_above_soft_limit() ? 0 : options.retain_bytes + retention_.allowance(now_ms, options.decay_ms);
-  return surplus_slices() * kSlice > kept ? surplus_slices() * kSlice - kept : 0;
+  return surplus_beyond_retention();
 }
 
-// How many surplus slices may wait before any are given back.  A thread that frees many blocks soon frees what lies
+size_t SlicePool::surplus_beyond_retention() const noexcept {
+  size_t bytes = surplus_slices() * kSlice;
+  if (is_above_soft_limit()) return bytes;
+  if (bytes <= options.retain_bytes) return 0;
+  // The clock is read under the lock, as when memory was asked for: time must not go back.
+  size_t kept = options.retain_bytes + retention_.allowance(os::now_ms(), options.decay_ms);
+  return bytes - std::min(bytes, kept);
+}
+
+// How many bytes of surplus may wait before any are given back.  A thread that frees many blocks soon frees what lies
 // between free slices, and then a whole chunk goes back with one call; hence an empty chunk goes first.
 size_t SlicePool::patience(bool whole) const noexcept {
   size_t slices = is_above_soft_limit() ? kMinPatience : std::clamp(used() / 8, kMinPatience, kMaxPatience);
-  return whole ? slices / 2 : slices;
+  return (whole ? slices / 2 : slices) * kSlice;
 }
 
 void SlicePool::ask_for(uint64_t slices) noexcept {
@@ -248,7 +256,7 @@ void SlicePool::ask_for(uint64_t slices) noexcept {
 // A thread that finds another one giving back leaves the work to it; so that one looks again when it is done.
 void SlicePool::give_back_surplus(bool whole) noexcept {
   for (size_t bytes = 1; bytes > 0; whole = false) {
-    if (surplus_bytes() <= patience(whole) * kSlice) return;
+    if (surplus_bytes() <= patience(whole)) return;
     {
       TryLockGuard exclusive(purge_lock_);
       if (!exclusive.holds()) return;

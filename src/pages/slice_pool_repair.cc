@@ -62,7 +62,7 @@ void SlicePool::rebuild(Region& region) noexcept {
   ++regions_;
   Chunk* chunks = Chunk::of_region(region.start());
   for (size_t i = 0; i < kChunksInRegion; ++i) {
-    chunks[i].step = 0;  // of a chunk that was being closed, too
+    chunks[i].step = chunks[i].surplus = 0;  // of a chunk that was being closed, too
     if ((region.closed >> i & 1) != 0) continue;
     if (is_open(chunks[i])) rebuild(chunks[i]);
     else if (!is_in_hands(chunks[i])) region.closed |= static_cast<uint8_t>(1u << i);
@@ -86,8 +86,8 @@ void SlicePool::rebuild(Chunk& chunk) noexcept {
   chunk.dirty = chunk.free & (chunk.dirty | chunk.used) & ~chunk.dirty_before;
   link_first(all_, chunk, &Chunk::next, &Chunk::previous);
   index_.update(chunk);
-  used_.store(used() + static_cast<size_t>(std::popcount(slices & ~chunk.free & ~elsewhere)), std::memory_order_relaxed);
-  count_surplus(chunk, 0, surplus_of(chunk));
+  used_.store(used() + slices_in(slices & ~chunk.free & ~elsewhere), std::memory_order_relaxed);
+  recount(chunk);
   count_resident(resident_slices(chunk, elsewhere), 0);
   chunks_.store(chunks() + 1, std::memory_order_relaxed);
 }
@@ -103,10 +103,11 @@ bool SlicePool::is_valid() noexcept {
     if (((chunk->free | elsewhere) & ~slices) != 0 || ((chunk->dirty | chunk->dirty_before) & ~chunk->free) != 0)
       return false;
     if ((chunk->free & chunk->used & ~chunk->dirty & ~chunk->dirty_before) != 0) return false;  // P2
-    used += static_cast<size_t>(std::popcount(slices & ~chunk->free & ~elsewhere));
+    used += slices_in(slices & ~chunk->free & ~elsewhere);
     resident += resident_slices(*chunk, elsewhere);
-    surplus += surplus_of(*chunk);
-    with_surplus += surplus_of(*chunk) > 0;
+    if (chunk->surplus != surplus_of(*chunk)) return false;
+    surplus += chunk->surplus;
+    with_surplus += chunk->surplus > 0;
     free_chunks += chunk->free != 0;
   }
   bool indexed = true;
@@ -117,7 +118,7 @@ bool SlicePool::is_valid() noexcept {
   });
   Chunk* last = nullptr;
   for (Chunk* chunk = first_surplus_; chunk != nullptr; last = chunk, chunk = chunk->next_surplus)
-    if (with_surplus-- == 0 || chunk->previous_surplus != last || surplus_of(*chunk) == 0) return false;
+    if (with_surplus-- == 0 || chunk->previous_surplus != last || chunk->surplus == 0) return false;
   return regions == regions_ && listed == open_chunks && open_chunks == chunks() && used == this->used() &&
          resident == resident_ && surplus == surplus_slices() && indexed && free_chunks == 0 && with_surplus == 0 &&
          last_surplus_ == last;
@@ -129,6 +130,7 @@ bool SlicePool::is_valid(Region& region, size_t& open_chunks) noexcept {
     bool closed = (region.closed >> i & 1) != 0, open = is_open(chunks[i]);
     open_chunks += open;
     if (closed + open + (!closed && !open && is_in_hands(chunks[i])) != 1) return false;  // P1
+    if (!open && (chunks[i].step != 0 || chunks[i].surplus != 0)) return false;
   }
   bool roomy = false;
   for (Region* each = with_ready_chunks_; each != nullptr; each = each->next) roomy = roomy || each == &region;

@@ -21,14 +21,14 @@ ThreadHeap* ThreadHeap::create() noexcept {
   void* memory = os::map_guarded(sizeof(ThreadHeap) + kSlotBytes);
   if (memory == nullptr) return nullptr;
   auto* heap = new (memory) ThreadHeap;
-  heap->round_ms = os::now_ms();
+  heap->tick_ms = heap->round_ms = os::now_ms();
   return heap;
 }
 
 ThreadHeap::Tick ThreadHeap::act_on_tick() noexcept {
   Tick tick{0, on_tick(), false};
   large.tick();
-  tick.now_ms = os::now_ms();
+  tick.now_ms = tick_ms = os::now_ms();
   tick.round = tick.now_ms - round_ms >= options.decay_ms / 4;
   if (tick.round) {
     round_ms = tick.now_ms;

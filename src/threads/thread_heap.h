@@ -11,6 +11,7 @@ struct ThreadHeap;
 // Lies in front of the small heap, because the entries of the small heap's caches lie behind that.
 struct HeapFront {
   LargeCache large;
+  uint64_t tick_ms = 0;   // when the last tick was
   uint64_t round_ms = 0;  // when the last round ended
 
   // ---- registry, under its lock
@@ -22,7 +23,7 @@ struct HeapFront {
   bool aged = false;    // dead since before the last round
   bool due = false;     // dead, and to be drained
 
-  char unused[24] = {};                     // for where the tops of the caches lie (thread_heap.cc)
+  char unused[8] = {};                      // for where the tops of the caches lie (thread_heap.cc)
   BlockCache none = SmallHeap::no_cache();  // the last: in front of the caches (hmalloc_local.h)
 };
 

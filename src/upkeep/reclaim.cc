@@ -74,7 +74,8 @@ void upkeep(ThreadHeap& heap) noexcept {
   HeapUse use(heap);
   look_for_pause();
   pressure.look(&heap);
-  if (!heap.on_look()) return;
+  bool late = os::recent_ms() > heap.tick_ms + options.decay_ms / 4;
+  if (!heap.on_look() && !late) return;
   ThreadHeap::Tick tick = heap.act_on_tick();
   react(tick.shrinking);
   if (tick.round) reclaim_due(tick.now_ms);

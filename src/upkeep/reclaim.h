@@ -10,8 +10,11 @@ void reclaim_due(uint64_t now_ms) noexcept;
 HM_COLD void upkeep(ThreadHeap& heap) noexcept;
 // After a number of frees by a thread that has no heap.
 HM_COLD void upkeep_without_heap() noexcept;
-inline void tick(ThreadHeap& heap, uint32_t operations = 1) noexcept {
-  if (heap.upkeep_is_due(operations)) upkeep(heap);
+inline void tick(ThreadHeap& heap) noexcept {
+  if (heap.upkeep_is_due()) upkeep(heap);
+}
+inline void tick_after_large(ThreadHeap& heap, size_t bytes) noexcept {
+  if (heap.upkeep_is_due_after_large(bytes)) upkeep(heap);
 }
 // A whole round, for the background thread.  True if memory went back.
 bool background_round() noexcept;

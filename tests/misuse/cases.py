@@ -151,6 +151,7 @@ INSIDE = [
     *case("free_inside", "100000:16 100000:4K 160K:64K 1M:4K 2M:16", "large_inside"),
     *case("free_inside", "16M:4M 20M:8M", "foreign", vvmalloc="inside", ours="inside or foreign"),
     *case("free_inside", "20M:2016K", "large_inside", ours="inside or foreign"),
+    *case("free_inside_freed", "160K:64K", ours="never"),
     *case("free_inside_zeros", "1000:16 1000:512", vvmalloc="double"),
     *case("realloc_inside", "200:16", "inside", **PAPER_CANNOT_TELL),
     *case("usable_inside", "100:16 200:32", ours="inside", one_lock="inside", hoard="inside", vvmalloc="inside",

@@ -194,6 +194,11 @@ CASE(free_unmapped) {
 /* ---- Places within blocks and beside them. ---- */
 
 CASE(free_inside) { free_again(used(n) + m); }
+CASE(free_inside_freed) {
+  char* block = used(n);
+  free(block);
+  free_again(block + m);
+}
 CASE(realloc_inside) { (void)hidden(realloc(used(n) + m, 500)); }
 CASE(usable_inside) { (void)hidden_size(malloc_usable_size(used(n) + m)); }
 CASE(free_inside_zeros) {

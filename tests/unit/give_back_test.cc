@@ -66,6 +66,15 @@ TEST(GiveBackNot, WhatTheProgramAsksForAgain) {
   EXPECT_LT(footprint.purged() - before, kBytes / 2) << "of five times as much";
 }
 
+TEST(GiveBackNot, WhatItAsksForAgainIfNothingElseIsRetained) {
+  options.decay_ms = 60'000;
+  options.retain_bytes = 0;
+  for (int round = 0; round < 2; ++round) free_all(take(1000));
+  uint64_t before = footprint.purged();
+  for (int round = 0; round < 5; ++round) free_all(take(1000));
+  EXPECT_LT(footprint.purged() - before, kBytes / 2) << "of five times as much";
+}
+
 TEST(GiveBackNot, ASuperblockThatStillHasABlock) {
   auto blocks = take(512, 4 * kMiB), kept = take_one_of_each_slice(blocks, 512);
   size_t before = slice_pool.used();

@@ -218,8 +218,10 @@ TEST_F(SlicePoolHugePages, CountsAreRightWhileUnusedSlicesGoBack) {
   options.huge_pages_after = 0;
   for (int round = 0; round < 100; ++round) {
     Pool pool;
-    memset(base(pool.take(kFirstRun)), 1, kFirstRun * kSlice);
-    pool.take(2);  // whole pages, whatever their size
+    SlicePool::Run first = pool.take(kFirstRun);
+    memset(base(first), 1, kFirstRun * kSlice);
+    pool.pool.release(*first.first, 4);
+    pool.take(6);  // whole pages, whatever their size
     std::atomic<bool> looking{false}, over{false};
     std::thread looker([&] {
       do {
@@ -232,6 +234,45 @@ TEST_F(SlicePoolHugePages, CountsAreRightWhileUnusedSlicesGoBack) {
     over = true;
     looker.join();
   }
+}
+
+// A large run that does not fit leaves the rest of a chunk unused, and that chunk tells of the program nevertheless.
+TEST_F(SlicePoolHugePages, AChunkThatIsUsedForTheMostPartIsASample) {
+  for (size_t used : {60, 20}) {
+    options.huge_pages_after = 0;
+    Pool pool;
+    pool.take(kFirstRun);  // not touched
+    char* run = base(pool.take(used));
+    EXPECT_FALSE(has_huge_pages(run));
+    memset(run, 1, used * kSlice);
+    EXPECT_EQ(has_huge_pages(base(pool.take(kSlicesInChunk))), used == 60) << used;
+  }
+}
+
+// The first blocks of many classes do not tell that it reuses memory.
+TEST_F(SlicePoolHugePages, AProgramThatBuildsUpGetsThemEarly) {
+  auto build_up_to = [](size_t chunks) {
+    void* block = nullptr;
+    while (slice_pool.chunks() < chunks) block = memset(hm_malloc(64), 1, 64);
+    return block;
+  };
+  build_up_to(2);
+  for (size_t c = 5; c < 16; ++c)
+    for (void* block : allocate_many(150, kClassSize[c])) memset(block, 1, kClassSize[c]);
+  EXPECT_TRUE(Chunk::of(Superblock::of(address_of(build_up_to(3)))).huge);
+}
+
+TEST_F(SlicePoolHugePages, AChunkThatLosesThemIsCountedAnew) {
+  options.huge_pages_after = 0;
+  Pool pool;
+  options.retain_bytes = 0;
+  memset(base(pool.take(kFirstRun)), 1, kFirstRun * kSlice);
+  SlicePool::Run second = pool.take(kSlicesInChunk);
+  pool.pool.release(*second.first, 2);
+  ASSERT_EQ(pool.pool.surplus_bytes(), 0u) << "of a huge page that is in use";
+  pool.pool.give_up_huge_page(*second.first);
+  EXPECT_EQ(pool.pool.surplus_bytes(), 2 * kSlice);
+  EXPECT_TRUE(pool.pool.is_valid());
 }
 
 // They are asked for from one chunk on to the end of its region, and others may be open there.

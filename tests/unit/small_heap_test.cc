@@ -198,6 +198,64 @@ TEST_F(SmallHeaps, ACacheThatMovesIsNotIdle) {
   free_all(held);
 }
 
+// However many large blocks come and go between two uses of a class.
+TEST_F(SmallHeaps, LargeBlocksDoNotMakeACacheIdle) {
+  options.decay_ms = 60'000;  // however slow the machine is
+  use_batches(100, k512);
+  for (int i = 0; i < 4; ++i) {
+    for (int k = 0; k < 1000; ++k) hm_free(hm_malloc(10 * kSlice));
+    EXPECT_GT(capacity(k512), 0u);
+  }
+  EXPECT_GT(entries(k512), 0u);
+}
+
+// Nor do two that make a small process larger and smaller all the time, and are too long to be kept.
+TEST_F(SmallHeaps, LargeBlocksThatSwingDoNotMakeACacheIdle) {
+  options.decay_ms = 60'000;
+  size_t ticks = 0;
+  my_heap()->ticks_in_round = 0;
+  for (int i = 0; i < 80; ++i) {
+    free_all(allocate_many(2, kLargeMax));
+    ticks += std::exchange(my_heap()->ticks_in_round, 0);
+  }
+  EXPECT_LE(ticks, 320u / 16);
+}
+
+// A program that lets a quarter of its memory go, all in large blocks, has caches that it no longer needs.
+TEST_F(SmallHeaps, LargeBlocksThatGoMakeItsCachesIdle) {
+  options.decay_ms = 60'000;
+  use_batches(100, k512);
+  free_all(allocate_many(40, 30 * kSlice));
+  EXPECT_EQ(capacity(k512), 0u);
+  EXPECT_EQ(entries(k512), 0u);
+}
+
+// Few calls in a long time are a tick too.
+TEST_F(SmallHeaps, ACacheIsIdleAfterSomeTime) {
+  options.decay_ms = 80;
+  use_batches(100, k512);
+  for (int i = 0; i < 3; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    for (int k = 0; k < 8; ++k) hm_free(hm_malloc(2 * kSlice));
+  }
+  EXPECT_EQ(capacity(k512), 0u);
+  EXPECT_EQ(entries(k512), 0u);
+}
+
+// Where every moment is late.
+TEST_F(SmallHeaps, WithoutADecayTimeThereIsOneTickForEachTimeOfTheClock) {
+  options.decay_ms = 0;
+  std::set<uint64_t> times{os::now_ms()};
+  size_t ticks = 0;
+  for (int i = 0; i < 500; ++i) {
+    my_heap()->slices_at_tick = 0;
+    hm_free(hm_malloc(kLargeMax));
+    ticks += my_heap()->slices_at_tick != 0;
+    times.insert(os::now_ms());
+  }
+  EXPECT_LE(ticks, times.size());
+}
+
 // The slots of caches that have not grown lie together; one that grows moves, with all that is in it.
 TEST_F(SmallHeaps, ACacheThatProvesTooSmallGrowsAndMoves) {
   size_t first = capacity(k64);
