@@ -100,8 +100,8 @@ HM_EXPORT struct mallinfo mallinfo() noexcept {
   return info;
 }
 
-HM_EXPORT int malloc_info(int options, FILE* stream) noexcept {
-  if (options != 0) {
+HM_EXPORT int malloc_info(int flags, FILE* stream) noexcept {
+  if (flags != 0) {
     errno = EINVAL;
     return -1;
   }
