@@ -156,8 +156,9 @@ size_t purge_huge_blocks(bool all) noexcept {
 void unmap_behind_huge_blocks() noexcept {
   LockGuard guard(store.lock);
   extent_table.for_each([](Extent& extent) {
+    if (!extent.is_live()) return;  // its holder, who may be resizing it, has no lock
     size_t bytes = extent.bytes(), taken = extent.taken();
-    if (!extent.is_live() || taken == bytes) return;
+    if (taken == bytes) return;
     store.cache.forget_slack(extent);
     store.set_bytes(extent, taken);  // E5
     if (os::unmap(extent.start() + taken, bytes - taken)) {

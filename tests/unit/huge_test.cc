@@ -1,5 +1,8 @@
 #include "large/huge.h"
 
+#include <atomic>
+#include <thread>
+
 #include "base/os_pages.h"
 #include "support.h"
 
@@ -95,6 +98,19 @@ TEST_F(Huge, ABlockGrowsIntoTheKeptExtentBehindIt) {
   EXPECT_EQ(os::calls(), calls);
   hm_free(block);
   EXPECT_EQ(huge_gauges().kept, 16 * kMiB);
+}
+
+// A fuzzer's: ThreadSanitizer reports it if somebody reads the size of an extent whose holder is resizing it.
+TEST_F(Huge, ABlockThatIsBeingResizedIsNotLookedAt) {
+  std::atomic<bool> over{false};
+  std::thread looker([&] {
+    while (!over) unmap_behind_huge_blocks();
+  });
+  char* block = allocate(2 * kMiB);
+  for (size_t i = 0; i < 200; ++i) block = resize(block, (i % 2 == 0 ? 9 : 2) * kMiB);
+  over = true;
+  looker.join();
+  hm_free(block);
 }
 
 TEST_F(Huge, SlackIsCountedWithinTheExtent) {
