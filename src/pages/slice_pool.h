@@ -126,9 +126,7 @@ class SlicePool {
 
   static size_t surplus_of(const Chunk& chunk) noexcept;
   size_t surplus_slices() const noexcept { return surplus_.load(std::memory_order_relaxed); }
-  // When a chunk's slices have changed; under the lock.
-  void recount(Chunk& chunk) noexcept { set_surplus(chunk, surplus_of(chunk)); }
-  void set_surplus(Chunk& chunk, size_t now) noexcept;
+  void recount(Chunk& chunk) noexcept;  // when its slices have changed; under the lock
   void link_surplus(Chunk& chunk) noexcept;
   void unlink_surplus(Chunk& chunk) noexcept;
   void goes_first(Chunk& chunk) noexcept;

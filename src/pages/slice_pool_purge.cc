@@ -204,8 +204,8 @@ size_t SlicePool::surplus_of(const Chunk& chunk) noexcept {
   return filling || slices_in(chunk.free) < kSlicesInChunk / 2 ? 0 : slices_in(resident);
 }
 
-void SlicePool::set_surplus(Chunk& chunk, size_t now) noexcept {
-  size_t before = std::exchange(chunk.surplus, static_cast<uint8_t>(now));
+void SlicePool::recount(Chunk& chunk) noexcept {
+  size_t now = surplus_of(chunk), before = std::exchange(chunk.surplus, static_cast<uint8_t>(now));
   if (now == before) return;
   surplus_.store(surplus_slices() + now - before, std::memory_order_relaxed);
   if (before == 0) link_surplus(chunk);

@@ -70,6 +70,9 @@ MUTANTS = [
     Mutant("dirty_called_zero", "src/pages/slice_pool.cc", "(chunk.used & mask) == 0;", "(chunk.dirty & mask) == 0;"),
     Mutant("tails_forgotten", "src/large/runs.cc", "  mark_tails(*run.first, 1, slices);\n", ""),
     Mutant("freed_inside_is_inside", "src/api/allocator.cc", "bool within = first->kind() == SliceKind::kLarge &&", "bool within =", (MISUSE,)),
+    Mutant("run_shrinks_after_its_slices_are_free", "src/large/runs.cc", "  mark_tails(first, old_slices, new_slices);\n  std::atomic_ref",
+           "  mark_tails(first, old_slices, new_slices);\n  if (new_slices < old_slices) slice_pool.release((&first)[new_slices], old_slices - new_slices);\n"
+           "  keep_order();\n  old_slices = new_slices;\n  std::atomic_ref"),
     Mutant("any_kept_run_serves", "src/large/runs.cc", "    if (slices_[i] != slices) continue;\n", ""),
     Mutant("lengths_not_moved", "src/large/runs.cc", "  move_slots(slices_.data() + i, slices_.data() + i + 1, count_ - i);\n", ""),
     Mutant("large_blocks_bring_ticks", "src/core/small_heap.h", "    if (HM_LIKELY(large_to_look > 0)) return false;\n", "    if (HM_LIKELY(large_to_look > 0)) return false;\n    count_operations(64);\n"),

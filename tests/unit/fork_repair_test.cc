@@ -301,6 +301,22 @@ TEST(ForkRepair, BlocksOfAllKindsAtEveryInstruction) {
   expect_all_good(fork_at_every_instruction([] { hm_collect(); }, allocator_works, {.stride = 197}), "collect");
 }
 
+// It loses slices at worst: none is free that the run still counts as its own.
+TEST(ForkRepair, ARunThatShrinksAtEveryInstruction) {
+  char* block = static_cast<char*>(hm_malloc(20 * kSlice));
+  void* shrunk = nullptr;
+  auto keeps_its_own = [block] {
+    char* end = block + hm_usable_size(block);
+    auto others = allocate_many(200, 2 * kSlice);
+    return std::ranges::none_of(others, [=](void* other) { return block <= other && other < end; }) && allocator_works();
+  };
+  expect_all_good(fork_at_every_instruction([&] { shrunk = hm_realloc(block, 2 * kSlice); }, keeps_its_own, {.stride = 3}),
+                  "shrink");
+  EXPECT_EQ(shrunk, block);
+  EXPECT_EQ(hm_usable_size(block), 2 * kSlice);
+  hm_free(block);
+}
+
 TEST(ForkRepair, HolesGoBackAtEveryInstruction) {
   auto blocks = allocate_many(300, 1000);
   std::vector<void*> kept;
