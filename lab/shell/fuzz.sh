@@ -1,13 +1,14 @@
 # Part of the launcher: hmalloc test fuzz.
 # shellcheck shell=sh disable=SC2154
 
-# FUZZER:INPUTS of each build; inputs are shared by the fuzzers that read them alike.
+# FUZZER:INPUTS:WEIGHT of each build; inputs are shared by the fuzzers that read them alike.  The time is shared out by weight:
+# what reads text has seen all its edges within seconds.
 fuzzers_of() { # plain | asan | tsan
   case $1 in
-    plain) echo heap:heap heap_checked:heap heap_failing:heap slices:slices huge:huge huge_failing:huge \
-      options:options trace:trace ;;
-    asan) echo heap:heap slices:slices huge:huge options:options trace:trace ;;
-    tsan) echo heap:heap ;;
+    plain) echo heap:heap:4 heap_checked:heap:3 heap_failing:heap:3 slices:slices:2 huge:huge:2 huge_failing:huge:2 \
+      options:options:1 trace:trace:1 ;;
+    asan) echo heap:heap:4 slices:slices:2 huge:huge:2 options:options:1 trace:trace:1 ;;
+    tsan) echo heap:heap:4 ;;
   esac
 }
 
@@ -24,22 +25,28 @@ run_fuzzers() { # [--for TIME] [--only FUZZER] [--build BUILD]
     esac
     shift 2
   done
-  chosen='' number=0
+  chosen='' weights=0
   for build in $builds; do
     case $build in plain | asan | tsan) ;; *) die 2 "test fuzz: no build $build (plain, asan or tsan)" ;; esac
     for fuzzer in $(fuzzers_of "$build"); do
-      case $only in '' | "${fuzzer%:*}" | "${fuzzer#*:}") chosen="$chosen $build:$fuzzer" number=$((number + 1)) ;; esac
+      name=${fuzzer%%:*} weight=${fuzzer##*:} inputs=${fuzzer#*:}
+      inputs=${inputs%:*}
+      case $only in '' | "$name" | "$inputs")
+        chosen="$chosen $weight:$build:$name:$inputs" weights=$((weights + weight)) ;;
+      esac
     done
   done
-  [ $number -gt 0 ] || die 2 "test fuzz: no fuzzer $only in the builds asked for"
+  [ $weights -gt 0 ] || die 2 "test fuzz: no fuzzer $only in the builds asked for"
   need_fuzzers
   fuzz_state=$state/fuzz failed=
   mkdir -p "$fuzz_state/found" "$fuzz_state/logs"
   case " $builds " in *' plain '*) for program in "$fuzz_state"/tests/fuzz/hm_fuzz_*.*; do run_control "$program"; done ;; esac
-  share=$((seconds / number))
-  [ $share -gt 0 ] || share=1
-  say "fuzzing: $number fuzzers, $share s each"
-  for fuzzer in $chosen; do run_fuzzer "$share" $(echo "$fuzzer" | tr : ' '); done
+  say "fuzzing for $seconds s:$chosen (weight:build:fuzzer:inputs)"
+  for fuzzer in $chosen; do
+    share=$((seconds * ${fuzzer%%:*} / weights))
+    [ $share -gt 0 ] || share=1
+    run_fuzzer "$share" $(echo "${fuzzer#*:}" | tr : ' ')
+  done
   say "a table of what was run: $fuzz_state/log.md; the inputs: $fuzz_state/corpus"
   [ -z "$failed" ] || die 1 "found by:$failed.  What was found: $fuzz_state/found.  To keep it: copy it into" \
     "tests/fuzz/regressions/FUZZER, after the fault is mended"

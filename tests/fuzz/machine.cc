@@ -11,6 +11,7 @@
 
 #include "base/os_pages.h"
 #include "fuzz.h"
+#include "pages/footprint.h"
 #include "pages/options.h"
 #include "threads/registry.h"
 
@@ -72,11 +73,13 @@ bool Machine::step() {
     case 16: exchange(); break;
     case 17: reclaim_all(); break;
     case 18: compare_gauges(); break;
-    case 19: set_decay(); break;
+    case 19: set_option(); break;
     case 20: fail_calls(); break;
     case 21: fork_here(); break;
     case 22: shadow_.impossible(in_, slots_[in_.below(kSlots)]); break;
     case 23: expect(!hm::have_heap() || hm::my_heap()->is_valid(), "this thread's heap is not valid"); break;
+    case 24: hm_thread_idle(); break;
+    case 25: ask_for_pressure(); break;
     default: slot_step(code); break;
   }
   return false;
@@ -153,25 +156,53 @@ void Machine::compare_gauges() const {
   expect(stats.allocated >= held && stats.allocated <= held + fronts,
          "the gauge of allocated bytes is not what the program holds");
   expect(stats.allocated <= stats.active && stats.active <= stats.mapped, "gauges are out of order");
+  expect(hm::footprint.resident() <= most_resident_, "more is resident than the limit allows");
 }
 
-void Machine::set_decay() {
-  static constexpr size_t kTimes[] = {0, 1, 5, 500};
-  unsigned which = in_.byte();
-  if (places_ != nullptr) hm::options.decay_ms = kTimes[which % std::size(kTimes)];
+// Any that the allocator reads again and again.  While nobody else reads them.
+void Machine::set_option() {
+  static constexpr size_t kRetain[] = {0, 128 << 10, 1 << 20, 64 << 20}, kCacheBytes[] = {0, 4 << 10, 256 << 10, 5 << 20},
+                          kCacheBlocks[] = {1, 7, 64, 1023}, kHugePagesAfter[] = {0, 1 << 20, 16 << 20, SIZE_MAX},
+                          kLimit[] = {0, 4 << 20, 16 << 20, 96 << 20}, kDecay[] = {0, 1, 5, 500};
+  unsigned which = in_.byte(), value = which % 4;
+  if (places_ == nullptr) return;
+  switch (which / 4 % 8) {
+    case 0: hm::options.retain_bytes = kRetain[value]; break;
+    case 1: hm::options.cache_bytes = kCacheBytes[value]; break;
+    case 2: hm::options.cache_blocks = kCacheBlocks[value]; break;
+    case 3: hm::options.huge_pages_after = kHugePagesAfter[value]; break;
+    case 4: set_limit(kLimit[value]); break;
+    default: hm::options.decay_ms = kDecay[value]; break;
+  }
+}
+
+// What is resident already may stay; only more is refused.
+void Machine::set_limit(size_t bytes) {
+  if (is_child_) return;
+  hm::options.limit = bytes;
+  most_resident_ = bytes == 0 ? SIZE_MAX : std::max(bytes, hm::footprint.resident());
+  shadow_.expect_failures(may_fail());
+}
+
+void Machine::ask_for_pressure() const {
+  int level = hm_pressure();
+  expect(level >= 0 && level <= 2, "a pressure that there is not");
+  expect(level == 0 || hm::options.limit != 0, "pressure without a limit");
 }
 
 void Machine::fail_calls() {
   [[maybe_unused]] size_t after = in_.byte(), count = in_.byte();
 #if defined(HM_FAULTS)
   if (places_ == nullptr) return;
-  shadow_.expect_failures(count > 0);
+  calls_fail_ = count > 0;
+  shadow_.expect_failures(may_fail());
   hm::os::fail_after(after % 64, count % 32);
 #endif
 }
 
 void Machine::fork_here() {
-  if (is_child_ || ++forks_ > kMaxForks) return;
+  if (is_child_ || forks_left_ == 0) return;
+  --forks_left_;
   pid_t child = fork();
   expect(child >= 0, "fork fails");
   if (child == 0) be_child();

@@ -15,7 +15,9 @@ class Machine {
  public:
   enum class Stop { kEnd, kSwitch, kExit };  // for who runs it: the next instruction is for another thread
 
-  Machine(Stream in, Places* places, Shelf* shelf) : in_(in), shadow_(places), places_(places), shelf_(shelf) {}
+  // `forks`: how many it may make.
+  Machine(Stream in, Places* places, Shelf* shelf, size_t forks)
+      : in_(in), shadow_(places), places_(places), shelf_(shelf), forks_left_(forks) {}
 
   Stop run();
   size_t thread() const { return thread_; }  // after kSwitch
@@ -23,7 +25,7 @@ class Machine {
   void free_everything();
 
  private:
-  static constexpr size_t kSlots = 96, kPile = 3000, kMaxForks = 2, kStepsInChild = 40;
+  static constexpr size_t kSlots = 96, kPile = 3000, kStepsInChild = 40;
   bool step();
   void slot_step(unsigned code);
   void use_slot(Block& block);
@@ -32,7 +34,10 @@ class Machine {
   void exchange();
   void reclaim_all();
   void compare_gauges() const;
-  void set_decay();
+  void set_option();
+  void set_limit(size_t bytes);
+  bool may_fail() const { return calls_fail_ || most_resident_ != SIZE_MAX; }
+  void ask_for_pressure() const;
   void fail_calls();
   void fork_here();
   [[noreturn]] void be_child();
@@ -46,7 +51,9 @@ class Machine {
   size_t piled_ = 0;
   size_t thread_ = 0;
   bool late_ = false, is_child_ = false;
-  size_t forks_ = 0;
+  size_t forks_left_;
+  bool calls_fail_ = false;
+  size_t most_resident_ = SIZE_MAX;  // with a limit
   Stop stop_ = Stop::kEnd;
 };
 
