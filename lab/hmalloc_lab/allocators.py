@@ -66,9 +66,13 @@ def choose_several(words: list[str], built: BuildPaths) -> list[Allocator]:
     chosen = list(dict.fromkeys(choose(name, built) for name in named if name))
     if not chosen:
         raise Failure("--allocator: which one? (hmalloc compare --help)")
-    taken = [allocator.name for allocator in chosen]
-    # Namesakes from two folders are told apart by their paths.
-    return [Allocator(str(each.library), each.library) if taken.count(each.name) > 1 else each for each in chosen]
+    return chosen
+
+
+def told_apart(chosen: list[Allocator]) -> list[Allocator]:
+    """Namesakes from two folders by their paths."""
+    libraries = {each.name: {other.library for other in chosen if other.name == each.name} for each in chosen}
+    return [Allocator(str(each.library), each.library) if len(libraries[each.name]) > 1 else each for each in chosen]
 
 
 def own_libc() -> Path:

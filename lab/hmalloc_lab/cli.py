@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from . import report
-from .allocators import choose, choose_several
+from .allocators import choose, choose_several, told_apart
 from .bench import commands as bench
 from .build_paths import BuildPaths
 from .compare import Plan, compare
@@ -60,9 +60,11 @@ def compare_command(
     if not command:
         print("hmalloc: no program named, so this is the example: a log in a pipeline of threads", file=sys.stderr)
         command = [str(built.example)]
-    if input_file and not os.access(input_file, os.R_OK):
+    if input_file and (input_file.is_dir() or not os.access(input_file, os.R_OK)):
         raise Failure(f"{input_file}: cannot be read")
-    candidates, base = choose_several(names or ["hmalloc"], built), choose(reference, built)
+    if json_file:
+        report.check_writable(json_file)  # now, and not when all has been measured
+    base, *candidates = told_apart([choose(reference, built), *choose_several(names or ["hmalloc"], built)])
     if stop_after and load:
         raise Failure("--for and --load exclude each other: the server is stopped when the load is done")
     job = Job(command, built.measurer, _duration(stop_after), load, input_file, show_output)

@@ -76,8 +76,8 @@ def examine_process(pid: int) -> Report:
         raise Failure(f"{pid}: no such process") from error
     except (psutil.AccessDenied, PermissionError) as error:
         raise Failure(f"{pid}: not allowed to look into this process; try with sudo") from error
-    except FileNotFoundError as error:
-        raise Failure(f"{pid}: the process has ended") from error
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise Failure(f"{pid}: the process has ended, or is a thread of the kernel's") from error
     libraries = sorted({line.split(maxsplit=5)[5] for line in maps.splitlines() if ".so" in line})
     return _judge_process(f"{name} (process {pid})", _read_if_possible(binary, secure), libraries, environment, facts,
                           language_hints(Path(os.path.realpath(binary)), environment))

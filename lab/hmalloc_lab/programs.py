@@ -1,7 +1,6 @@
 """Finds what a command line really starts: along PATH, through `#!` lines, down to an ELF file."""
 
 import os
-import shlex
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,14 +56,17 @@ def _interpreter(path: Path) -> str | None:
     if not first.startswith(b"#!"):
         # No `#!` and no ELF: execvp and the shells hand such a file to /bin/sh.
         return "/bin/sh"
-    words = shlex.split(first[2:].decode(errors="replace"), posix=True)
+    words = first[2:].decode(errors="replace").split()
     if not words:
         raise Failure(f"{path}: its first line names no interpreter", NOT_EXECUTABLE)
     if os.path.basename(words[0]) != "env":
         # The kernel does not search PATH: `#!sh` is ./sh.
         return os.path.join(os.curdir, words[0])
     # `#!/usr/bin/env -S NAME=VALUE python3 -u`: the first word that is neither an option nor an assignment.
-    for word in words[1:]:
-        if not word.startswith("-") and "=" not in word:
+    options = iter(words[1:])
+    for word in options:
+        if word in ("-u", "--unset", "-C", "--chdir"):
+            next(options, None)
+        elif not word.startswith("-") and "=" not in word:
             return word
     return os.path.join(os.curdir, words[0])

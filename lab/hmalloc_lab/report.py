@@ -12,6 +12,7 @@ from rich.text import Text
 
 from .compare import Comparison, Side
 from .doctor import Report
+from .errors import Failure
 from .job import Job
 from .ratios import FEWEST_PAIRS, NOT_SHOWN, TOO_FEW, Ratio, paired, spread
 from .run import Outcome
@@ -21,11 +22,15 @@ _SHORT_S = 0.02
 
 
 def _seconds(value: float) -> str:
+    if value >= 100:
+        return f"{value:,.0f} s"
     return f"{value:.3g} s" if value >= 1 else f"{value * 1e3:.3g} ms"
 
 
 def _memory(kib: float) -> str:
-    return f"{kib / 1024:,.4g} MiB" if kib >= 1024 else f"{kib:.0f} KiB"
+    if kib >= 1024 * 1000:
+        return f"{kib / 1024:,.0f} MiB"
+    return f"{kib / 1024:.4g} MiB" if kib >= 1024 else f"{kib:.0f} KiB"
 
 
 def _count(value: float) -> str:
@@ -141,6 +146,13 @@ def _remarks(comparison: Comparison, job: Job) -> list[str]:
     return lines
 
 
+def check_writable(path: Path) -> None:
+    try:
+        path.open("a").close()
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from error
+
+
 def write_json(path: Path, comparison: Comparison, command: list[str]) -> None:
     document = {
         "command": command,
@@ -148,7 +160,10 @@ def write_json(path: Path, comparison: Comparison, command: list[str]) -> None:
         "candidates": [_side(side) | {"ratios": _ratios(side, comparison.reference)} for side in comparison.candidates],
         "warnings": comparison.warnings,
     }
-    path.write_text(json.dumps(document, indent=2) + "\n")
+    try:
+        path.write_text(json.dumps(document, indent=2) + "\n")
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from error
 
 
 def _ratios(side: Side, reference: Side) -> dict:

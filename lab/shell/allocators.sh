@@ -13,24 +13,30 @@ choose_allocator() { # COMMAND NAME
   case $2 in
     hmalloc) need_library ;;
     checked) need_checked ;;
-    system) library= ;;
+    system) library='' LD_PRELOAD=$(without_ours "${LD_PRELOAD-}") ;;
     */* | *.so) library=$(readlink -f -- "$2" || echo "$2") ;;
     *)
       library=$state/peers/$2/lib$2.so
       if is_baseline "$2"; then
         need_baselines
         library=$natives/baselines/lib$2.so
-      elif [ ! -f "$library" ]; then
+      elif [ -z "$from_source" ] || [ ! -f "$library" ]; then
         die 2 "$1: no allocator $2 (hmalloc, system, $(echo "$baselines" | sed 's/ /, /g'), the path of a library," \
           "or what 'hmalloc bench peers' has built)"
       fi ;;
   esac
 }
 
+# What is preloaded already, less this library.
+without_ours() { # LIST
+  echo "$1" | tr ' :' '\n\n' | grep -v '/libhmalloc[^/]*$' | paste -s -d : -
+}
+
 preload_allocator() {
   [ "$library" ] || return 0
   require_usable "$library"
-  export LD_PRELOAD="$library${LD_PRELOAD:+:$LD_PRELOAD}"
+  inherited=$(without_ours "${LD_PRELOAD-}")
+  export LD_PRELOAD="$library${inherited:+:$inherited}"
 }
 
 # The loader only warns of a library that it cannot preload and goes on without: here that is an error.

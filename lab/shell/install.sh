@@ -2,6 +2,7 @@
 # shellcheck shell=sh disable=SC2154
 
 install() {
+  prefix=''
   while [ $# -gt 0 ]; do
     case $1 in
       -h | --help) help install ;;
@@ -14,7 +15,12 @@ install() {
   need_source install
   prefix=$(realpath -m -- "${prefix:-/usr/local}")
   (mkdir -p "$prefix" && [ -w "$prefix" ]) 2>/dev/null || die 2 "install: $prefix is not writable for you (sudo, or --prefix DIR)"
+  # shellcheck disable=SC2086
+  wish scdoc $trace_packages $pdes_packages
   alone build install
+  has_rule man/hmalloc.1 || say "left out: the manual pages, for want of scdoc"
+  has_rule hmalloc-trace || say "left out: hmalloc trace, for want of $trace_packages"
+  has_rule hmalloc-pdes-phold || say "left out: the simulation engine, for want of $pdes_packages"
   step "installing into $prefix" install.log cmake --install "$here/build/release" --prefix "$prefix"
   [ "$(id -u)" != 0 ] || ldconfig 2>/dev/null || true
 }

@@ -112,16 +112,18 @@ build() { # what targets_of takes
 
 # Whether the libraries were there when the build was configured.
 configured() { # what targets_of takes
-  rules=build/release/build.ninja
   case $1 in
-    tools | checked | baselines | install) ;;
-    quick | default) grep -q '^build pdes/libhmalloc_pdes.a:' $rules ;;
-    pdes) grep -q '^build hmalloc-pdes-phold:' $rules ;;
+    tools | checked | baselines) ;;
+    quick | default) has_rule pdes/libhmalloc_pdes.a ;;
+    pdes) has_rule hmalloc-pdes-phold ;;
     ranks) configured pdes && grep -q '^HM_MPI:INTERNAL=TRUE' build/release/CMakeCache.txt ;;
-    trace | bench) grep -q '^build hmalloc-trace:' $rules ;;
+    trace | bench) has_rule hmalloc-trace ;;
+    install) configured trace && configured pdes && has_rule man/hmalloc.1 ;;
     everything) configured trace && configured ranks ;;
   esac
 }
+
+has_rule() { grep -q "^build $1:" "$here/build/release/build.ninja"; }
 
 # Only to say nothing when there is nothing to build.  A dry run goes no further than to a check of globbed folders;
 # so that comes first, for real, and the dry run then gets the file by a name by which ninja cannot update it.

@@ -12,7 +12,7 @@ check_folder() {
       die 2 "$here: has a space or a colon in its path, from where no library can be preloaded; please move it" ;;
     esac
     check_origin release
-  fi
+  else check_owner; fi
   mkdir -p "$state" 2>/dev/null || die 2 "$state: cannot be made by $(id -un)"
   for file in "$state" "$logs" "$venv" "$state/lock" "$state/release" "$state/release/.ninja_log"; do
     [ ! -e "$file" ] || [ -w "$file" ] ||
@@ -20,11 +20,21 @@ check_folder() {
   done
 }
 
+# What others have put there would be run by this user.
+check_owner() {
+  for folder in "$state" "$venv"; do
+    [ ! -e "$folder" ] || [ -O "$folder" ] || die 2 "$folder: is $(stat -c %U "$folder")'s, and not $(id -un)'s;" \
+      "please set HOME or XDG_CACHE_HOME"
+  done
+}
+
 # CMake goes on with the folder that it was told of first, wherever that is.
 check_origin() { # PRESET
   cache=$state/$1/CMakeCache.txt
-  [ ! -f "$cache" ] || grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$here" "$cache" || die 2 "$state/$1: was built in" \
-    "$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache"), of which this is a copy; please remove $state"
+  [ -f "$cache" ] || return 0
+  origin=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
+  [ "$(readlink -f -- "$origin")" = "$here" ] ||
+    die 2 "$state/$1: was built in $origin, of which this is a copy; please remove $state"
 }
 
 # Two launchers at once must not build, or fill the environment, into each other.
@@ -83,8 +93,8 @@ follow() {
 deadline='' late=75 # the exit code of what came too late
 
 seconds_in() { # WHO TIME: 30s, 10m, 2h
-  digits=${2%[smh]}
-  case $digits in '' | *[!0-9]*) die 2 "$1: --for: '$2' is no time (30s, 10m, 2h)" ;; esac
+  digits=$(echo "${2%[smh]}" | sed 's/^0*\([0-9]\)/\1/') # a zero in front would be octal
+  case $digits in '' | *[!0-9]* | ????????*) die 2 "$1: --for: '$2' is no time (30s, 10m, 2h)" ;; esac
   case $2 in *h) echo $((digits * 3600)) ;; *m) echo $((digits * 60)) ;; *) echo "$digits" ;; esac
 }
 

@@ -26,11 +26,20 @@ tool() { # compare or doctor, ARGS...
   exec_python "$lab" --library "$library" --measurer "$natives/hmalloc-measure" "$@"
 }
 
+wants_programs() { # ARGS...
+  previous=''
+  for word; do
+    case $word in --families=*) previous=--families word=${word#*=} ;; esac
+    [ "$previous" != --families ] || case ,$word, in *,programs,*) return 0 ;; esac
+    previous=$word
+  done
+  return 1
+}
+
 bench() {
   [ $# -gt 0 ] || help bench
   for word; do case $word in -h | --help) help bench ;; esac; done
   need_source bench
-  case "$*" in *--families*programs*) wish_programs ;; esac
   case $1 in
     peers) wish_gperftools; need_python; shift; exec "$venv/bin/python" -I -B "$here/bench/peers" "$@" ;;
     quick | mixes) wish_peers; need_workloads ;;
@@ -42,6 +51,7 @@ bench() {
     plot | show | report | export | compare) ;;
     *) die 2 "bench: no command $1 (hmalloc bench --help)" ;;
   esac
+  ! wants_programs "$@" || wish_programs
   need_lab
   exec_python "$lab" --library "$library" --measurer "$natives/hmalloc-measure" bench "$@"
 }

@@ -41,8 +41,14 @@ bool parse(OptionKind kind, const char* text, size_t& out) noexcept {
   return false;
 }
 
+bool is_of_others(const OptionTable& table, const char* name) noexcept {
+  for (const char* const* each = table.others; each != nullptr && *each != nullptr; ++each)
+    if (strncmp(name, *each, strlen(*each)) == 0) return true;
+  return false;
+}
+
 void set(const OptionTable& table, const char* name, size_t length, const char* value) noexcept {
-  if (table.others != nullptr && strncmp(name, table.others, strlen(table.others)) == 0) return;
+  if (is_of_others(table, name)) return;
   if (length == strlen("STATS_FILE") && strncmp(name, "STATS_FILE", length) == 0) {
     if (table.stats_file == nullptr) return;
     // A copy: programs write over their environment.

@@ -26,8 +26,8 @@ struct OptionTable {
   const char* prefix;  // "HMALLOC_"
   const OptionRow* rows;
   size_t count;
-  char* stats_file;              // <prefix>STATS_FILE, kMaxPath bytes; null: another library reads it
-  const char* others = nullptr;  // names with this prefix belong to another library
+  char* stats_file;                     // <prefix>STATS_FILE, kMaxPath bytes; null: another library reads it
+  const char* const* others = nullptr;  // names with these prefixes belong to another library or tool; ends with a null
 };
 
 // Warns once each about unknown and bad options, on descriptor 2.  Call it before there is a second thread.

@@ -42,9 +42,7 @@ HM_EXPORT void* aligned_alloc(size_t alignment, size_t size) noexcept {
   return nullptr;
 }
 
-// Like glibc: an alignment that is no power of two is rounded up to one, and is invalid if no such power exists.  A
-// power of two to which nothing can be aligned is valid: ENOMEM.
-HM_EXPORT void* memalign(size_t alignment, size_t size) noexcept {
+static void* allocate_rounded(size_t alignment, size_t size) noexcept {
   if (alignment > SIZE_MAX / 2 + 1) {
     errno = EINVAL;
     return nullptr;
@@ -52,13 +50,19 @@ HM_EXPORT void* memalign(size_t alignment, size_t size) noexcept {
   return allocate_aligned(std::bit_ceil(alignment), size);
 }
 
-HM_EXPORT void* valloc(size_t size) noexcept { return allocate_aligned(os::page_size(), size); }
-
-HM_EXPORT void* pvalloc(size_t size) noexcept {
+static void* allocate_pages(size_t size) noexcept {
   if (size > kMaxRequest) return out_of_memory();
   size_t whole = align_up(size, os::page_size());
   return allocate_aligned(os::page_size(), whole == 0 ? os::page_size() : whole);
 }
+
+// Like glibc: an alignment that is no power of two is rounded up to one, and is invalid if no such power exists.  A
+// power of two to which nothing can be aligned is valid: ENOMEM.
+HM_EXPORT void* memalign(size_t alignment, size_t size) noexcept { return allocate_rounded(alignment, size); }
+
+HM_EXPORT void* valloc(size_t size) noexcept { return allocate_aligned(os::page_size(), size); }
+
+HM_EXPORT void* pvalloc(size_t size) noexcept { return allocate_pages(size); }
 
 HM_EXPORT size_t malloc_usable_size(void* block) noexcept { return usable_size(block, "malloc_usable_size"); }
 
@@ -115,3 +119,14 @@ HM_EXPORT int malloc_info(int flags, FILE* stream) noexcept {
 }
 
 HM_EXPORT void malloc_stats() noexcept { print_usage(); }
+
+// glibc exports these beside the family: for wrappers of malloc that programs bring, whose malloc must not be called from
+// here, and for programs older than 2018 (cfree).  A block of glibc's that reached our free would end the program.
+HM_EXPORT void* __libc_malloc(size_t size) noexcept { return allocate(size); }
+HM_EXPORT void __libc_free(void* block) noexcept { deallocate(block, "free"); }
+HM_EXPORT void* __libc_calloc(size_t count, size_t size) noexcept { return allocate_zeroed(count, size); }
+HM_EXPORT void* __libc_realloc(void* block, size_t size) noexcept { return reallocate(block, size, "realloc"); }
+HM_EXPORT void* __libc_memalign(size_t alignment, size_t size) noexcept { return allocate_rounded(alignment, size); }
+HM_EXPORT void* __libc_valloc(size_t size) noexcept { return allocate_aligned(os::page_size(), size); }
+HM_EXPORT void* __libc_pvalloc(size_t size) noexcept { return allocate_pages(size); }
+HM_EXPORT void cfree(void* block) noexcept { deallocate(block, "cfree"); }

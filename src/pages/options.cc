@@ -19,7 +19,8 @@ constexpr OptionRow kRows[] = {
     HM_OPTIONS(HM_OPTION_ROW)
 #undef HM_OPTION_ROW
 };
-constexpr OptionTable kTable = {"HMALLOC_", kRows, std::size(kRows), options.stats_file, "PAPER_"};
+constexpr const char* kOthers[] = {"PAPER_", "INSTALL_PACKAGES", nullptr};  // HMalloc's as published, and the launcher's
+constexpr OptionTable kTable = {"HMALLOC_", kRows, std::size(kRows), options.stats_file, kOthers};
 
 // Of a control group only if a share of it is asked for: a process does not know what else is in its group.
 size_t limit_in_bytes(size_t asked) noexcept {

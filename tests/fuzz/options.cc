@@ -155,7 +155,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   int messages = dup(STDERR_FILENO);
   dup2(nowhere, STDERR_FILENO);  // of what is not understood
   environ = pointers.data();
-  hm::OptionTable options = {"T_", rows, kKinds, table.file, "OTHER_"};
+  const char* const others[] = {"OTHER_", nullptr};
+  hm::OptionTable options = {"T_", rows, kKinds, table.file, others};
   hm::read_options(options);
   hm::print_options(options, nowhere);
   environ = real;

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from conftest import ROOT
-from hmalloc_lab.allocators import choose, choose_several
+from hmalloc_lab.allocators import choose, choose_several, told_apart
 from hmalloc_lab.build_paths import BuildPaths
 
 NAMES = re.search(r"^baselines='(.+)'$", (ROOT / "lab/shell/allocators.sh").read_text(), re.MULTILINE)[1].split()
@@ -90,8 +90,17 @@ def test_namesakes_are_told_apart_by_their_paths(tmp_path):
     for path in paths:
         path.parent.mkdir()
         path.write_bytes((ROOT / "build/release/baselines/libhoard.so").read_bytes())
-    chosen = choose_several([f"{paths[0]},{paths[1]}", "system,system"], BuildPaths(None, None))
-    assert [each.name for each in chosen] == [str(paths[0]), str(paths[1]), "system"]
+    built = BuildPaths(None, None)
+    chosen = choose_several([f"{paths[0]},{paths[1]}", "system,system"], built)
+    assert [each.name for each in told_apart(chosen)] == [str(paths[0]), str(paths[1]), "system"]
+    assert [each.name for each in told_apart([choose(str(paths[0]), built), choose(str(paths[0]), built)])] == ["mine", "mine"]
+
+
+def test_two_builds_are_compared_under_two_names(hmalloc, tmp_path):
+    other = tmp_path / "libhmalloc.so"
+    other.write_bytes((ROOT / "build/release/libhmalloc.so").read_bytes())
+    shown = hmalloc("compare", "-n", "1", "--allocator", other, "--against", "hmalloc", "true").stdout
+    assert f"{other} / {ROOT}/build/release/libhmalloc.so" in " ".join(shown.split()), shown
 
 
 def test_they_serve_events_and_traces(hmalloc, tmp_path):

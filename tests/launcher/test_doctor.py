@@ -69,6 +69,12 @@ def test_an_empty_interpreter_is_no_traceback(hmalloc, script):
     assert shown.returncode == 126 and "names no interpreter" in shown.stderr
 
 
+@pytest.mark.parametrize("first", ["#!/bin/sh -e 'x", "#!/usr/bin/env -S -u FOO sh -e", "#!/usr/bin/env -S A=b sh"])
+def test_what_stands_behind_the_interpreter_is_not_taken_for_it(hmalloc, script, first):
+    shown = hmalloc("doctor", "--", script(f"{first}\n"))
+    assert shown.returncode == 0 and "script -> /" in shown.stdout and "sh (ELF" in shown.stdout, shown
+
+
 def test_the_heap_of_cpython_is_explained(hmalloc):
     assert "PYTHONMALLOC=malloc" in hmalloc("doctor", "--", "/usr/bin/python3").stdout
     assert "PYTHONMALLOC=malloc" not in hmalloc("doctor", "--", "/usr/bin/python3", PYTHONMALLOC="malloc").stdout

@@ -1,6 +1,7 @@
 """hmalloc run: the program as it is, on hmalloc."""
 
 import pytest
+from conftest import ROOT
 
 
 @pytest.mark.parametrize("words, library", [
@@ -27,6 +28,17 @@ def test_arguments_arrive_unchanged(hmalloc):
 def test_what_is_preloaded_already_stays(hmalloc):
     shown = hmalloc("run", "--", "sh", "-c", "echo $LD_PRELOAD", LD_PRELOAD="libm.so.6")
     assert shown.stdout.strip().endswith("libhmalloc.so:libm.so.6")
+
+
+@pytest.mark.parametrize("words, left", [(["--allocator", "system"], "libm.so.6"), (["--"], "/libhmalloc.so:libm.so.6")])
+def test_the_library_is_not_preloaded_twice_nor_below_the_systems_malloc(hmalloc, words, left):
+    inherited = f"{ROOT}/build/release/libhmalloc.so:libm.so.6"
+    shown = hmalloc("run", *words, "sh", "-c", "echo $LD_PRELOAD", LD_PRELOAD=inherited).stdout.strip()
+    assert shown.endswith(left) and shown.count("libhmalloc") == left.count("libhmalloc")
+
+
+def test_the_switch_of_the_launcher_is_no_option_of_the_library(hmalloc):
+    assert hmalloc("run", "true", HMALLOC_INSTALL_PACKAGES="0").stderr == ""
 
 
 @pytest.mark.parametrize("option, value", [("--stats", "1"), ("--stats=json", "json")])

@@ -12,7 +12,7 @@ from threading import Timer
 import pytest
 from conftest import ROOT
 
-PLAIN = ("sh awk cat cmp cp cut date dirname dpkg-query env flock grep id mkdir mv nproc printf readlink rm sed sleep stat "
+PLAIN = ("sh awk cat cmp cp cut date dirname dpkg-query env flock getent grep id mkdir mv nproc printf readlink rm sed sleep stat "
          "tail timeout touch tr true uname").split()
 NOBODY = 65534
 
@@ -108,6 +108,51 @@ def test_a_copied_tree_is_refused(tree):
     (tree / "build/release/CMakeCache.txt").write_text("CMAKE_HOME_DIRECTORY:INTERNAL=/its/origin\n")
     line = refused(launch(tree, "run", "true"))
     assert line.startswith(f"hmalloc: {tree}/build/release: was built in /its/origin, of which this is a copy")
+
+
+def test_a_tree_that_is_reached_by_a_link_is_no_copy(tree):
+    link = tree.with_name(tree.name + "-link")
+    link.symlink_to(tree)
+    (tree / "build/release").mkdir(parents=True)
+    (tree / "build/release/CMakeCache.txt").write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={link}\n")
+    line = refused(launch(tree, "run", "true", HMALLOC_INSTALL_PACKAGES="0"))
+    link.unlink()
+    assert line.startswith("hmalloc: please install g++")
+
+
+@pytest.fixture
+def installed(tree):
+    """The launcher as it is installed, and an empty folder for what it keeps."""
+    (tree / "usr/share/hmalloc").mkdir(parents=True)
+    (tree / "lab").rename(tree / "usr/share/hmalloc/lab")
+    (tree / "hmalloc").rename(tree / "bin/hmalloc")
+    (tree / "usr/bin").mkdir()
+    (tree / "bin/hmalloc").rename(tree / "usr/bin/hmalloc")
+    (tree / "hmalloc").symlink_to("usr/bin/hmalloc")
+    return tree
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="somebody else's folder takes root to make")
+@pytest.mark.parametrize("words", [("doctor", "1"), ("run", "--allocator", "mimalloc2", "true")])
+def test_what_somebody_else_keeps_is_not_run(installed, words):
+    planted = installed / "hmalloc-of-another"
+    (planted / "hmalloc/venv/bin").mkdir(parents=True)
+    for file in (planted / "hmalloc/venv/bin/python", planted / "hmalloc/peers/mimalloc2/libmimalloc2.so"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"#!/bin/sh\ntouch {installed}/run\n")
+        file.chmod(0o755)
+    for path in (planted, *planted.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    run = launch(installed, *words, XDG_CACHE_HOME=str(planted))
+    assert run.returncode == 2 and not (installed / "run").exists()
+    assert "not root's; please set HOME or XDG_CACHE_HOME" in run.stderr or "no allocator mimalloc2" in run.stderr
+
+
+def test_without_a_home_the_users_own_is_taken(installed):
+    tool(installed, "getent", f'echo "me:x:0:0::{installed}/home:/bin/sh"')
+    own = {"PATH": str(installed / "bin"), "HMALLOC_INSTALL_PACKAGES": "0"}
+    subprocess.run([installed / "hmalloc", "doctor", "1"], env=own, capture_output=True)
+    assert (installed / "home/.cache/hmalloc").is_dir()
 
 
 @pytest.mark.parametrize("foreign", ["", "release"])

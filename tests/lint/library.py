@@ -8,7 +8,8 @@ import symbols
 LIBRARIES = ["libhmalloc.so", "libhmalloc-checked.so", "libhmalloc-faults.so"]
 FAMILY = """malloc free calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc
   malloc_usable_size free_sized free_aligned_sized malloc_trim mallinfo mallinfo2 malloc_info malloc_stats
-  mallopt""".split()
+  mallopt __libc_malloc __libc_free __libc_calloc __libc_realloc __libc_memalign __libc_valloc __libc_pvalloc
+  cfree""".split()
 EXPLICIT = """hm_version hm_malloc hm_calloc hm_realloc hm_aligned_alloc hm_free hm_free_sized hm_usable_size hm_shared_alloc
   hm_shared_free hm_shared_free_sized hm_cache_of hm_shared_cache_of hm_cache_alloc hm_cache_free hm_cache_refill_
   hm_local_alloc hm_local_free hm_local_free_sized hm_local_realloc hm_local_usable_size hm_collect hm_pressure hm_pressure_notify

@@ -172,7 +172,7 @@ MUTANTS = [
     Mutant("never_used_stays_open", "src/pages/slice_pool_purge.cc", "    if (due != 0 || (whole && what != Purge::kSurplus)) {", "    if (due != 0) {"),
     Mutant("nothing_is_missed", "src/pages/slice_pool_purge.cc", "  if (retention_.has_given_back())", "  if (false)"),
     # HMALLOC_LIMIT
-    Mutant("fresh_slices_for_all", "src/pages/slice_pool.cc", "  if (more != 0 && !limit_admits(bytes_in(more), n == 1)) return {};\n", ""),
+    Mutant("fresh_slices_for_all", "src/pages/slice_pool.cc", "  if (more != 0 && !limit_admits(bytes_in(more), n == 1)) return {};\n", "  static_cast<void>(more);\n"),
     Mutant("no_reserve", "src/pages/memory_limit.h", "small ? hard_ : hard_ - reserve()", "hard_"),
     Mutant("purged_slices_count", "src/pages/slice_pool_purge.cc", "  count_resident(slices_in(refused), slices_in(due & chunk.used));\n", ""),
     Mutant("promises_are_kept", "src/large/huge.cc", "    store.fulfil(promised);\n", ""),

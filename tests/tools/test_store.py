@@ -126,6 +126,26 @@ def test_no_file_is_made_by_reading(tmp_path):
     assert not (tmp_path / "none.db").exists()
 
 
+def test_a_file_that_may_only_be_read_is_read_and_left_alone(begun, monkeypatch):
+    db, _ = begun
+    db.__exit__()  # with the journal of a writer, the file alone would not be whole
+    before = db.path.read_bytes()
+    monkeypatch.setattr(store.os, "access", lambda *_: False)
+    assert store.load(db.path).profile == "quick"
+    with Store(db.path) as kept, pytest.raises(Failure, match="readonly"):
+        kept.begin("", "quick", "", 1, 1, {}, [], [])
+    assert db.path.read_bytes() == before and [path.name for path in db.path.parent.iterdir()] == ["a.db"]
+
+
+@pytest.mark.parametrize("table, column, value", [("cell", "definition", "[]"), ("campaign", "environment", "3")])
+def test_what_is_no_such_value_is_damage(begun, table, column, value):
+    db, _ = begun
+    with sqlite3.connect(db.path) as raw:
+        raw.execute(f"UPDATE {table} SET {column} = ?", (value,))
+    with pytest.raises(Failure, match="a.db: damaged: "):
+        store.load(db.path)
+
+
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(Failure, match="file"):

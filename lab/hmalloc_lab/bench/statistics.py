@@ -141,20 +141,20 @@ def family_means(results: Results, metric: str | None = None) -> dict[str, dict[
     for its own metric, over those that count time, without a clock in their way."""
     cells = list(results.cells.values())
     families = {family: [cell for cell in cells if cell.family == family] for family in results.families}
-    families["all"] = [cell for cell in _together(cells)
+    families["all"] = [cell for cell in together(cells)
                        if metric or not (is_memory(cell.metric) or cell.family == "latency")]
     found = {family: means_over(results, members, metric) for family, members in families.items()}
     return {family: means for family, means in found.items() if means}
 
 
-def _together(cells: list[Cell]) -> list[Cell]:
+def together(cells: list[Cell]) -> list[Cell]:
     """Without the families that stand apart, unless they alone were measured."""
     return [cell for cell in cells if cell.family not in APART] or cells
 
 
 def memory_means(results: Results) -> dict[str, Mean]:
     """The same for the peak of the resident memory, over the cells whose peak says something."""
-    cells = _together(list(results.cells.values()))
+    cells = together(list(results.cells.values()))
     return means_over(results, [cell for cell in cells if cell.counts_peak], "vm_hwm_kb")
 
 

@@ -5,6 +5,7 @@ allocators as they were.  Files of another version are refused, never converted 
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -103,9 +104,13 @@ class Store:
         self.path = path
         if not create and not path.is_file():
             raise Failure(f"{path}: no such database (hmalloc bench quick makes one)")
+        self._may_write = create or os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=10)
+            if create:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            # Of a file that is somebody else's, or lies where nothing may be written, nobody changes anything.
+            name = str(path) if self._may_write else f"{path.resolve().as_uri()}?immutable=1"
+            self._db = sqlite3.connect(name, isolation_level=None, timeout=10, uri=not self._may_write)
             self._open(create)
         except (OSError, sqlite3.Error) as error:
             raise Failure(f"{path}: {_plain(error)}") from error
@@ -121,9 +126,9 @@ class Store:
         if version != VERSION:
             raise Failure(f"{self.path}: a database of version {version}, this hmalloc reads and writes version "
                           f"{VERSION}: give another file with --db")
-        # A crash may lose the last run, never the file.
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")
+        if self._may_write:  # a crash may lose the last run, never the file
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
 
     def __enter__(self) -> "Store":
         return self
@@ -193,7 +198,7 @@ class Store:
         """That campaign; by default the last one."""
         try:
             return self._load(campaign)
-        except (sqlite3.Error, ValueError, TypeError) as error:
+        except (sqlite3.Error, ValueError, TypeError, AttributeError, KeyError) as error:
             raise Failure(f"{self.path}: damaged: {_plain(error)}") from error
 
     def _load(self, campaign: int | None) -> Campaign:

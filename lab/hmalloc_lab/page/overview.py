@@ -121,7 +121,8 @@ def rankings(results: Results) -> list[Ranking]:
 
 
 def _ranking(results: Results, question: Question) -> Ranking:
-    cells = [replace(cell, metric=metric) for cell, metric in cells_asked(results.campaign.cells, question)]
+    asked = cells_asked(statistics.together(results.campaign.cells), question)
+    cells = [replace(cell, metric=metric) for cell, metric in asked]
     if question is MEMORY:
         means = statistics.memory_means(results)
     else:

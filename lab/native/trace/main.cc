@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Records what a program asks of malloc, and does it again on any malloc.", "hmalloc-trace"};
   app.require_subcommand(1);
   std::string file;
-  uint64_t limit = uint64_t{1} << 30;
+  int64_t limit = int64_t{1} << 30;
   unsigned repeats = 1;
   bool as_json = false;
   int code = 0;
@@ -45,8 +45,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> command;
   recording->add_option("PROGRAM", command, "and its arguments")->required();
   recording->callback([&] {
-    if (limit < (1 << 20)) throw Failure("record: --limit is at least 1M", 2);
-    code = record(command, file, limit);
+    if (limit < (1 << 20) || limit > (int64_t{1} << 40)) throw Failure("record: --limit is 1M to 1T", 2);
+    code = record(command, file, static_cast<uint64_t>(limit));
   });
 
   CLI::App* looking = app.add_subcommand("info", "what is in a trace");
