@@ -220,7 +220,10 @@ class Store:
         runs = [Run(*row[:6], *map(json.loads, row[6:])) for row in self._db.execute(
             "SELECT round, cell, allocator, started, status, reason, metrics, resident, latency FROM run "
             "WHERE campaign = ? ORDER BY id", (number,))]
-        return Campaign(*found[:7], json.loads(found[7]), cells, allocators, rounds, runs)
+        environment = json.loads(found[7])
+        if not isinstance(environment, dict):
+            raise ValueError("what is said of the machine is no table")
+        return Campaign(*found[:7], environment, cells, allocators, rounds, runs)
 
 
 class _Transaction:
