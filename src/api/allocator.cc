@@ -94,10 +94,14 @@ HM_COLD void* refused() noexcept {
 
 constexpr uint32_t kReportedFrees = 64;  // by a thread without a heap; it reports that many at a time
 
+constexpr uint32_t kLargeCallsPerLook = 16;  // of a thread without a heap
+
 // A program may make no other requests than for large blocks.
 void after_large(size_t bytes) noexcept {
-  if (!have_heap()) return pressure.look(nullptr);
-  tick_after_large(my_thread_heap(), bytes);
+  if (have_heap()) return tick_after_large(my_thread_heap(), bytes);
+  static constinit thread_local uint32_t calls = 0;
+  pressure.look(nullptr);
+  if (++calls % kLargeCallsPerLook == 0) upkeep_without_heap();
 }
 
 void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
@@ -131,11 +135,14 @@ bool keep(Slice& run) noexcept {
   return my_thread_heap().large.keep(run);
 }
 
+// More than there are in a process: nothing that goes back could help.
+constexpr size_t kAddresses = AddressMap::kUnits * kChunk;
+
 FreshBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
   after_large(size);
   FreshBlock got = alignment <= kSlice ? take_kept(size) : FreshBlock{};
   if (got.block == nullptr) got = allocate_large(size, alignment);
-  if (got.block == nullptr && size < kMaxRequest / 2) {
+  if (got.block == nullptr && size < kAddresses && alignment < kAddresses) {
     reclaim_before_refusal();
     got = allocate_large(size, alignment);
   }

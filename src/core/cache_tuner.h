@@ -36,7 +36,10 @@ class CacheTuner {
   static constexpr size_t max_capacity(size_t c) { return std::clamp<size_t>(kMaxBytes / kClassSize[c], 2, kMaxEntries); }
 
   size_t capacity() const noexcept { return capacity_; }  // 0: the class is not in use
-  void set_capacity(size_t entries) noexcept { capacity_ = static_cast<uint16_t>(entries); }
+  void set_capacity(size_t entries) noexcept {
+    capacity_ = static_cast<uint16_t>(entries);
+    if (entries == 0) refilled_ = batches_ = cycles_ = 0;  // what an idle class did before says nothing
+  }
   // How many blocks a refill should bring.
   size_t wanted(ClassIndex c) const noexcept {
     size_t least = std::min<size_t>(kMostWanted, capacity_ / 2 + 1);

@@ -10,6 +10,7 @@ constinit SuperblockPool superblock_pool;
 
 namespace {
 constexpr size_t kBatch = 4;         // superblocks taken out of a queue at a time
+constexpr size_t kAside = 16;        // usable ones that a search of all moves to the front of a queue
 constexpr size_t kNever = SIZE_MAX;  // more free blocks than a superblock can have
 }  // namespace
 
@@ -41,10 +42,12 @@ void give_back_perhaps_last(Superblock& sb, BlockState& state) noexcept {
 
 namespace {
 
-// Gives empty superblocks to their chunks, moves those with at least `least` free blocks to the front and the others to
-// the end.  Returns how many were empty or moved to the front.
+// Gives empty superblocks to their chunks, moves some of those with at least `least` free blocks to the front and the others
+// to the end.  Returns how many were empty or have as many.  Only a few are out of the queue at a time, because the child of a
+// fork would lose them.
 size_t partition_by_occupancy(SuperblockQueue& queue, size_t probes, size_t least) noexcept {
-  size_t found = 0;
+  size_t found = 0, aside = 0;
+  Superblock* usable = nullptr;  // pushed at the end, or they would be popped again
   for (size_t left = std::min(queue.count(), probes); left > 0;) {
     size_t batch = std::min(left, kBatch);
     left -= batch;
@@ -55,7 +58,8 @@ size_t partition_by_occupancy(SuperblockQueue& queue, size_t probes, size_t leas
         release(*sb);
         ++found;
       } else if (least <= sb->blocks && sb->free_blocks(least) >= least) {
-        queue.push_front(*sb);
+        sb->next = std::exchange(aside < kAside ? usable : rest, sb);
+        ++aside;
         ++found;
       } else {
         sb->next = std::exchange(rest, sb);
@@ -63,6 +67,11 @@ size_t partition_by_occupancy(SuperblockQueue& queue, size_t probes, size_t leas
       sb = next;
     }
     queue.push_all(rest);
+  }
+  while (usable != nullptr) {
+    Superblock* next = usable->next;
+    queue.push_front(*usable);
+    usable = next;
   }
   return found;
 }
@@ -153,9 +162,8 @@ bool SuperblockPool::is_valid() noexcept {
 }
 
 size_t SuperblockPool::release_shelved() noexcept {
-  LockGuard guard(shelves_lock_);
   size_t released = 0;
-  for (Shelf* shelf = shelves_; shelf != nullptr; shelf = shelf->next)
+  for (Shelf* shelf = first_shelf(); shelf != nullptr; shelf = shelf->next)
     for (size_t c = 0; c < kClasses && !shelf->stranded; ++c) released += hm::release_free(shelf->queues[c], SIZE_MAX);
   return released;
 }

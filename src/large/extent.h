@@ -4,7 +4,7 @@
 //
 // Invariants
 //  E1  An extent belongs to a live block, or is in the list of kept ones, or is held by the one thread that took it from
-//      there, is about to map or unmap it, or frees or moves its block.  Its state says which.
+//      there, is about to map or unmap it, or frees or resizes its block.  Its state says which.
 //  E2  Kept neighbours of one mapping are one extent.
 //  E3  Beyond `dirty`, and beyond its block, an extent was never written to or has been purged since: it reads as zero.
 //  E4  If memory behind a live block was written to, the extent is in the list of slack, or has just been purged there.

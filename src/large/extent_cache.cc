@@ -58,14 +58,10 @@ Extent* ExtentCache::take_oldest() noexcept {
   return oldest;
 }
 
-ExtentList ExtentCache::take_until(uint64_t before_ms) noexcept {
-  ExtentList due;
-  for (Extent *each = kept_.first(), *next; each != nullptr; each = next) {
-    next = each->next;
-    if (each->since_ms > before_ms) continue;
-    remove(*each);
-    due.push(*each);
-  }
+Extent* ExtentCache::take_until(uint64_t before_ms) noexcept {
+  Extent* due = kept_.first();
+  while (due != nullptr && due->since_ms > before_ms) due = due->next;
+  if (due != nullptr) remove(*due);
   return due;
 }
 

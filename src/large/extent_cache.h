@@ -10,8 +10,8 @@ class ExtentCache {
   // The smallest extent that is long enough, cut to size; with or_longest, the longest one if none is long enough.
   Extent* take(size_t bytes, bool or_longest) noexcept;
   Extent* take_oldest() noexcept;
-  ExtentList take_until(uint64_t before_ms) noexcept;  // those kept since then or longer
-  bool grow(Extent& extent, size_t bytes) noexcept;    // into the extent behind it
+  Extent* take_until(uint64_t before_ms) noexcept;   // one that is kept since then or longer, or null
+  bool grow(Extent& extent, size_t bytes) noexcept;  // into the extent behind it
   void keep(Extent& extent) noexcept;
 
   void note_slack(Extent& extent, size_t slack) noexcept;

@@ -12,13 +12,15 @@ namespace {
 
 HugeStore& store = huge_store;
 
+// The extent that this thread holds while it resizes its block, which stays counted.
+constinit thread_local const Extent* resized = nullptr;
+
 // A kept extent, or null.  stretch: if none is long enough, lengthens one of them.
 Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
   Extent* extent;
-  uint64_t now = os::now_ms();
   {
     LockGuard guard(store.lock);
-    store.retention.observe(now, options.decay_ms);
+    store.retention.observe(os::now_ms(), options.decay_ms);  // read under the lock: time must not go back
     extent = store.cache.take(bytes, stretch);
     if (!stretch) return extent;
     if (extent == nullptr || extent->bytes() < bytes) store.retention.on_map(bytes, store.max_active + kMaxKept);
@@ -31,23 +33,21 @@ Extent* reuse_extent(size_t bytes, bool stretch) noexcept {
 
 // ---- blocks
 
-// Accounts for a block that was allocated here (before == 0) or took `before` bytes; this thread holds the extent, and was
-// promised so many bytes.
-void account(Extent& extent, size_t before, size_t promised) noexcept {
-  bool fits;
-  ExtentList dropped;
-  {
-    LockGuard guard(store.lock);
-    extent.set_state(ExtentState::kLive);
-    store.blocks += before == 0;
-    store.activate(extent.taken() - before);
-    store.fulfil(promised);
-    fits = store.note_slack(extent);
-    dropped = store.make_room(0);
-    store.publish();
+// Under the lock: the extent has a block of this size now, where none was (before == 0) or one that took `before` bytes; this
+// thread held the extent, and was promised so many bytes.  What is behind the block is purged under the lock too, because
+// another thread may unmap it as soon as the block is live, and the system map there what is not ours.  False: too much is kept.
+bool settle(Extent& extent, size_t size, size_t before, size_t promised) noexcept {
+  extent.size = size;
+  extent.set_state(ExtentState::kLive);
+  store.blocks += before == 0;
+  store.activate(extent.taken() - before);
+  store.fulfil(promised);
+  if (!store.note_slack(extent)) {
+    footprint.count_purged(extent.dirty - extent.taken());
+    extent.purge_behind();
   }
-  if (!fits) extent.purge_behind();
-  unmap_all(dropped);
+  store.publish();
+  return store.may_keep(0);
 }
 
 // One extent at a time, because its pages are given back with the lock held.
@@ -79,7 +79,12 @@ FreshBlock allocate_huge(size_t size, size_t alignment, bool map) noexcept {
   extent->size = size;
   extent_table.enter(*extent);
   FreshBlock result{extent->start(), std::min(extent->dirty, size)};
-  account(*extent, 0, promised);
+  bool roomy;
+  {
+    LockGuard guard(store.lock);
+    roomy = settle(*extent, size, 0, promised);
+  }
+  if (!roomy) store.make_room(0);
   return result;
 }
 
@@ -92,28 +97,38 @@ size_t huge_size(const Extent& extent) noexcept { return extent.size; }
 size_t huge_capacity(const Extent& extent) noexcept { return extent.taken(); }
 bool huge_is_live(const Extent& extent) noexcept { return extent.is_live(); }
 
+namespace {
+
+// For an extent that this thread holds; under the lock.
+bool keep_if_allowed(Extent& extent) noexcept {
+  if (!store.may_keep(extent.bytes())) return false;
+  store.cache.keep(extent);
+  store.publish();
+  return true;
+}
+
+}  // namespace
+
 bool free_huge(Extent& extent) noexcept {
-  ExtentList dropped;
-  uint64_t now = os::now_ms();
   {
     LockGuard guard(store.lock);
     if (!extent.is_live()) return false;
-    store.retention.observe(now, options.decay_ms);
+    store.retention.observe(os::now_ms(), options.decay_ms);
     extent.set_state(ExtentState::kHeld);
     store.cache.forget_slack(extent);
     extent.dirty = std::max(extent.dirty, extent.taken());
     --store.blocks;
     store.active -= extent.taken();
-    dropped = store.make_room(extent.bytes());
-    if (store.may_keep(extent.bytes())) {
-      store.cache.keep(extent);
-    } else {
-      store.retention.on_unmap(extent.bytes());
-      dropped.push(extent);
-    }
     store.publish();
+    if (keep_if_allowed(extent)) return true;
   }
-  unmap_all(dropped);
+  store.make_room(extent.bytes());
+  {
+    LockGuard guard(store.lock);
+    if (keep_if_allowed(extent)) return true;
+    store.retention.on_unmap(extent.bytes());
+  }
+  footprint.count_purged(unmap_extent(extent));
   return true;
 }
 
@@ -122,35 +137,38 @@ void* resize_huge(Extent& extent, size_t size) noexcept {
   size_t before = extent.taken(), after = align_up(size, os::page_size()), bytes = align_up(size, kChunk);
   size_t promised = after > before ? store.to_promise(after - before) : 0;
   if (!store.promise(promised)) return nullptr;
-  bool done;
+  bool done, roomy = true;
   {
     LockGuard guard(store.lock);
     store.cache.forget_slack(extent);  // or others would purge what is going to be the block's
     extent.dirty = std::max(extent.dirty, before);
     done = extent.fits(size) || store.cache.grow(extent, bytes);
-    if (done) extent.size = size;  // under the lock: others may unmap what is behind the block
-    else extent.set_state(ExtentState::kHeld);
+    if (done) roomy = settle(extent, size, before, promised);
+    else extent.set_state(ExtentState::kHeld), resized = &extent;
   }
   if (!done) {
     done = resize_extent(extent, bytes) || resize_extent(extent, after);
-    if (done) extent.size = size;
+    LockGuard guard(store.lock);
+    resized = nullptr;
+    roomy = settle(extent, done ? size : extent.size, before, promised);
   }
-  account(extent, before, promised);
+  if (!roomy) store.make_room(0);
   return done ? extent.start() : nullptr;
 }
 
 size_t purge_huge_blocks(bool all) noexcept {
-  uint64_t before_ms = all ? UINT64_MAX : os::now_ms() - options.decay_ms / 2;
+  uint64_t now = os::now_ms(), before_ms = all ? now : now - options.decay_ms / 2;
   size_t bytes = purge_slack(before_ms);
-  ExtentList due;
-  {
-    LockGuard guard(store.lock);
-    size_t kept = store.cache.bytes();
-    due = store.cache.take_until(before_ms);
-    store.retention.on_expire(kept - store.cache.bytes());
-    store.publish();
+  for (;;) {  // one at a time: the child of a fork loses what is held
+    Extent* due;
+    {
+      LockGuard guard(store.lock);
+      due = store.cache.take_until(before_ms);
+      store.retention.on_expire(due != nullptr ? due->bytes() : 0);
+      if (due == nullptr) return bytes;
+    }
+    bytes += unmap_extent(*due);
   }
-  return bytes + unmap_all(due);
 }
 
 void unmap_behind_huge_blocks() noexcept {
@@ -177,13 +195,15 @@ void huge_repair() noexcept {
   store.cache.forget_all();
   store.blocks = store.mapped = store.active = store.promised = 0;
   extent_table.for_each([](Extent& extent) {
-    extent.dirty = std::min(extent.dirty, extent.bytes());
     store.mapped += extent.bytes();
+    if (extent.is_live() || &extent == resized) {
+      ++store.blocks;
+      store.activate(extent.taken());
+    }
+    if (extent.state() == ExtentState::kHeld) return;  // perhaps by this thread, whose signal handler has forked: it goes on
+    extent.dirty = std::min(extent.dirty, extent.bytes());
     if (extent.state() == ExtentState::kKept) store.cache.put_back(extent);
-    if (!extent.is_live()) return;
-    ++store.blocks;
-    store.activate(extent.taken());
-    if (extent.slack > 0) store.cache.put_slack_back(extent);
+    if (extent.is_live() && extent.slack > 0) store.cache.put_slack_back(extent);
   });
   store.publish();
 }

@@ -88,10 +88,20 @@ size_t unmap_extent(Extent& extent) noexcept {
   return gone ? bytes : 0;
 }
 
-size_t unmap_all(ExtentList list) noexcept {
-  size_t bytes = 0;
-  while (Extent* extent = list.pop()) bytes += unmap_extent(*extent);
-  return bytes;
+// One at a time: the child of a fork loses what is held.
+void HugeStore::make_room(size_t more) noexcept {
+  for (;;) {
+    Extent* oldest = nullptr;
+    {
+      LockGuard guard(lock);
+      if (more <= retention.allowance() && !may_keep(more)) oldest = cache.take_oldest();
+      if (oldest != nullptr) retention.on_unmap(oldest->bytes());
+    }
+    if (oldest == nullptr) return;
+    size_t gone = unmap_extent(*oldest);
+    footprint.count_purged(gone);
+    if (gone == 0) return;  // the system refuses: it would be taken again
+  }
 }
 
 }  // namespace hm

@@ -26,17 +26,8 @@ struct HugeStore {
     active += added;
     max_active = std::max(max_active, active);
   }
-  // Takes out the oldest extents until `more` bytes fit, if they can fit at all; the caller unmaps them.
-  ExtentList make_room(size_t more) noexcept {
-    ExtentList dropped;
-    while (more <= retention.allowance() && !may_keep(more)) {
-      Extent* oldest = cache.take_oldest();
-      if (oldest == nullptr) break;
-      retention.on_unmap(oldest->bytes());
-      dropped.push(*oldest);
-    }
-    return dropped;
-  }
+  // Unmaps the oldest extents until `more` bytes fit, if they can fit at all; not under the lock.
+  void make_room(size_t more) noexcept;
   // For an extent that the caller holds.  `mapped` is the sum of what all descriptors own.
   void set_bytes(Extent& extent, size_t bytes) noexcept {
     mapped += bytes - extent.bytes();
@@ -75,6 +66,5 @@ extern HugeStore huge_store;
 Extent* map_extent(size_t bytes, size_t alignment) noexcept;  // null if there is no memory
 bool resize_extent(Extent& extent, size_t bytes) noexcept;    // in place, or by moving its pages; false: unchanged
 size_t unmap_extent(Extent& extent) noexcept;                 // returns bytes; an extent that the system refuses is kept
-size_t unmap_all(ExtentList list) noexcept;
 
 }  // namespace hm

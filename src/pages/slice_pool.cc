@@ -134,18 +134,13 @@ bool SlicePool::wants_huge_pages() noexcept {
   return dense_ = HugePagePolicy::is_dense(os::resident(first, bytes_in(slices)), bytes_in(used));
 }
 
-// For the chunks of a region from `from` on, with one system call for all, because it blocks the other threads' page
-// faults.  Open chunks keep the pages that they have, but their surplus is counted differently.
+// For the closed chunks of a region from `from` on, in few system calls, because each blocks the other threads' page faults.
+// Open chunks stay as they are: one that has given up its huge page has holes, which the system would fill.
 void SlicePool::set_huge(Region& region, size_t from, bool huge) noexcept {
-  if (from == kChunksInRegion) return;
   Chunk* chunks = Chunk::of_region(region.start());
-  for (size_t i = from; i < kChunksInRegion; ++i) {
-    chunks[i].huge = huge;
-    if (is_open(chunks[i])) recount(chunks[i]);
-  }
-  auto mapped = static_cast<uint8_t>(~region.absent & kAllChunks << from);
-  for (unsigned left = mapped; left != 0;) {
+  for (unsigned left = region.ready() & kAllChunks << from; left != 0;) {
     auto first = static_cast<size_t>(std::countr_zero(left)), n = static_cast<size_t>(std::countr_one(left >> first));
+    for (size_t i = first; i < first + n; ++i) chunks[i].huge = huge;
     os::prefer_huge_pages(slice_at(chunks[first], 0), n * kChunk, huge);
     left &= ~(((1u << n) - 1) << first);
   }

@@ -60,6 +60,7 @@ class SlicePool {
 
   // What is free and resident beyond what may stay.
   size_t surplus_bytes() noexcept;
+  bool has_surplus() const noexcept { return surplus_slices() != 0; }  // a hint, like used()
   // Before a part of a slice in use is given back.  Otherwise the system would make one huge page again and fill the hole.
   void give_up_huge_page(const Slice& slice) noexcept;
 
@@ -101,7 +102,7 @@ class SlicePool {
   bool unmap(Region& region, uint8_t chunks) noexcept;
   void unmap(Region& region) noexcept;
   uint64_t take_due(Chunk& chunk, Purge what) noexcept;
-  static uint64_t purge_slices(const Chunk& chunk, uint64_t slices) noexcept;
+  static uint64_t purge_slices(const Chunk& chunk, uint64_t slices, uint64_t refused_before) noexcept;
   size_t purge_chunk(Chunk& chunk, Purge what) noexcept;
   size_t purge_chunks(Purge what, size_t most) noexcept;
   size_t purge_surplus() noexcept;

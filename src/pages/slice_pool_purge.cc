@@ -101,14 +101,19 @@ uint64_t SlicePool::take_due(Chunk& chunk, Purge what) noexcept {
   return due;
 }
 
-// Returns the slices that the system refused.  It refuses a whole call if one page is locked, so then they are tried singly.
-uint64_t SlicePool::purge_slices(const Chunk& chunk, uint64_t slices) noexcept {
+// Returns the slices that the system refused.  It refuses a whole call if one page is locked, so then they are tried singly,
+// unless it had refused all of them before: a program that locks its memory (mlockall) would have each tried in each round.
+uint64_t SlicePool::purge_slices(const Chunk& chunk, uint64_t slices, uint64_t refused_before) noexcept {
   uint64_t refused = 0;
   for (uint64_t left = slices; left != 0;) {
     auto slice = static_cast<size_t>(std::countr_zero(left));
     auto n = static_cast<size_t>(std::countr_one(left >> slice)), step = std::max(os::page_size() / kSlice, size_t{1});
     left &= ~mask_of(slice, n);
     if (os::purge(slice_at(chunk, slice), n * kSlice)) continue;
+    if ((mask_of(slice, n) & ~refused_before) == 0 && !os::purge(slice_at(chunk, slice), step * kSlice)) {
+      refused |= mask_of(slice, n);
+      continue;
+    }
     for (size_t end = slice + n; slice < end; slice += step)
       if (n <= step || !os::purge(slice_at(chunk, slice), step * kSlice)) refused |= mask_of(slice, step);
   }
@@ -118,10 +123,11 @@ uint64_t SlicePool::purge_slices(const Chunk& chunk, uint64_t slices) noexcept {
 // Gives back what is due in one chunk, with the lock released: meanwhile these slices are neither free nor used.  A
 // chunk without a used slice is closed, except the last one: a program that needed one will need one again.
 size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
-  uint64_t due, claimed = 0;
+  uint64_t due, claimed = 0, refused_before = 0;
   bool whole, huge = false;
   {
     LockGuard guard(lock_);
+    refused_before = chunk.refused;
     due = take_due(chunk, what);
     whole = chunk.free == all_slices(chunk) && (chunk.dirty | chunk.dirty_before) == 0 && chunks() > 1;
     if (due != 0 || (whole && what != Purge::kSurplus)) {
@@ -133,7 +139,7 @@ size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
   }
   if (claimed == 0) return 0;
   if (huge) os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);  // as in give_up_huge_page
-  uint64_t refused = purge_slices(chunk, whole ? claimed : due) & due;
+  uint64_t refused = purge_slices(chunk, whole ? claimed : due, refused_before) & due;
   purge_states(chunk, claimed);
   LockGuard guard(lock_);
   return_claimed();
@@ -175,7 +181,8 @@ size_t SlicePool::purge_chunks(Purge what, size_t most) noexcept {
   Chunk* chunk;
   {
     LockGuard guard(lock_);
-    chunk = all_;
+    // Who asks for room looks only if there is any; a round also closes chunks that were given back before.
+    chunk = most != SIZE_MAX && resident_ == used() ? nullptr : all_;
   }
   size_t purged = 0;
   while (chunk != nullptr && purged < most) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/intrusive_list.h"
 #include "base/os_pages.h"
 #include "base/thread_exit.h"
 #include "core/superblock_pool.h"
@@ -49,27 +50,33 @@ void Registry::part() noexcept {
   publish(heap, true);
 }
 
-ThreadHeap* Registry::create() noexcept {
+ThreadHeap* Registry::create(bool live) noexcept {
   link_start();
   ThreadHeap* heap = ThreadHeap::create();
   if (heap == nullptr) return nullptr;
   superblock_pool.add(heap->shelf);
   LockGuard guard(lock_);
   heap->id = count_++;
-  set_live(*heap, true);
+  set_live(*heap, live);
   heap->next = heaps_;
   keep_order();
   heaps_ = heap;
   return heap;
 }
 
+void Registry::unlink_warm(ThreadHeap& heap) noexcept {
+  if (last_warm_ == &heap) last_warm_ = heap.previous_dead;
+  unlink(warm_, heap, &ThreadHeap::next_dead, &ThreadHeap::previous_dead);
+}
+
+// The newest, whose lines and pages are the likeliest to be warm.
 ThreadHeap* Registry::pop_dead() noexcept {
   LockGuard guard(lock_);
-  ThreadHeap* heap = dead_;
-  if (heap != nullptr) {
-    dead_ = heap->next_dead;
-    set_live(*heap, true);
-  }
+  ThreadHeap* heap = warm_ != nullptr ? warm_ : drained_;
+  if (heap == nullptr) return nullptr;
+  if (heap == warm_) unlink_warm(*heap);
+  else drained_ = heap->next_dead;
+  set_live(*heap, true);
   return heap;
 }
 
@@ -80,18 +87,20 @@ void Registry::set_live(ThreadHeap& heap, bool live) noexcept {
   footprint.set_heaps(live_);
 }
 
-// Behind the heaps that are still warm if it is drained: those are inherited first.
 void Registry::publish(ThreadHeap& heap, bool drained) noexcept {
   LockGuard guard(lock_);
   set_live(heap, false);
   heap.aged = heap.due = false;
   heap.drained = drained;
   if (heap.shelf.stranded) heap.shelf.stranded = false;  // a child's repair cannot know which of its threads has it
-  ThreadHeap** link = &dead_;
-  while (drained && *link != nullptr && !(*link)->drained) link = &(*link)->next_dead;
-  heap.next_dead = *link;
-  keep_order();
-  *link = &heap;
+  if (drained) {
+    heap.next_dead = drained_;
+    keep_order();
+    drained_ = &heap;
+  } else {
+    if (warm_ == nullptr) last_warm_ = &heap;
+    link_first(warm_, heap, &ThreadHeap::next_dead, &ThreadHeap::previous_dead);
+  }
 }
 
 // The dead heap's last writes happened before publish released the lock that pop_dead acquired.
@@ -99,7 +108,7 @@ ThreadHeap* Registry::attach() noexcept {
   os::page_size();  // its first call asks libc: before anything is being changed (A)
   if (have_heap()) return &my_thread_heap();
   ThreadHeap* heap = pop_dead();
-  if (heap == nullptr) heap = create();
+  if (heap == nullptr) heap = create(true);
   if (heap == nullptr) return nullptr;
   set_my_heap(heap);
   thread_exit.watch(heap);  // may call malloc
@@ -108,29 +117,29 @@ ThreadHeap* Registry::attach() noexcept {
 }
 
 bool Registry::is_due(ThreadHeap& heap, Drain which) noexcept {
-  return !heap.drained && (which == Drain::kAll || std::exchange(heap.aged, true));
+  return which == Drain::kAll || std::exchange(heap.aged, true);
 }
 
+// What is due is the oldest: the end of the list.
 ThreadHeap* Registry::take_due() noexcept {
   LockGuard guard(lock_);
-  for (ThreadHeap** link = &dead_; *link != nullptr; link = &(*link)->next_dead) {
-    ThreadHeap* heap = *link;
-    if (!heap->due) continue;
-    heap->due = false;
-    *link = heap->next_dead;
-    return heap;
-  }
-  return nullptr;
+  ThreadHeap* heap = last_warm_;
+  if (heap == nullptr || !heap->due) return nullptr;
+  heap->due = false;
+  unlink_warm(*heap);
+  return heap;
 }
 
-// Only one heap at a time is in no list, because the child of a fork would strand it.
+// Only one heap at a time is in no list, because the child of a fork would strand it.  What another thread has found due
+// stays so.
 void Registry::drain_dead(Drain which) noexcept {
   {
     LockGuard guard(lock_);
-    for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead) heap->due = is_due(*heap, which);
+    for (ThreadHeap* heap = warm_; heap != nullptr; heap = heap->next_dead) heap->due |= is_due(*heap, which);
   }
   while (ThreadHeap* heap = take_due()) {
     heap->drain();
+    heap->purge_slots();
     publish(*heap, true);
   }
 }
@@ -142,17 +151,24 @@ void Registry::drain_fallback() noexcept {
 
 bool Registry::is_valid() noexcept {
   LockGuard guard(lock_);
-  for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead)
-    if (heap->live || heap->shelf.stranded || !heap->is_valid()) return false;
+  bool ordered = true;  // warm heaps: what is due comes last
+  const ThreadHeap* previous = nullptr;
+  for (ThreadHeap* heap = warm_; heap != nullptr; previous = heap, heap = heap->next_dead)
+    ordered =
+        ordered && !heap->drained && heap->previous_dead == previous && (previous == nullptr || !previous->due || heap->due);
+  if (!ordered || last_warm_ != previous) return false;
+  for (ThreadHeap* list : {warm_, drained_})
+    for (ThreadHeap* heap = list; heap != nullptr; heap = heap->next_dead)
+      if (heap->live || heap->shelf.stranded || heap->drained != (list == drained_) || !heap->is_valid()) return false;
   uint32_t live = 0;
   for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next) live += heap->live && !heap->shelf.stranded;
   return live == live_;
 }
 
 // For each lock, what it guards is now either whole or being changed by this very thread, whose interrupted code goes
-// on.  The registry's own lists are complete after every instruction (R1).
+// on.  The registry's own lists are complete after every instruction (R1); the ways back are not.
 void Registry::repair(uint32_t before) noexcept {
-  repair_after_fork(lock_, before, [] {});
+  repair_after_fork(lock_, before, [this] { relink_warm(); });
   repair_after_fork(fallback_lock_, before, [this] { fallback_ = nullptr; });
   superblock_pool.repair(before);
   claims.repair(before);
@@ -162,12 +178,19 @@ void Registry::repair(uint32_t before) noexcept {
   strand_heaps();
 }
 
+void Registry::relink_warm() noexcept {
+  last_warm_ = nullptr;
+  for (ThreadHeap* heap = warm_; heap != nullptr; heap = heap->next_dead)
+    heap->previous_dead = std::exchange(last_warm_, heap);
+}
+
 // Other threads' heaps were left in the middle of a change: they stay readable, so that their blocks can be freed, but are
 // never used again.  Only this thread's heap, the fallback (dropped if another thread used it) and dead heaps are whole.
 void Registry::strand_heaps() noexcept {
   for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next)
     heap->shelf.stranded = heap->shelf.stranded || (heap != my_heap() && heap != fallback_);
-  for (ThreadHeap* heap = dead_; heap != nullptr; heap = heap->next_dead) heap->shelf.stranded = false;
+  for (ThreadHeap* list : {warm_, drained_})
+    for (ThreadHeap* heap = list; heap != nullptr; heap = heap->next_dead) heap->shelf.stranded = false;
   live_ = 0;
   for (ThreadHeap* heap = heaps_; heap != nullptr; heap = heap->next) live_ += heap->live && !heap->shelf.stranded;
   footprint.set_heaps(live_);

@@ -1,9 +1,9 @@
 // All thread heaps: which thread uses which, and what happens when a thread ends or idles, and in the child of a fork.
 //
 // Invariants
-//  R1  A heap is live (one thread's my_heap points to it), dead (in the list of heaps without a thread), being drained
-//      (in neither), or stranded (its thread did not survive a fork; never used, drained or freed again).  Each list is
-//      complete after every instruction.
+//  R1  A heap is live (one thread's my_heap points to it), dead (in a list of heaps without a thread: warm ones, as their
+//      threads left them, or drained ones), being drained (in none), or stranded (its thread did not survive a fork; never
+//      used, drained or freed again).  Each list is complete after every instruction.
 //  R2  A thread's my_heap is cleared before its heap is published as dead: a late destructor that allocates finds no
 //      heap and is served by the fallback, never by a heap that another thread has inherited.  A thread that goes idle
 //      loses its heap in the same way, and finds that it has none when it allocates again.
@@ -24,7 +24,7 @@ class Registry {
   template <class Visit>
   void* with_fallback(Visit visit) noexcept {
     LockGuard guard(fallback_lock_);
-    if (fallback_ == nullptr) fallback_ = create();
+    if (fallback_ == nullptr) fallback_ = create(false);
     return fallback_ == nullptr ? nullptr : visit(*fallback_);
   }
   // Drains heaps without a thread: everything goes to the pool and to chunks.
@@ -33,6 +33,10 @@ class Registry {
     kAll,
   };
   void drain_dead(Drain which) noexcept;
+  bool has_warm() noexcept {  // heaps that are still to be drained
+    LockGuard guard(lock_);
+    return warm_ != nullptr;
+  }
   // The same for the fallback heap, which threads share.
   void drain_fallback() noexcept;
 
@@ -52,8 +56,10 @@ class Registry {
 
  private:
   friend void detach(void* heap) noexcept;
-  ThreadHeap* create() noexcept;
+  ThreadHeap* create(bool live) noexcept;
   ThreadHeap* pop_dead() noexcept;
+  void unlink_warm(ThreadHeap& heap) noexcept;
+  void relink_warm() noexcept;
   static bool is_due(ThreadHeap& heap, Drain which) noexcept;
   ThreadHeap* take_due() noexcept;
   void publish(ThreadHeap& heap, bool drained) noexcept;
@@ -63,7 +69,9 @@ class Registry {
   Lock lock_;
   Lock fallback_lock_;
   ThreadHeap* heaps_ = nullptr;
-  ThreadHeap* dead_ = nullptr;
+  ThreadHeap* warm_ = nullptr;       // dead, the newest first
+  ThreadHeap* last_warm_ = nullptr;  // the oldest
+  ThreadHeap* drained_ = nullptr;    // dead, and empty
   ThreadHeap* fallback_ = nullptr;
   uint32_t count_ = 0;
   uint32_t live_ = 0;

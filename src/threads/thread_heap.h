@@ -16,14 +16,14 @@ struct HeapFront {
 
   // ---- registry, under its lock
   ThreadHeap* next = nullptr;       // all heaps
-  ThreadHeap* next_dead = nullptr;  // heaps without a thread
+  ThreadHeap* next_dead = nullptr;  // heaps without a thread, warm or drained
+  ThreadHeap* previous_dead = nullptr;
   uint32_t id = 0;
   bool live = false;
   bool drained = true;  // dead and empty
   bool aged = false;    // dead since before the last round
   bool due = false;     // dead, and to be drained
 
-  char unused[8] = {};                      // for where the tops of the caches lie (thread_heap.cc)
   BlockCache none = SmallHeap::no_cache();  // the last: in front of the caches (hmalloc_local.h)
 };
 

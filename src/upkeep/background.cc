@@ -1,5 +1,6 @@
 #include "upkeep/background.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <linux/prctl.h>
 #include <pthread.h>
@@ -16,8 +17,9 @@
 namespace hm {
 namespace {
 
-constexpr int kIdleRounds = 4;  // the thread sleeps after this many rounds in which nothing went back
-constexpr size_t kStack = 64 * kKiB;
+constexpr int kIdleRounds = 4;  // the thread sleeps after this many rounds in which nothing went back, or is still to
+constexpr size_t kLargeStack = 8 * kMiB;
+constexpr size_t kStack = 256 * kKiB;  // the C library takes the thread-local storage of all libraries out of it
 
 void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) noexcept {
   system_call(SYS_futex, system_call_argument(&word), operation | FUTEX_PRIVATE_FLAG, value);
@@ -41,6 +43,10 @@ int Background::start() noexcept {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   int error = pthread_create(&thread, &attributes, run, this);
+  if (error == EINVAL) {  // they need more
+    pthread_attr_setstacksize(&attributes, kLargeStack);
+    error = pthread_create(&thread, &attributes, run, this);
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   if (error != 0) started_.store(false, std::memory_order_relaxed);
@@ -64,6 +70,7 @@ void Background::rounds() noexcept {
     idle = work_() ? 0 : idle + 1;
     if (idle < kIdleRounds) continue;
     asleep_.store(1, std::memory_order_relaxed);
+    if (work_()) asleep_.store(0, std::memory_order_relaxed);  // what came since the last round, and found it awake
     while (asleep_.load(std::memory_order_relaxed) != 0) futex(asleep_, FUTEX_WAIT, 1);
     idle = 0;
   }

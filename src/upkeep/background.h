@@ -8,7 +8,7 @@ namespace hm {
 
 class Background {
  public:
-  // work: does one round and returns whether memory went back.
+  // work: does one round and returns whether memory went back, or will in a later one.
   constexpr explicit Background(bool (*work)() noexcept) : work_(work) {}
   // Returns 0, also if the thread already runs, or the error number of pthread_create.
   int start() noexcept;
@@ -23,7 +23,7 @@ class Background {
   void wake_up() noexcept;
   static void* run(void* self) noexcept;
   void rounds() noexcept;
-  // Relaxed throughout: the next wake-up makes up for a lost one, and the futex re-reads the word.
+  // Relaxed throughout: whoever makes calls wakes it at every look, and the futex re-reads the word.
   bool (*work_)() noexcept;
   std::atomic<uint32_t> asleep_{0};
   std::atomic<bool> started_{false};

@@ -41,7 +41,7 @@ void purge(bool all) noexcept {
 // A round takes half a decay time, and a slice goes back in the second round after its free: after half to one decay time.
 void reclaim_due(uint64_t now_ms) noexcept {
   uint64_t last = last_round_ms.load(std::memory_order_relaxed);
-  if (now_ms - last < options.decay_ms / 2) return;
+  if (now_ms < last || now_ms - last < options.decay_ms / 2) return;  // another thread may have read the clock later
   // One thread per round; the others continue.
   if (!last_round_ms.compare_exchange_strong(last, now_ms, std::memory_order_relaxed)) return;
   registry.drain_dead(Registry::Drain::kAged);
@@ -52,9 +52,7 @@ void reclaim_due(uint64_t now_ms) noexcept {
 namespace {
 
 void react(bool shrinking) noexcept {
-  if (!shrinking) return;
-  background.wake();
-  registry.drain_dead(Registry::Drain::kAged);
+  if (shrinking) registry.drain_dead(Registry::Drain::kAged);
 }
 
 // The thread that comes first after a pause of all gives holes back, because nobody could do it during the pause.  What
@@ -72,6 +70,7 @@ void look_for_pause() noexcept {
 
 void upkeep(ThreadHeap& heap) noexcept {
   HeapUse use(heap);
+  background.wake();
   look_for_pause();
   pressure.look(&heap);
   bool late = os::recent_ms() > heap.tick_ms + options.decay_ms / 4;
@@ -82,6 +81,7 @@ void upkeep(ThreadHeap& heap) noexcept {
 }
 
 void upkeep_without_heap() noexcept {
+  background.wake();
   size_t now = slice_pool.used(), before = slices_at_look.exchange(now, std::memory_order_relaxed);
   react(now + kSlicesToShrink <= before);
   reclaim_due(os::now_ms());
@@ -92,10 +92,11 @@ bool background_round() noexcept {
   registry.drain_dead(Registry::Drain::kAged);
   superblock_pool.release_shelved();
   superblock_pool.release_free(SIZE_MAX);
-  hole_passes.after_pause(options.decay_ms / 2);
+  hole_passes.after_pause(std::max<uint64_t>(options.decay_ms / 2, 1));
   last_round_ms.store(os::now_ms(), std::memory_order_relaxed);
   purge(false);
-  return footprint.purged() != before;
+  bool waiting = slice_pool.has_surplus() || huge_gauges().kept > 0 || registry.has_warm();
+  return footprint.purged() != before || waiting;
 }
 
 bool reclaim_all() noexcept {

@@ -4,7 +4,9 @@
 
 #include <signal.h>
 #include <sys/auxv.h>
+#include <sys/wait.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -20,6 +22,7 @@ constexpr unsigned long long kTrapFlag = 0x100;
 Steps steps;
 Stepping how;
 const std::function<bool()>* child_check = nullptr;
+bool goes_on = false;  // in the child
 
 bool child_is_well() {
   ++steps.forks;
@@ -32,15 +35,29 @@ bool child_is_well() {
       _Fork);  // no handlers: what runs here is in the middle of something
 }
 
+bool child_that_goes_on_is_well(ucontext_t& context) {
+  ++steps.forks;
+  pid_t child = _Fork();
+  if (child == 0) {
+    if (!how.repair()) _exit(0);
+    goes_on = true;
+    context.uc_mcontext.gregs[REG_EFL] &= ~static_cast<greg_t>(kTrapFlag);
+    return true;
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
 // In the kernel's image, which changes nothing of ours, a clock is read again until it has not moved meanwhile.
 bool is_the_kernels(greg_t instruction) {
   return static_cast<uintptr_t>(instruction) - getauxval(AT_SYSINFO_EHDR) < 4 * os::page_size();
 }
 
-void after_instruction(int, siginfo_t*, void* context) {
-  if (is_the_kernels(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP])) return;
-  if (steps.failed > 0 || ++steps.seen % how.stride != 0) return;
-  if (how.worth_a_fork() && !child_is_well()) steps.failed = steps.seen;
+void after_instruction(int, siginfo_t*, void* of) {
+  auto& context = *static_cast<ucontext_t*>(of);
+  if (is_the_kernels(context.uc_mcontext.gregs[REG_RIP])) return;
+  if (steps.failed > 0 || ++steps.seen % how.stride != 0 || !how.worth_a_fork()) return;
+  if (!(how.repair ? child_that_goes_on_is_well(context) : child_is_well())) steps.failed = steps.seen;
 }
 
 }  // namespace
@@ -58,6 +75,7 @@ Steps fork_at_every_instruction(const std::function<void()>& operation, const st
   __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | kTrapFlag);
   operation();
   __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~kTrapFlag);
+  if (goes_on) _exit(check() ? 0 : 1);
   sigaction(SIGTRAP, &before, nullptr);
   return steps;
 }

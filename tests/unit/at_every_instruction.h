@@ -21,6 +21,9 @@ struct Steps {
 struct Stepping {
   size_t stride = 1;  // forks at each of so many instructions; at each where HM_EVERY_INSTRUCTION is set in the environment,
   std::function<bool()> worth_a_fork = [] { return true; };  // and says so, in the parent
+  // If set, it is a signal handler of the operation's own thread that forks: the child repairs what other threads had in
+  // hands, goes on, and check() comes after the operation.  False: not at this instruction.
+  std::function<bool()> repair = nullptr;
 };
 // check() runs in the child, before anything was repaired: there the thread that was in the operation is another one, which
 // the child does not have.

@@ -47,6 +47,15 @@ TEST(CacheTuner, FullAndEmptyTimeAfterTimeGrowsByAQuarter) {
   EXPECT_EQ(tuner.after_batch(1), now + now / 4 + 1);
 }
 
+// Or the blocks of what comes to its end would be cached.
+TEST(CacheTuner, AnIdleClassForgetsItsBatches) {
+  Tuner tuner;
+  tuner.on_refill(600);
+  tuner.set_capacity(0);
+  EXPECT_EQ(tuner.on_overflow_after_refills(kSmall), 0u);
+  EXPECT_FALSE(tuner.builds());
+}
+
 TEST(CacheTuner, SuchCyclesCountWithinARoundOnly) {
   Tuner tuner;
   for (int i = 0; i < 100; ++i) {

@@ -1,6 +1,7 @@
 // Memory that goes back to the system at once, by the free that makes it free.
 #include <algorithm>
 
+#include "base/clock.h"
 #include "pages/footprint.h"
 #include "pages/options.h"
 #include "support.h"
@@ -83,4 +84,36 @@ TEST(GiveBackNot, ASuperblockThatStillHasABlock) {
   for (void* block : kept) EXPECT_TRUE(matches(block, 512, 1));
   free_all(kept);
   EXPECT_LT(slice_pool.used() * kSlice, kLittle);
+}
+
+// A thread that has no heap keeps a pace of its own: after a burst it uses one block again and again, and the rest goes back.
+struct GiveBackWithoutHeap : testing::TestWithParam<size_t> {};
+
+TEST_P(GiveBackWithoutHeap, WhatABurstHasLeft) {
+  options.decay_ms = 200;
+  size_t size = GetParam(), kept = 0;
+  on_thread([&] {
+    for (int round = 0; round < 12; ++round) free_all(take(size, 64 * kMiB));
+    EXPECT_GT(footprint.resident(), kBytes);
+    uint64_t until = os::now_ms() + 4000;
+    do {
+      usleep(500);
+      hm_free(hm_malloc(size));
+      kept = footprint.resident();
+    } while (kept > 8 * kMiB && os::now_ms() < until);
+    EXPECT_FALSE(have_heap());
+  });
+  EXPECT_LE(kept, 8 * kMiB);
+}
+INSTANTIATE_TEST_SUITE_P(Sizes, GiveBackWithoutHeap, testing::Values(512 * kKiB, 2 * kMiB),
+                         testing::PrintToStringParamName());
+
+TEST(GiveBackNot, ForARequestThatNoProcessCanHold) {
+  free_all(allocate_many(100, 64));
+  hm_stats before, after;
+  hm_stats_get(&before);
+  for (int bit = 48; bit < 62; ++bit) EXPECT_EQ(hm_malloc(size_t{1} << bit), nullptr);
+  hm_stats_get(&after);
+  ASSERT_GT(before.cached, 0u);
+  EXPECT_EQ(after.cached, before.cached);
 }

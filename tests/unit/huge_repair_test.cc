@@ -140,7 +140,8 @@ struct HugeRepair : testing::Test {
       return std::exchange(last, now) != now;
     };
     auto child_is_well = [&] {
-      const char* wrong = life_after_repair();
+      const char* wrong = nullptr;  // by a thread that knows nothing of the operation
+      std::thread([&] { wrong = life_after_repair(); }).join();
       if (wrong != nullptr) fprintf(stderr, "a child: %s\n", wrong);
       return wrong == nullptr;
     };
@@ -211,6 +212,82 @@ TEST_F(HugeRepair, AddressesBehindBlocksGoBack) {
   EXPECT_EQ(huge_gauges().kept, 0u);
   step_through("grow", [&] { grown = resize(block, 3 * kMiB); });
   EXPECT_NE(grown, nullptr);
+}
+
+// E4, whenever a block is live and nobody has the lock: what lies behind it another thread may unmap, and the system map there
+// what is not ours.
+TEST_F(HugeRepair, NothingIsPurgedBehindALiveBlockWithoutTheLock) {
+  char* block = get(8 * kMiB - 5000);
+  mark(block, 8 * kMiB - 5000);
+  const Extent& extent = *huge_extent(block);
+  size_t looks = 0, bad = 0;
+  auto look = [&] {
+    TryLockGuard nobody(huge_lock());
+    if (nobody.holds() && extent.is_live()) ++looks, bad += extent.dirty > extent.taken() && extent.slack == 0;
+    return false;
+  };
+  fork_at_every_instruction([&] { resize(block, 6 * kMiB + 1); }, [] { return true; }, {.worth_a_fork = look});
+  EXPECT_EQ(huge_capacity(extent), 6 * kMiB + os::page_size());
+  EXPECT_GT(looks, 0u);
+  EXPECT_EQ(bad, 0u);
+}
+
+TEST_F(HugeRepair, APurgeHoldsOneExtentAtATime) {
+  char* blocks[6];
+  for (char*& block : blocks) block = get(3 * kMiB, 2 * kChunk);  // mappings of their own
+  for (int i = 0; i < 6; ++i) put(get(24 * kMiB));
+  for (char* block : blocks) put(block);
+  ASSERT_GE(huge_gauges().kept, 16 * kMiB);
+  size_t most = 0;
+  auto look = [&] {
+    size_t held_bytes = 0;
+    extent_table.for_each([&](Extent& each) { held_bytes += each.state() == ExtentState::kHeld ? each.bytes() : 0; });
+    most = std::max(most, held_bytes);
+    return false;
+  };
+  fork_at_every_instruction([&] { purge_huge_blocks(true); }, [] { return true; }, {.worth_a_fork = look});
+  EXPECT_EQ(huge_gauges().kept, 0u);
+  EXPECT_GE(most, 4 * kMiB);
+  EXPECT_LE(most, 4 * kMiB);
+}
+
+// A signal handler of the thread that is in the operation forks while another thread has the lock: the child repairs, and goes
+// on with the operation.
+TEST_F(HugeRepair, WhoForksInAHandlerGoesOn) {
+  auto repair = [] {
+    {
+      TryLockGuard free(huge_lock());
+      if (!free.holds()) return false;  // it has the lock itself
+    }
+    huge_repair();
+    return true;
+  };
+  auto goes_on = [&](const char* name, const std::function<void()>& operation, const std::function<bool()>& check) {
+    auto has_changed = [last = signature()]() mutable {
+      uint64_t now = signature();
+      return std::exchange(last, now) != now;
+    };
+    Steps steps = fork_at_every_instruction(operation, check, {.worth_a_fork = has_changed, .repair = repair});
+    EXPECT_EQ(steps.failed, 0u) << name;
+    EXPECT_GE(steps.forks, 2u) << name;
+  };
+  auto counts_all = [&](size_t size) {
+    HugeGauges now = huge_gauges();
+    return huge_is_valid() && now.blocks == 2 && now.active == 3 * kMiB + align_up(size, os::page_size());
+  };
+  keep(6 * kMiB);
+  FreshBlock got{};
+  goes_on(
+      "stretch", [&] { got = allocate_huge(10 * kMiB, kGranule, true); },
+      [&] {
+        auto* block = static_cast<char*>(got.block);
+        return counts_all(10 * kMiB) && is_zero_from(block, got.dirty, 10 * kMiB) && put(block) && huge_gauges().blocks == 1;
+      });
+  auto *block = static_cast<char*>(got.block), *grown = block;
+  mmap(block + 10 * kMiB, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  goes_on(
+      "move", [&] { grown = resize(block, 20 * kMiB); },
+      [&] { return grown != nullptr && counts_all(20 * kMiB) && put(grown) && huge_gauges().active == 3 * kMiB; });
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <barrier>
 
+#include "at_every_instruction.h"
 #include "base/os_pages.h"
 #include "core/superblock_pool.h"
 #include "pages/footprint.h"
@@ -111,6 +112,36 @@ TEST(Registry, AnIdleThreadGivesBackAllThatItHas) {
   });
   EXPECT_EQ(heaps(), 1u);
 }
+
+TEST(Registry, AnEndedThreadLeavesNoSlotsWhenItsHeapIsDrained) {
+  char* slots = nullptr;
+  on_thread([&] {
+    for (ClassIndex c : all_classes()) free_all(allocate_many(100, size_of(c)));
+    slots = reinterpret_cast<char*>(&my_thread_heap() + 1);
+  });
+  if (os::page_size() < kSlice) { ASSERT_GT(resident(slots, SmallHeap::kSlotBytes), 0u); }
+  registry.drain_dead(Registry::Drain::kAll);
+  EXPECT_EQ(resident(slots, SmallHeap::kSlotBytes), 0u);
+}
+
+#if HM_STEPS
+// Another thread's tick, at any instruction of a drain of all.
+TEST(Registry, WhatIsToBeDrainedIsDrained) {
+  on_threads(4, [](unsigned) { hm_free(hm_malloc(10)); });
+  size_t ticks = 0;
+  auto tick = [&] {
+    if (holds_a_lock() || ticks > 0) return false;
+    size_t due = 0;
+    registry.for_each([&](ThreadHeap& heap) { due += heap.due; });
+    if (due > 0) ++ticks, registry.drain_dead(Registry::Drain::kAged);
+    return false;
+  };
+  fork_at_every_instruction([] { registry.drain_dead(Registry::Drain::kAll); }, [] { return true; }, {.worth_a_fork = tick});
+  EXPECT_GT(ticks, 0u);
+  registry.for_each([](ThreadHeap& heap) { EXPECT_TRUE(heap.live || heap.drained); });
+  EXPECT_TRUE(registry.is_valid());
+}
+#endif
 
 TEST(Registry, ThreadsThatIdleInTurnUseOneHeap) {
   constexpr size_t kThreads = 200;

@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "support.h"
+#include "threads/registry.h"
 
 using namespace hm;
 using namespace hm::test;
@@ -75,6 +76,22 @@ TEST(Stats, LiveHeapsAreThoseOfLiveThreads) {
     EXPECT_EQ(stats_now().live_heaps, 2u);
   });
   EXPECT_EQ(stats_now().live_heaps, 1u);
+}
+
+TEST(Stats, WhatAFreeGivesBackIsCounted) {
+  hm_free(hm_malloc(100 * kMiB));
+  EXPECT_GE(stats_now().purged, 100 * kMiB);
+}
+
+// It serves threads that have ended.
+TEST(Stats, TheHeapOfLateDestructorsIsNotLive) {
+  hm_free(hm_malloc(10));
+  hm_stats before, after;
+  hm_stats_get(&before);
+  registry.with_fallback([](ThreadHeap& heap) { return heap.refill(class_of(10)); });
+  hm_stats_get(&after);
+  EXPECT_EQ(after.heaps, before.heaps + 1);
+  EXPECT_EQ(after.live_heaps, before.live_heaps);
 }
 
 TEST(Stats, JsonIsJson) {

@@ -154,6 +154,23 @@ TEST(SuperblockPool, SearchesForEachClass) {
 }
 
 // While nothing becomes FREE there is nothing to be found: what only builds up has no superblock looked at.
+struct SuperblockPoolSearch : testing::TestWithParam<size_t> {};
+
+// Those that it has moved to the front are not found there again.
+TEST_P(SuperblockPoolSearch, LooksAtAllOnce) {
+  std::vector<Superblock*> all;
+  while (slice_pool.chunks() < 9) all.push_back(&with_free(all.size() < GetParam() ? kAll / 2 : 0));
+  for (size_t i = all.size() - 50; i < all.size(); ++i)
+    for (size_t block = 0; block < kAll; ++block) all[i]->states[block].give_back();
+  for (Superblock* sb : all) superblock_pool.push(*sb);
+  footprint.count_cross_thread_frees(50 * kAll, 50 * kAll * all[0]->block_size);
+  while (slice_pool.allocate(1, false).first != nullptr) {}
+  size_t before = slice_pool.used();
+  EXPECT_NE(superblock_pool.fresh(kClass, nullptr), nullptr);
+  EXPECT_GE(before + 1 - slice_pool.used(), 50u);
+}
+INSTANTIATE_TEST_SUITE_P(Usable, SuperblockPoolSearch, testing::Values(0, 1, 3, 4, 40));
+
 TEST(SuperblockPool, DoesNotSearchWhatNobodyFreed) {
   Superblock& roomy = roomy_behind_full();
   while (slice_pool.chunks() < 34) ASSERT_NE(&with_free(0), &roomy);
