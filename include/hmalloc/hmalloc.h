@@ -9,7 +9,8 @@
  * Threads   every function may be called from any thread at any time; none is async-signal-safe.
  * Errors    allocation functions return NULL and set errno to ENOMEM; the old block of a failed realloc stays intact.
  *           Freeing never changes errno.  A pointer that is no live block ends the program: one line on descriptor 2,
- *           then abort.
+ *           then abort.  Not so in hm_free_sized, hm_shared_free_sized, hm_local_free_sized and hm_cache_free, which trust
+ *           their caller.
  * Source    "An efficient multi-threaded memory allocator for PDES applications" (HMalloc), sections 3.1 to 3.3.
  */
 #ifndef HMALLOC_HMALLOC_H
@@ -45,7 +46,7 @@ HM_API void* hm_realloc(void* block, size_t size) HM_NOEXCEPT __attribute__((war
 HM_API void* hm_aligned_alloc(size_t alignment, size_t size) HM_NOEXCEPT HM_ALLOC(2);
 HM_API void hm_free(void* block) HM_NOEXCEPT;
 /* Like hm_free, for callers that know the size they asked hm_malloc for: reads no metadata.  Only the checked library
- * detects a wrong size, or a pointer that is no live block. */
+ * detects a size that the block cannot have, or a pointer that is no live block. */
 HM_API void hm_free_sized(void* block, size_t size) HM_NOEXCEPT;
 /* Bytes that may be used at block, at least the size requested; 0 for NULL. */
 HM_API size_t hm_usable_size(const void* block) HM_NOEXCEPT;
@@ -56,7 +57,7 @@ HM_API size_t hm_usable_size(const void* block) HM_NOEXCEPT;
 HM_API void* hm_shared_alloc(size_t size) HM_NOEXCEPT HM_ALLOC(1);
 HM_API void hm_shared_free(void* block) HM_NOEXCEPT;
 /* Like hm_shared_free, for callers that know the size they asked hm_shared_alloc for: reads no metadata.  Only the
- * checked library detects a wrong size, or a pointer that is no live block. */
+ * checked library detects a size that the block cannot have, or a pointer that is no live block. */
 HM_API void hm_shared_free_sized(void* block, size_t size) HM_NOEXCEPT;
 
 /* ---- Local blocks: for memory that the thread which allocated it will also free (sections 3.1, 3.3). ------------- */
@@ -67,7 +68,7 @@ HM_API void hm_shared_free_sized(void* block, size_t size) HM_NOEXCEPT;
 HM_API void* hm_local_alloc(size_t size) HM_NOEXCEPT HM_ALLOC(1);
 HM_API void hm_local_free(void* block) HM_NOEXCEPT;
 /* Like hm_local_free, for callers that know the size that they asked hm_local_alloc or hm_local_realloc for last: reads no
- * metadata.  Only the checked library detects a wrong size, or a pointer that is no live block. */
+ * metadata.  Only the checked library detects a size that the block cannot have, or a pointer that is no live block. */
 HM_API void hm_local_free_sized(void* block, size_t size) HM_NOEXCEPT;
 /* Moves the block unless it has the size of a fresh one: so it can fail for a smaller size, too. */
 HM_API void* hm_local_realloc(void* block, size_t size) HM_NOEXCEPT __attribute__((warn_unused_result, alloc_size(2)));

@@ -103,7 +103,6 @@ template <class T>
 using shared_allocator = detail::Allocator<T, detail::SharedMemory>;
 
 // The same two as memory resources, which live as long as the process: std::pmr::vector<Event> events(hm::local_resource()).
-// process.
 inline std::pmr::memory_resource* local_resource() noexcept { return detail::resource<detail::LocalMemory>(); }
 inline std::pmr::memory_resource* shared_resource() noexcept { return detail::resource<detail::SharedMemory>(); }
 

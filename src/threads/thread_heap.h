@@ -12,7 +12,7 @@ struct ThreadHeap;
 struct HeapFront {
   LargeCache large;
   uint64_t tick_ms = 0;   // when the last tick was
-  uint64_t round_ms = 0;  // when the last round ended
+  uint64_t round_ms = 0;  // when its last round ended
 
   // ---- registry, under its lock
   ThreadHeap* next = nullptr;       // all heaps
@@ -21,7 +21,7 @@ struct HeapFront {
   uint32_t id = 0;
   bool live = false;
   bool drained = true;  // dead and empty
-  bool aged = false;    // dead since before the last round
+  bool aged = false;    // dead since before the process's last round
   bool due = false;     // dead, and to be drained
 
   BlockCache none = SmallHeap::no_cache();  // the last: in front of the caches (hmalloc_local.h)
@@ -33,7 +33,7 @@ struct ThreadHeap : HeapFront, SmallHeap {
   struct Tick {
     uint64_t now_ms;
     bool shrinking;  // the process shrinks, and a class of this heap is idle or its blocks are being freed for good
-    bool round;      // a quarter of the decay time is over
+    bool round;      // of the heap: a quarter of the decay time is over
   };
   Tick act_on_tick() noexcept;
   // Gives back all that nobody needs: caches, current and full superblocks and large runs, to chunks and pool.

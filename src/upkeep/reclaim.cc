@@ -38,7 +38,8 @@ void purge(bool all) noexcept {
 
 }  // namespace
 
-// A round takes half a decay time, and a slice goes back in the second round after its free: after half to one decay time.
+// A round of the process takes half a decay time, and a slice goes back in the second round after its free: after half to one
+// decay time.
 void reclaim_due(uint64_t now_ms) noexcept {
   uint64_t last = last_round_ms.load(std::memory_order_relaxed);
   if (now_ms < last || now_ms - last < options.decay_ms / 2) return;  // another thread may have read the clock later

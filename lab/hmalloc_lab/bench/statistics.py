@@ -10,9 +10,9 @@ smallest to the largest of four ratios covers the true median in 87 campaigns of
 A mean over a family is the geometric mean of the cells' ratios to the best drop-in allocator of each cell; its interval
 resamples the cells.  It says how much the mean owes to the choice of cells, not how noisy they were.
 
-Not claimed: that a cell's interval holds for another machine or another build; that all of 159 intervals hold at once
-(about eight will miss); that the best of many allocators is as good as it looks: the smallest of noisy medians flatters
-its owner a little, in every cell.  With seven to twenty rounds the interval covers 88 to 95 of 100, not exactly 95.
+Not claimed: that a cell's interval holds for another machine or another build; that all intervals of a table hold at once
+(about one in twenty will miss); that the best of many allocators is as good as it looks: the smallest of noisy medians
+flatters its owner a little, in every cell.  With seven to twenty rounds the interval covers 88 to 95 of 100, not exactly 95.
 """
 
 import math
