@@ -1,9 +1,11 @@
 // A log in a pipeline: a reader makes a message of every line, workers parse it, a collector keeps the totals.  No
 // message is freed by the thread that allocated it, as in most servers; nothing else is special about it.
 //
-//   example-pipeline [LINES [WORKERS]]     a made-up access log (2,000,000); as many workers as CPUs
+//   hmalloc-pipeline [LINES [WORKERS]]     a made-up access log (2,000,000); as many workers as CPUs
 //
 // Plain C++ on any malloc: `hmalloc compare` without a program runs it on the system's malloc and on hmalloc.
+#include <algorithm>
+#include <charconv>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -104,11 +107,27 @@ void work(Channel<Line>& from, Channel<Request>& to) {
   }
 }
 
+// Any mistake ends the program: one line on standard error, exit status 2.
+template <class Number>
+Number number(std::string_view text, const char* of, Number least, Number most) {
+  Number value{};
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc{} && end == text.data() + text.size() && value >= least && value <= most) return value;
+  std::fprintf(stderr, "hmalloc-pipeline: %s needs a whole number from %s to %s, not '%.*s'\n", of,
+               std::to_string(least).c_str(), std::to_string(most).c_str(), static_cast<int>(text.size()), text.data());
+  std::exit(2);
+}
+
 }  // namespace
 
 int main(int count, char** values) {
-  std::uint64_t lines = count > 1 ? std::strtoull(values[1], nullptr, 10) : 2'000'000;
-  unsigned workers = count > 2 ? static_cast<unsigned>(std::atoi(values[2])) : std::thread::hardware_concurrency();
+  if (count > 3) {
+    std::fprintf(stderr, "hmalloc-pipeline: too many arguments: [LINES [WORKERS]]\n");
+    return 2;
+  }
+  std::uint64_t lines = count > 1 ? number<std::uint64_t>(values[1], "LINES", 1, 1'000'000'000'000) : 2'000'000;
+  unsigned cpus = std::max(std::thread::hardware_concurrency(), 1u);  // 0: not known
+  unsigned workers = count > 2 ? number<unsigned>(values[2], "WORKERS", 1, 1000) : cpus;
   Channel<Line> read_lines;
   Channel<Request> requests;
   std::thread reader([&] { read(lines, read_lines); });

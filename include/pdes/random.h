@@ -46,7 +46,8 @@ class Random {
   double uniform() noexcept { return static_cast<double>(bits() >> 11) * 0x1p-53; }
   // In [0, n), n > 0; bias below n / 2^64.
   std::uint64_t integer(std::uint64_t n) noexcept {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(bits()) * n >> 64);
+    __extension__ typedef unsigned __int128 Wide;  // no warning in a program that asks for the standard's types alone
+    return static_cast<std::uint64_t>(static_cast<Wide>(bits()) * n >> 64);
   }
   bool chance(double p) noexcept { return uniform() < p; }
   // -mean * ln(U), U in (0, 1].
