@@ -116,7 +116,8 @@ def _exit_warnings(plan: Plan, expected: Rehearsal, found: Rehearsal) -> list[st
     if found[0].exit != expected[0].exit:
         return ["The program's exit varies from run to run on the same allocator."]
     on_all = "both" if len(plan.candidates) == 1 else "all"
-    return [] if found[0].exit == "exit code 0" else [f"The program ends with {found[0].exit} on {on_all}."]
+    verb = "is" if found[0].exit.startswith("killed") else "ends with"
+    return [] if found[0].exit == "exit code 0" else [f"The program {verb} {found[0].exit} on {on_all}."]
 
 
 def _proof(allocator: Allocator, diagnosis: Diagnosis, rehearsal: Rehearsal) -> str:
@@ -153,5 +154,5 @@ def _varying_exits(sides: list[Side]) -> list[str]:
     usual, warnings = sides[0].runs[0].exit, []
     for side in sides:
         if odd := [run.exit for run in side.runs if run.exit != usual]:
-            warnings.append(f"{len(odd)} of {len(side.runs)} runs on {side.name} ended with {odd[0]}.")
+            warnings.append(f"{len(odd)} of {len(side.runs)} runs on {side.name} ended otherwise: {odd[0]}.")
     return warnings

@@ -10,6 +10,25 @@ require_named_program() { # compare or doctor, ARGS...
   case $asked$2 in doctor*[!0-9]* | compare*) require_program "$2" ;; esac
 }
 
+# Whom the options of compare name: what follows them is the program's.
+need_named() { # compare or doctor, ARGS...
+  while [ $# -gt 1 ]; do
+    shift
+    case $1 in
+      --allocator=* | --against=*) need_each "${1#*=}" ;;
+      --allocator | --against) need_each "${2-}" ;;
+      -n | --runs | --for | --load | --input | --json | --show-output | --*=* | -n*) ;;
+      *) return 0 ;;
+    esac
+    case $1 in -n | --runs | --for | --load | --input | --json | --allocator | --against) [ $# -lt 2 ] || shift ;; esac
+  done
+}
+
+need_each() { # one name, or several with commas between
+  case ,$1, in *,checked,*) [ -z "$from_source" ] || alone build checked ;; esac
+  for name in $baselines; do case ,$1, in *,$name,*) need_baselines; return ;; esac; done
+}
+
 tool() { # compare or doctor, ARGS...
   case $1${2+ $2} in
     *' -h' | *' --help') help "$1" ;;
@@ -19,10 +38,7 @@ tool() { # compare or doctor, ARGS...
   esac
   need_python
   need_library
-  for word; do # one name, or several with commas between
-    case ,${word#--*=}, in *,checked,*) alone build checked ;; esac
-    for name in $baselines; do case ,${word#--*=}, in *,$name,*) need_baselines; break 2 ;; esac; done
-  done
+  need_named "$@"
   exec_python "$lab" --library "$library" --measurer "$natives/hmalloc-measure" "$@"
 }
 

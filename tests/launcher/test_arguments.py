@@ -7,6 +7,7 @@ from test_by_name import BASELINES
 @pytest.mark.parametrize("code, message, arguments", [
     (2, "unknown command frobnicate (hmalloc --help)", ["frobnicate"]),
     (2, "unknown option --frobnicate (hmalloc --help)", ["--frobnicate"]),
+    (2, "unknown command nonsense (hmalloc --help)", ["help", "nonsense"]),
     (2, "run: which program? (hmalloc run --help)", ["run"]),
     (2, "run: which program? (hmalloc run --help)", ["run", "--"]),
     (2, "run: unknown option --frobnicate (hmalloc run --help)", ["run", "--frobnicate", "ls"]),

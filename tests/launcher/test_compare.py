@@ -138,9 +138,10 @@ def test_an_end_of_its_own_is_an_error(hmalloc, words, said):
     assert failed.returncode == 1 and all(each in failed.stderr for each in said)
 
 
-def test_the_same_failure_on_both_is_reported(compare):
-    shown, _ = compare("-n", "1", "--", "sh", "-c", "exit 3")
-    assert "warning: The program ends with exit code 3 on both." in shown
+@pytest.mark.parametrize("end, said", [("exit 3", "ends with exit code 3"), ("kill -KILL $$", "is killed by SIGKILL")])
+def test_the_same_failure_on_both_is_reported(compare, end, said):
+    shown, _ = compare("-n", "1", "--", "sh", "-c", end)
+    assert f"warning: The program {said} on both." in shown
 
 
 def test_different_output_is_a_warning(hmalloc):

@@ -155,6 +155,14 @@ def test_without_a_home_the_users_own_is_taken(installed):
     assert (installed / "home/.cache/hmalloc").is_dir()
 
 
+def test_the_version_of_a_library_that_cannot_be_preloaded_is_not_known(installed):
+    (installed / "usr/lib").mkdir()
+    (installed / "usr/lib/libhmalloc.so").touch()
+    shutil.copytree(installed, installed / "a folder", symlinks=True)
+    line = refused(launch(installed / "a folder", "--version"))
+    assert line == f"hmalloc: {installed}/a folder/usr/lib/libhmalloc.so: cannot be preloaded, its path has a space or a colon"
+
+
 @pytest.mark.parametrize("foreign", ["", "release"])
 def test_what_somebody_else_has_built_is_refused(tree, foreign):
     folder = tree / "build" / foreign
@@ -186,6 +194,34 @@ def test_who_waits_for_another_build_says_so(tree):
             release.cancel()
             fcntl.flock(lock, fcntl.LOCK_UN)
             assert waiting.stderr.read().startswith("hmalloc: please install ") and waiting.wait() == 2
+
+
+# ---- What is built. -------------------------------------------------------------------------------------------------
+
+TOOL = """
+set -eu
+baselines='one_lock hoard' from_source=yes lab=- library=- natives=- venv=$1/venv state=$1
+need_python() { :; }
+need_library() { :; }
+require_program() { :; }
+alone() { echo "$*"; }
+need_baselines() { echo baselines; }
+. "$1/lab/shell/tools.sh"
+exec_python() { :; }
+shift
+tool "$@"
+"""
+
+
+@pytest.mark.parametrize("words, built", [
+    ("compare -- grep hoard checked", []), ("compare grep --allocator hoard", []), ("compare -n 3 --for 1s grep hoard", []),
+    ("compare --input hoard --json=checked ls", []), ("doctor -- hoard", []), ("compare", []), ("compare --allocator", []),
+    ("compare --allocator hoard ls", ["baselines"]), ("compare -n 3 --against=glibc,one_lock -- ls", ["baselines"]),
+    ("compare --show-output --allocator checked,hoard ls", ["build checked", "baselines"]),
+    ("compare --allocator hmalloc --against checked", ["build checked"])])
+def test_what_the_programs_own_words_name_is_not_built(tree, words, built):
+    run = subprocess.run(["sh", "-c", TOOL, "sh", tree, *words.split()], capture_output=True, text=True)
+    assert (run.returncode, run.stdout.splitlines(), run.stderr) == (0, built, "")
 
 
 # ---- Progress. ------------------------------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 """The first screen of the report: honest about losses, about too few rounds and cells, and fit to be shared."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from fabricate import fabricate
-from hmalloc_lab.bench import statistics
+from hmalloc_lab.bench import catalogue, statistics
 from hmalloc_lab.bench.results import Results
 from hmalloc_lab.page import overview, page
 from hmalloc_lab.page.questions import TIME
@@ -46,6 +47,17 @@ def test_a_slow_hmalloc_does_not_lead(of):
     fast = overview.rankings(results)[0]
     assert fast.leader != "hmalloc" and "hmalloc is 9th of 9" in fast.sentence
     assert not [duel for duel in overview.duels(results).leads if duel.question.id == "time"]
+
+
+def test_whole_programs_are_no_part_of_a_ranking_unless_they_alone_were_measured(quick):
+    whole, other = catalogue.apart("paper")[0], quick.campaign.cells[0]
+    runs = [replace(run, cell=whole.name, metrics=run.metrics | {"cpu_s": 9.0 if run.allocator == "hmalloc" else 1.0})
+            for run in quick.campaign.runs if run.cell == other.name]
+    together = without(quick, cells=[*quick.campaign.cells, whole], runs=[*quick.campaign.runs, *runs])
+    assert [each.means for each in overview.rankings(together)] == [each.means for each in overview.rankings(quick)]
+    assert overview.rankings(together)[0].means == statistics.family_means(together)["all"]
+    alone = overview.rankings(without(quick, cells=[whole], runs=runs))[0]
+    assert alone.means["hmalloc"].cells == 1 and alone.means["hmalloc"].value == pytest.approx(9)
 
 
 @pytest.mark.parametrize("low, high, close", [(1.0, 1.05, False), (0.95, 1.2, True)])

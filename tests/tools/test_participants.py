@@ -2,8 +2,11 @@
 
 import json
 import subprocess
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 
 import pytest
+from conftest import ROOT
 from hmalloc_lab.bench import participants
 from hmalloc_lab.build_paths import BuildPaths
 from hmalloc_lab.errors import Failure
@@ -35,6 +38,41 @@ def test_peers_come_from_their_manifest(built, tmp_path, monkeypatch):
     manifest.write_text('[{"name": 1')
     with pytest.raises(Failure, match="damaged"):
         participants.everybody(here)
+
+
+@pytest.fixture(scope="module")
+def peers():
+    """The program that builds them."""
+    loader = SourceFileLoader("peers", str(ROOT / "bench" / "peers"))
+    module = module_from_spec(spec_from_loader("peers", loader))
+    loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("text", [b"", b"[{", b"\xff", b"null", b"1", b"{}", b"[1]", b'{"name": 1}', b'[{"version": "9"}]'])
+def test_a_damaged_manifest_is_as_an_empty_one(peers, tmp_path, text):
+    manifest = tmp_path / "peers.json"
+    assert peers.recorded(manifest) == {}
+    manifest.write_bytes(b'[{"name": "jemalloc"}]')
+    assert peers.recorded(manifest) == {"jemalloc": {"name": "jemalloc"}}
+    manifest.write_bytes(text)
+    assert peers.recorded(manifest) == {}
+
+
+def test_sources_that_were_fetched_in_part_are_fetched_again(peers, tmp_path, monkeypatch):
+    monkeypatch.setattr(peers, "SOURCES", tmp_path / "sources")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    cargo, crate = tmp_path / "cargo", f"snmalloc-sys-{peers.CRATES['snmalloc-sys']}"
+    copies = f'#!/bin/sh\nmkdir -p "$3/{crate}" && cd "$3/{crate}" && touch '
+    for script in (f"{copies} half && exit 1", f"{copies} whole"):
+        cargo.write_text(script)
+        cargo.chmod(0o755)
+        if script.endswith("1"):
+            with pytest.raises(peers.BuildError, match="cargo failed"):
+                peers.fetch("snmalloc-sys")
+    assert [path.name for path in peers.fetch("snmalloc-sys").iterdir()] == ["whole"]
+    cargo.unlink()
+    assert peers.fetch("snmalloc-sys") == tmp_path / "sources/snmalloc-sys/vendor" / crate
 
 
 def test_a_packaged_library_stands_in_for_a_peer_that_is_not_built(monkeypatch, tmp_path):

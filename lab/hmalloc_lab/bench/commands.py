@@ -127,8 +127,13 @@ def _write_page(results, path: Path, db: Path, names: str = "") -> None:
 def _results(context: typer.Context, db: Path | None, names: str):
     from .results import Results
 
-    results = Results.read(_database(context.obj, db))
-    return results.among(names.split(",")) if names else results
+    results, wanted = Results.read(_database(context.obj, db)), _named(names)
+    return results.among(wanted) if wanted else results
+
+
+def _named(names: str) -> list[str]:
+    """Of a list with commas between; a comma too many names nobody."""
+    return [name for name in names.split(",") if name]
 
 
 @app.command("show", context_settings=_SETTINGS)
@@ -210,7 +215,7 @@ def compare_command(
         if not comma or not first or not second:
             raise Failure(f"--between {between}: two allocators are meant, OLD,NEW")
         raise typer.Exit(compare.compare_within(_console(), Results.read(old), first, second, threshold / 100))
-    chosen = names.split(",") if names else None
+    chosen = _named(names) or None
     raise typer.Exit(compare.compare(_console(), Results.read(old), Results.read(new), chosen, threshold / 100))
 
 

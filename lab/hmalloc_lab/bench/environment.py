@@ -22,7 +22,7 @@ def describe() -> dict[str, str | int]:
         "frequency governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "turbo off": _read("/sys/devices/system/cpu/intel_pstate/no_turbo"),
         "kernel": platform.release(),
-        "distribution": platform.freedesktop_os_release().get("PRETTY_NAME", ""),
+        "distribution": _distribution(),
         "transparent huge pages": _chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
         "page size": f"{os.sysconf('SC_PAGESIZE')} B",
         "overcommit": _read("/proc/sys/vm/overcommit_memory"),
@@ -36,6 +36,13 @@ def describe() -> dict[str, str | int]:
         "load before": _read("/proc/loadavg"),
     }
     return {name: value for name, value in known.items() if value}
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "")
+    except OSError:  # a container may have no such file
+        return platform.system()
 
 
 def _read(path: str) -> str:

@@ -89,7 +89,9 @@ class Programs:
         if key not in known:
             _, known[key] = self._run(cell, "", {}, allocators.own_libc())
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(known, indent=1))
+            written = file.with_suffix(".new")
+            written.write_text(json.dumps(known, indent=1))
+            written.replace(file)
         return known[key]
 
     def _identity(self, cell: Cell) -> str:
