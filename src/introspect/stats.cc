@@ -118,6 +118,12 @@ constexpr Row kRows[] = {
     {"os_calls", &hm_stats::os_calls, "mmap, munmap, mremap, madvise, mprotect"},
 };
 
+// Without the registry's lock: a pipe may be full until a thread has read it, and that may be about to get its heap.
+template <class Visit>
+void for_each_heap(Visit visit) noexcept {
+  for (ThreadHeap* heap = registry.newest(); heap != nullptr; heap = heap->next) visit(*heap, registry.is_live(*heap));
+}
+
 void print_text(FdWriter& text, const Census& census) noexcept {
   text << "hmalloc " << HM_VERSION_STRING << " statistics of process " << uint64_t{id_of_process()} << " ("
        << program_invocation_short_name << "), bytes, except counts\n";
@@ -132,11 +138,11 @@ void print_text(FdWriter& text, const Census& census) noexcept {
     text.padded(g.held_blocks - std::min(g.held_blocks, g.cached_blocks), 13).padded(g.cached_blocks, 13) << "\n";
   }
   text << "       heap       cached      refills      flushes  cross frees\n";
-  registry.for_each([&](ThreadHeap& heap) {
+  for_each_heap([&](ThreadHeap& heap, bool live) {
     uint64_t cached = 0;
     for (size_t c = 0; c < kClasses && !heap.shelf.stranded; ++c) cached += heap.cached_blocks(c) * kClassSize[c];
     text.padded(heap.id, 11).padded(cached, 13).padded(heap.refills.get(), 13).padded(heap.flushes.get(), 13);
-    text.padded(heap.cross_thread_frees.get(), 13) << (heap.live ? "\n" : "  (no thread)\n");
+    text.padded(heap.cross_thread_frees.get(), 13) << (live ? "\n" : "  (no thread)\n");
   });
 }
 
@@ -168,8 +174,8 @@ void print_json(FdWriter& text, const Census& census) noexcept {
   }
   text << "],\"threads\":[";
   comma = "";
-  registry.for_each([&](ThreadHeap& heap) {
-    text << comma << "{\"heap\":" << uint64_t{heap.id} << ",\"live\":" << (heap.live ? "true" : "false")
+  for_each_heap([&](ThreadHeap& heap, bool live) {
+    text << comma << "{\"heap\":" << uint64_t{heap.id} << ",\"live\":" << (live ? "true" : "false")
          << ",\"refills\":" << heap.refills.get() << ",\"flushes\":" << heap.flushes.get()
          << ",\"cross_thread_frees\":" << heap.cross_thread_frees.get() << "}";
     comma = ",";

@@ -7,7 +7,8 @@
 //      there, is about to map or unmap it, or frees or resizes its block.  Its state says which.
 //  E2  Kept neighbours of one mapping are one extent.
 //  E3  Beyond `dirty`, and beyond its block, an extent was never written to or has been purged since: it reads as zero.
-//  E4  If memory behind a live block was written to, the extent is in the list of slack, or has just been purged there.
+//  E4  If memory behind a live block was written to, the extent is in the list of slack, has been purged there, or the system
+//      has refused that.
 //  E5  A descriptor that is in use owns the bytes from start() to end().  At no instruction do two own the same byte:
 //      whoever passes bytes on, to another descriptor or to the system, lets go of them first.  So a child forked in the
 //      middle of an operation of a thread that it does not have finds all there is to know here (huge_repair); it loses

@@ -3,6 +3,7 @@
 #include "base/slots.h"
 #include "core/superblock_pool.h"
 #include "pages/cache_budget.h"
+#include "pages/memory_limit.h"
 
 namespace hm {
 
@@ -75,7 +76,8 @@ FreshBlock LargeCache::take(size_t size) noexcept {
 
 // Other threads see its first slice as unused.
 bool LargeCache::keep(Slice& run) noexcept {
-  if (!wanted_ || count_ == kMostRuns || bytes() + run.block_size > most_slices_ * kSlice) return false;
+  if (!wanted_ || is_above_soft_limit() || count_ == kMostRuns || bytes() + run.block_size > most_slices_ * kSlice)
+    return false;
   run.set_kind(SliceKind::kUnused);
   slices_[count_] = static_cast<uint8_t>(slices_in(run));
   runs_[count_++] = &run;

@@ -49,6 +49,10 @@ class Registry {
     LockGuard guard(lock_);
     return heaps_;
   }
+  bool is_live(const ThreadHeap& heap) noexcept {  // whether a thread has it
+    LockGuard guard(lock_);
+    return heap.live;
+  }
   bool is_valid() noexcept;
 
   // In the child of a fork: repairs all that the allocator shares between threads (base/process.h).

@@ -3,6 +3,10 @@
 
 #include <hmalloc/hmalloc_local.h>
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+#include <barrier>
 #include <regex>
 
 #include "support.h"
@@ -76,6 +80,40 @@ TEST(Stats, LiveHeapsAreThoseOfLiveThreads) {
     EXPECT_EQ(stats_now().live_heaps, 2u);
   });
   EXPECT_EQ(stats_now().live_heaps, 1u);
+}
+
+// Whoever reads the pipe may be a thread that has no heap yet.
+TEST(Stats, AFullPipeKeepsNobodyFromAHeap) {
+  constexpr unsigned kThreads = 100;
+  std::barrier all_have_one(kThreads);
+  on_threads(kThreads, [&](unsigned) {
+    hm_free(hm_malloc(10));
+    all_have_one.arrive_and_wait();
+  });
+  std::vector<std::jthread> others(kThreads);  // or the reader would inherit a heap
+  std::barrier all_have_them(kThreads + 1), done(kThreads + 1);
+  for (std::jthread& other : others)
+    other = std::jthread([&] {
+      hm_free(hm_malloc(10));
+      all_have_them.arrive_and_wait();
+      done.arrive_and_wait();
+    });
+  all_have_them.arrive_and_wait();
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_GT(fcntl(ends[1], F_SETPIPE_SZ, 4096), 0);
+  size_t read_bytes = 0;
+  std::jthread reader([&] {
+    for (int left = 0; left < 4096;) ioctl(ends[0], FIONREAD, &left), usleep(100);
+    hm_free(hm_malloc(10));
+    char text[1000];
+    for (ssize_t n; (n = read(ends[0], text, sizeof text)) > 0;) read_bytes += static_cast<size_t>(n);
+  });
+  hm_stats_print(ends[1], 1);
+  close(ends[1]);
+  reader.join();
+  done.arrive_and_wait();
+  EXPECT_GT(read_bytes, 4096u);
 }
 
 TEST(Stats, WhatAFreeGivesBackIsCounted) {
