@@ -275,7 +275,9 @@ TEST_F(HugeRepair, WhoForksInAHandlerGoesOn) {
     HugeGauges now = huge_gauges();
     return huge_is_valid() && now.blocks == 2 && now.active == 3 * kMiB + align_up(size, os::page_size());
   };
-  keep(6 * kMiB);
+  char* kept = keep(6 * kMiB);
+  mmap(kept + 6 * kMiB, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+       0);  // it cannot grow in place
   FreshBlock got{};
   goes_on(
       "stretch", [&] { got = allocate_huge(10 * kMiB, kGranule, true); },
