@@ -289,6 +289,12 @@ void* reallocate(void* block, size_t size, const char* function) noexcept {
 
 size_t usable_size(const void* block, const char* function) noexcept { return lookup(block, function).capacity; }
 
+// An aligned block above 32 KB, or a huge one, may be as large as those of a class.
+bool is_of_class(const void* block, ClassIndex c, const char* function) noexcept {
+  LiveBlock live = lookup(block, function);
+  return live.kind == LiveBlock::kSmall && live.capacity == size_of(c);
+}
+
 // A block may be larger than its request's class: a realloc that shrinks it by less than half leaves it in place.  A large one
 // stays in place by any realloc that finds no memory to move it to.
 void check_size(const void* block, size_t size, size_t alignment, const char* function) noexcept {

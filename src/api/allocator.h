@@ -9,6 +9,7 @@ void* allocate_zeroed(size_t count, size_t size) noexcept;
 void* allocate_aligned(size_t alignment, size_t size) noexcept;  // alignment: a power of two
 void* reallocate(void* block, size_t size, const char* function) noexcept;
 size_t usable_size(const void* block, const char* function) noexcept;
+bool is_of_class(const void* block, ClassIndex c, const char* function) noexcept;
 // Checked library: ends the program if a block of this size cannot be the result of a request of `size`.
 void check_size(const void* block, size_t size, size_t alignment, const char* function) noexcept;
 void* out_of_memory() noexcept;  // sets errno, returns null

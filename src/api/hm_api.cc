@@ -102,8 +102,7 @@ void* hm_cache_refill_(hm_cache* cache) noexcept {
 
 // Unlike hm_realloc, hm_local_realloc leaves no block in a larger class than that of its size.
 void hm_local_free_slow_(void* block, size_t size) noexcept {
-  if (kChecked && block != nullptr && size - 1 < kSmallMax &&
-      usable_size(block, "hm_local_free_sized") != size_of(class_of(size)))
+  if (kChecked && block != nullptr && size - 1 < kSmallMax && !is_of_class(block, class_of(size), "hm_local_free_sized"))
     die_on_misuse("hm_local_free_sized", block, "freed with a size it was not allocated with");
   free_by_long_way(block, size, kGranule, "hm_local_free_sized");
 }
@@ -113,8 +112,9 @@ void hm_local_free(void* block) noexcept { deallocate(block, "hm_local_free"); }
 // A block stays where it is only in the class of its new size, so that it may be freed with that.
 void* hm_local_realloc(void* block, size_t size) noexcept {
   if (block == nullptr || size == 0 || size > kSmallMax) return reallocate(block, size, "hm_local_realloc");
+  ClassIndex c = class_of(size);
+  if (is_of_class(block, c, "hm_local_realloc")) return block;
   size_t capacity = usable_size(block, "hm_local_realloc");
-  if (capacity == size_of(class_of(size))) return block;
   void* fresh = allocate(size);
   if (fresh == nullptr) return nullptr;
   memcpy(fresh, block, std::min(size, capacity));

@@ -93,14 +93,8 @@ void Registry::publish(ThreadHeap& heap, bool drained) noexcept {
   heap.aged = heap.due = false;
   heap.drained = drained;
   if (heap.shelf.stranded) heap.shelf.stranded = false;  // a child's repair cannot know which of its threads has it
-  if (drained) {
-    heap.next_dead = drained_;
-    keep_order();
-    drained_ = &heap;
-  } else {
-    if (warm_ == nullptr) last_warm_ = &heap;
-    link_first(warm_, heap, &ThreadHeap::next_dead, &ThreadHeap::previous_dead);
-  }
+  if (!drained && warm_ == nullptr) last_warm_ = &heap;
+  link_first(drained ? drained_ : warm_, heap, &ThreadHeap::next_dead, &ThreadHeap::previous_dead);
 }
 
 // The dead heap's last writes happened before publish released the lock that pop_dead acquired.

@@ -5,6 +5,7 @@
 #include "pages/footprint.h"
 #include "pages/options.h"
 #include "support.h"
+#include "upkeep/reclaim.h"
 
 using namespace hm;
 using namespace hm::test;
@@ -107,6 +108,22 @@ TEST_P(GiveBackWithoutHeap, WhatABurstHasLeft) {
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, GiveBackWithoutHeap, testing::Values(512 * kKiB, 2 * kMiB),
                          testing::PrintToStringParamName());
+
+// The background thread sleeps after rounds that say false.
+TEST(BackgroundRound, SaysWhetherAnythingWaits) {
+  options.decay_ms = 60'000;
+  EXPECT_FALSE(background_round());
+  for (int round = 0; round < 4; ++round) hm_free(hm_malloc(4 * kMiB));
+  EXPECT_TRUE(background_round()) << "a kept block";
+  hm_collect();
+  EXPECT_FALSE(background_round());
+  for (int round = 0; round < 2; ++round) free_all(take(100'000));
+  EXPECT_TRUE(background_round()) << "slices";
+  hm_collect();
+  EXPECT_FALSE(background_round());
+  on_thread([] { hm_free(hm_malloc(100)); });
+  EXPECT_TRUE(background_round()) << "a heap that is still to be drained";
+}
 
 TEST(GiveBackNot, ForARequestThatNoProcessCanHold) {
   free_all(allocate_many(100, 64));

@@ -92,6 +92,21 @@ TEST(Local, MayBeFreedWithTheSizeOfARealloc) {
   EXPECT_EQ(allocated_after_collect(), before);
 }
 
+// Not all that is as large as the blocks of a class is one of them.
+TEST(Local, AnAlignedBlockMayBeFreedWithTheSizeOfARealloc) {
+  for (size_t size : {16, 4096, 32768}) {
+    void* aligned = hm_aligned_alloc(2 * kSlice, size);
+    void* block = hm_local_realloc(aligned, size);
+    hm_local_free_sized(block, size);
+    void* again = hm_local_alloc(size);
+    EXPECT_EQ(again, block) << "of the cache";
+    EXPECT_NE(again, aligned);
+    hm_local_free_sized(again, size);
+    hm_collect();
+    EXPECT_TRUE(everything_is_valid()) << size;
+  }
+}
+
 TEST(Local, BlocksInRandomUseKeepTheirContents) {
   size_t before = allocated_after_collect();
   RandomUse use{.allocate = [](size_t size) { return hm_local_alloc(size); },
