@@ -40,6 +40,8 @@ run_fuzzers() { # [--for TIME] [--only FUZZER] [--build BUILD]
   need_fuzzers
   fuzz_state=$state/fuzz failed=
   mkdir -p "$fuzz_state/found" "$fuzz_state/logs"
+  exec 8>>"$fuzz_state/lock"
+  flock -n 8 || die 2 "test fuzz: another campaign writes to $fuzz_state; wait for it, or use another copy of the tree"
   case " $builds " in *' plain '*) for program in "$fuzz_state"/tests/fuzz/hm_fuzz_*.*; do run_control "$program"; done ;; esac
   say "fuzzing for $seconds s:$chosen (weight:build:fuzzer:inputs)"
   for fuzzer in $chosen; do
