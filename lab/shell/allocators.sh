@@ -29,7 +29,7 @@ choose_allocator() { # COMMAND NAME
 
 # What is preloaded already, less this library.
 without_ours() { # LIST
-  echo "$1" | tr ' :' '\n\n' | grep -v '/libhmalloc[^/]*$' | paste -s -d : -
+  printf '%s\n' "$1" | tr ' :' '\n\n' | grep -Ev '(^|/)libhmalloc[^/]*$' | paste -s -d : -
 }
 
 preload_allocator() {

@@ -84,7 +84,7 @@ libfuzzer() { # PROGRAM SECONDS ARTIFACTS FOLDER...
   program=$1 most=$2 artifacts=$3
   shift 3
   nice "$program" -max_total_time="$most" -timeout=120 -rss_limit_mb=6000 -max_len=2048 -len_control=0 \
-    -print_final_stats=1 -artifact_prefix="$artifacts" "$@"
+    -print_final_stats=1 -artifact_prefix="$artifacts" "$@" 8>&-
 }
 
 # A fuzzer that does not find the fault that was planted is blind, and what it says is worth nothing.
@@ -107,7 +107,7 @@ search() { # SECONDS BUILD FUZZER FOUND FOLDER...
   if [ "$2" = tsan ]; then
     most=$1
     shift 4
-    nice "${program}_replay" --random "$most" "$(date +%s)" "$@"
+    nice "${program}_replay" --random "$most" "$(date +%s)" "$@" 8>&-
   else
     most=$1 artifacts=$4-
     shift 4

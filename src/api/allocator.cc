@@ -101,7 +101,7 @@ void after_large(size_t bytes) noexcept {
   if (have_heap()) return tick_after_large(my_thread_heap(), bytes);
   static constinit thread_local uint32_t calls = 0;
   pressure.look(nullptr);
-  if (++calls % kLargeCallsPerLook == 0) upkeep_without_heap();
+  if (++calls % kLargeCallsPerLook == 0) look_without_heap();
 }
 
 void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
@@ -190,7 +190,7 @@ HM_COLD void report_frees(Superblock& sb, BlockState& state) noexcept {
   give_back(sb, state);
   footprint.count_cross_thread_frees(frees, kReportedFrees * kSmallMax);  // until the next report there may be as many bytes
   frees = frees_to_report = kReportedFrees;
-  if (++reports % (kOperationsPerTick / kReportedFrees) == 0) upkeep_without_heap();
+  if (++reports % (kOperationsPerTick / kReportedFrees) == 0) look_without_heap();
 }
 
 HM_NOINLINE void free_without_heap(Superblock& sb, BlockState& state) noexcept {

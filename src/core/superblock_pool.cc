@@ -70,7 +70,7 @@ size_t partition_by_occupancy(SuperblockQueue& queue, size_t probes, size_t leas
   }
   while (usable != nullptr) {
     Superblock* next = usable->next;
-    queue.push_front(*usable);
+    usable->is_empty() ? release(*usable) : queue.push_front(*usable);  // it may have become so meanwhile
     usable = next;
   }
   return found;

@@ -58,9 +58,9 @@ Extent* ExtentCache::take_oldest() noexcept {
   return oldest;
 }
 
-Extent* ExtentCache::take_until(uint64_t before_ms) noexcept {
+Extent* ExtentCache::take_until(uint64_t before_ms, const char* behind) noexcept {
   Extent* due = kept_.first();
-  while (due != nullptr && due->since_ms > before_ms) due = due->next;
+  while (due != nullptr && (due->since_ms > before_ms || due->start() <= behind)) due = due->next;
   if (due != nullptr) remove(*due);
   return due;
 }

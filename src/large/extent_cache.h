@@ -10,7 +10,8 @@ class ExtentCache {
   // The smallest extent that is long enough, cut to size; with or_longest, the longest one if none is long enough.
   Extent* take(size_t bytes, bool or_longest) noexcept;
   Extent* take_oldest() noexcept;
-  Extent* take_until(uint64_t before_ms) noexcept;   // one that is kept since then or longer, or null
+  // The first that lies behind that address and is kept since that time or longer, or null.
+  Extent* take_until(uint64_t before_ms, const char* behind) noexcept;
   bool grow(Extent& extent, size_t bytes) noexcept;  // into the extent behind it
   void keep(Extent& extent) noexcept;
 

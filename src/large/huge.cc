@@ -43,8 +43,9 @@ bool settle(Extent& extent, size_t size, size_t before, size_t promised) noexcep
   store.activate(extent.taken() - before);
   store.fulfil(promised);
   if (!store.note_slack(extent)) {
-    footprint.count_purged(extent.dirty - extent.taken());
+    size_t dirty = extent.dirty;
     extent.purge_behind();
+    footprint.count_purged(dirty - extent.dirty);
   }
   store.publish();
   return store.may_keep(0);
@@ -159,15 +160,18 @@ void* resize_huge(Extent& extent, size_t size) noexcept {
 size_t purge_huge_blocks(bool all) noexcept {
   uint64_t now = os::now_ms(), before_ms = all ? now : now - options.decay_ms / 2;
   size_t bytes = purge_slack(before_ms);
+  const char* behind = nullptr;
   for (;;) {  // one at a time: the child of a fork loses what is held
     Extent* due;
     {
       LockGuard guard(store.lock);
-      due = store.cache.take_until(before_ms);
+      due = store.cache.take_until(before_ms, behind);
       store.retention.on_expire(due != nullptr ? due->bytes() : 0);
       if (due == nullptr) return bytes;
     }
-    bytes += unmap_extent(*due);
+    size_t gone = unmap_extent(*due);
+    bytes += gone;
+    if (gone == 0) behind = due->start();  // it is kept again, and not to be tried again
   }
 }
 

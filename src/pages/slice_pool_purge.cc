@@ -139,7 +139,8 @@ size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
   }
   if (claimed == 0) return 0;
   if (huge) os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);  // as in give_up_huge_page
-  uint64_t refused = purge_slices(chunk, whole ? claimed : due, refused_before) & due;
+  bool in_one_call = whole && (due & refused_before) == 0;
+  uint64_t refused = purge_slices(chunk, in_one_call ? claimed : due, refused_before) & due;
   purge_states(chunk, claimed);
   LockGuard guard(lock_);
   return_claimed();

@@ -114,13 +114,13 @@ bool Registry::is_due(ThreadHeap& heap, Drain which) noexcept {
   return which == Drain::kAll || std::exchange(heap.aged, true);
 }
 
-// What is due is the oldest: the end of the list.
+// What is due is the oldest: the end of the list, after every instruction.
 ThreadHeap* Registry::take_due() noexcept {
   LockGuard guard(lock_);
   ThreadHeap* heap = last_warm_;
   if (heap == nullptr || !heap->due) return nullptr;
-  heap->due = false;
   unlink_warm(*heap);
+  heap->due = false;
   return heap;
 }
 
@@ -129,7 +129,7 @@ ThreadHeap* Registry::take_due() noexcept {
 void Registry::drain_dead(Drain which) noexcept {
   {
     LockGuard guard(lock_);
-    for (ThreadHeap* heap = warm_; heap != nullptr; heap = heap->next_dead) heap->due |= is_due(*heap, which);
+    for (ThreadHeap* heap = last_warm_; heap != nullptr; heap = heap->previous_dead) heap->due |= is_due(*heap, which);
   }
   while (ThreadHeap* heap = take_due()) {
     heap->drain();

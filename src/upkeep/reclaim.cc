@@ -88,12 +88,18 @@ void upkeep_without_heap() noexcept {
   reclaim_due(os::now_ms());
 }
 
+void look_without_heap() noexcept {
+  background.wake();
+  reclaim_due(os::now_ms());
+}
+
 bool background_round() noexcept {
   uint64_t before = footprint.purged();
   registry.drain_dead(Registry::Drain::kAged);
   superblock_pool.release_shelved();
   superblock_pool.release_free(SIZE_MAX);
-  hole_passes.after_pause(std::max<uint64_t>(options.decay_ms / 2, 1));
+  uint64_t now_ms = os::now_ms(), pause_ms = std::max<uint64_t>(options.decay_ms / 2, 1);
+  if (now_ms >= last_look_ms.load(std::memory_order_relaxed) + pause_ms) hole_passes.after_pause(pause_ms);
   last_round_ms.store(os::now_ms(), std::memory_order_relaxed);
   purge(false);
   bool waiting = slice_pool.has_surplus() || huge_gauges().kept > 0 || registry.has_warm();

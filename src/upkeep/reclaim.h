@@ -10,6 +10,7 @@ void reclaim_due(uint64_t now_ms) noexcept;
 HM_COLD void upkeep(ThreadHeap& heap) noexcept;
 // After a number of frees by a thread that has no heap.
 HM_COLD void upkeep_without_heap() noexcept;
+void look_without_heap() noexcept;  // after large blocks, which come and go: they do not tell that the process shrinks
 inline void tick(ThreadHeap& heap) noexcept {
   if (heap.upkeep_is_due()) upkeep(heap);
 }

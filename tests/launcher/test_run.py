@@ -30,10 +30,10 @@ def test_what_is_preloaded_already_stays(hmalloc):
     assert shown.stdout.strip().endswith("libhmalloc.so:libm.so.6")
 
 
+@pytest.mark.parametrize("library", [f"{ROOT}/build/release/libhmalloc.so", "libhmalloc.so"])
 @pytest.mark.parametrize("words, left", [(["--allocator", "system"], "libm.so.6"), (["--"], "/libhmalloc.so:libm.so.6")])
-def test_the_library_is_not_preloaded_twice_nor_below_the_systems_malloc(hmalloc, words, left):
-    inherited = f"{ROOT}/build/release/libhmalloc.so:libm.so.6"
-    shown = hmalloc("run", *words, "sh", "-c", "echo $LD_PRELOAD", LD_PRELOAD=inherited).stdout.strip()
+def test_the_library_is_not_preloaded_twice_nor_below_the_systems_malloc(hmalloc, library, words, left):
+    shown = hmalloc("run", *words, "sh", "-c", "echo $LD_PRELOAD", LD_PRELOAD=f"{library}:libm.so.6").stdout.strip()
     assert shown.endswith(left) and shown.count("libhmalloc") == left.count("libhmalloc")
 
 

@@ -5,6 +5,7 @@
 #include "pages/footprint.h"
 #include "pages/options.h"
 #include "support.h"
+#include "threads/registry.h"
 #include "upkeep/reclaim.h"
 
 using namespace hm;
@@ -108,6 +109,22 @@ TEST_P(GiveBackWithoutHeap, WhatABurstHasLeft) {
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, GiveBackWithoutHeap, testing::Values(512 * kKiB, 2 * kMiB),
                          testing::PrintToStringParamName());
+
+// Of large blocks that come and go nobody concludes that the process shrinks.
+TEST(GiveBackNot, WarmHeapsForLargeBlocksOfAThreadWithoutOne) {
+  options.decay_ms = 60'000;
+  on_thread([] { hm_free(hm_malloc(100)); });
+  on_thread([] {
+    std::mt19937 random(kSeed);
+    std::vector<void*> held;
+    for (int i = 0; i < 2000; ++i) {
+      if (held.empty() || random() % 2 == 0) held.push_back(hm_malloc(600'000));
+      else hm_free(held.back()), held.pop_back();
+    }
+    free_all(held);
+  });
+  EXPECT_TRUE(registry.has_warm());
+}
 
 // The background thread sleeps after rounds that say false.
 TEST(BackgroundRound, SaysWhetherAnythingWaits) {

@@ -31,6 +31,11 @@ void* __wrap_mmap(void* hint, size_t bytes, int protection, int flags, int file,
 }
 
 int __wrap_munmap(void* base, size_t bytes) {
+  if (hm::test::munmaps_to_refuse > 0) {
+    --hm::test::munmaps_to_refuse;
+    errno = ENOMEM;
+    return -1;
+  }
   if (given == 0) return __real_munmap(base, bytes);
   EXPECT_EQ(address_of(base), given);
   unmapped += bytes;

@@ -251,6 +251,23 @@ TEST_F(HugeRepair, APurgeHoldsOneExtentAtATime) {
   EXPECT_LE(most, 4 * kMiB);
 }
 
+// For want of mappings, say.
+TEST_F(HugeRepair, WhatIsNotUnmappedIsTriedOnce) {
+  char* blocks[3];
+  for (char*& block : blocks) block = get(3 * kMiB, 2 * kChunk);  // mappings of their own
+  for (int i = 0; i < 6; ++i) put(get(24 * kMiB));
+  for (char* block : blocks) put(block);
+  size_t kept = huge_gauges().kept;
+  ASSERT_GE(kept, 12 * kMiB);
+  uint64_t before = os::calls();
+  munmaps_to_refuse = 1;
+  purge_huge_blocks(true);
+  EXPECT_EQ(munmaps_to_refuse, 0u);
+  EXPECT_LE(os::calls() - before, 8u) << "three extents or four, one of them refused and purged";
+  EXPECT_GT(huge_gauges().kept, 0u);
+  EXPECT_LE(huge_gauges().kept, 4 * kMiB) << "the others went";
+}
+
 // A signal handler of the thread that is in the operation forks while another thread has the lock: the child repairs, and goes
 // on with the operation.
 TEST_F(HugeRepair, WhoForksInAHandlerGoesOn) {

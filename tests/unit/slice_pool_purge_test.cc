@@ -278,6 +278,24 @@ TEST_F(SlicePoolHugePages, AChunkThatLosesThemIsCountedAnew) {
 }
 
 // They are asked for from one chunk on to the end of its region, and others may be open there.
+// A chunk that nobody uses, but for a page that is locked: most of its slices were never touched.
+TEST(SlicePoolSurplus, OneLockedPageDoesNotHaveAllSlicesTried) {
+  Pool pool;
+  pool.take(kFirstRun);
+  SlicePool::Run run = pool.take(10);
+  memset(base(run), 1, 10 * kSlice);
+  if (syscall(SYS_mlock, base(run) + 3 * kSlice, 1) != 0) GTEST_SKIP() << "no memory may be locked";
+  pool.pool.release(*run.first, 10);
+  for (int i = 0; i < 4; ++i) pool.pool.purge(SlicePool::Purge::kDue);
+  uint64_t before = os::calls();
+  for (int i = 0; i < 12; ++i) pool.pool.purge(SlicePool::Purge::kDue);
+  EXPECT_LE(os::calls() - before, 6 * 8u);
+  EXPECT_EQ(kind_of(base(run)), ChunkKind::kSlices);
+  syscall(SYS_munlock, base(run) + 3 * kSlice, 1);
+  for (int i = 0; i < 2; ++i) pool.pool.purge(SlicePool::Purge::kDue);
+  EXPECT_EQ(kind_of(base(run)), ChunkKind::kGone);
+}
+
 // The system would fill the holes of one that has given them up.
 TEST_F(SlicePoolHugePages, AnOpenChunkStaysAsItIs) {
   options.huge_pages_after = SIZE_MAX;

@@ -33,6 +33,9 @@ inline std::vector<ClassIndex> all_classes() {
   return classes;
 }
 
+// How many of the next calls of munmap fail, in the program that has high_addresses_test.cc.
+inline size_t munmaps_to_refuse = 0;
+
 // Runs on a thread of its own, to its end: its heap is dead afterwards.
 inline void on_thread(const std::function<void()>& body) { std::thread(body).join(); }
 // Runs body(0) to body(n - 1), each on a thread of its own, to their ends.
