@@ -43,7 +43,7 @@ preload_allocator() {
 require_usable() {
   [ -f "$1" ] || die 2 "$1: no such library"
   case $1 in *[\ :]*) die 2 "$1: cannot be preloaded, its path has a space or a colon" ;; esac
-  said=$(env -u HMALLOC_SHOW_STATS -u HMALLOC_STATS_FILE LD_PRELOAD="$1" /bin/true 2>&1) ||
+  said=$(LD_PRELOAD="" env -u HMALLOC_SHOW_STATS -u HMALLOC_STATS_FILE LD_PRELOAD="$1" /bin/true 2>&1) ||
     die 2 "$1: unusable library, /bin/true fails with it: $said"
   case $said in *'cannot be preloaded ('*)
     reason=${said#*cannot be preloaded \(}

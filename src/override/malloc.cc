@@ -122,6 +122,7 @@ HM_EXPORT void malloc_stats() noexcept { print_usage(); }
 
 // glibc exports these beside the family: for wrappers of malloc that programs bring, whose malloc must not be called from
 // here, and for programs older than 2018 (cfree).  A block of glibc's that reached our free would end the program.
+// NOLINTBEGIN(bugprone-reserved-identifier): the C library's names
 HM_EXPORT void* __libc_malloc(size_t size) noexcept { return allocate(size); }
 HM_EXPORT void __libc_free(void* block) noexcept { deallocate(block, "free"); }
 HM_EXPORT void* __libc_calloc(size_t count, size_t size) noexcept { return allocate_zeroed(count, size); }
@@ -129,4 +130,5 @@ HM_EXPORT void* __libc_realloc(void* block, size_t size) noexcept { return reall
 HM_EXPORT void* __libc_memalign(size_t alignment, size_t size) noexcept { return allocate_rounded(alignment, size); }
 HM_EXPORT void* __libc_valloc(size_t size) noexcept { return allocate_aligned(os::page_size(), size); }
 HM_EXPORT void* __libc_pvalloc(size_t size) noexcept { return allocate_pages(size); }
+// NOLINTEND(bugprone-reserved-identifier)
 HM_EXPORT void cfree(void* block) noexcept { deallocate(block, "cfree"); }
