@@ -123,7 +123,7 @@ configured() { # what targets_of takes
   esac
 }
 
-has_rule() { grep -q "^build $1:" "$here/build/release/build.ninja"; }
+has_rule() { grep -qE "^build $1( [|]|:)" "$here/build/release/build.ninja"; }
 
 # Only to say nothing when there is nothing to build.  A dry run goes no further than to a check of globbed folders;
 # so that comes first, for real, and the dry run then gets the file by a name by which ninja cannot update it.
