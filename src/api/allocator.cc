@@ -190,7 +190,7 @@ HM_COLD void report_frees(Superblock& sb, BlockState& state) noexcept {
   give_back(sb, state);
   footprint.count_cross_thread_frees(frees, kReportedFrees * kSmallMax);  // until the next report there may be as many bytes
   frees = frees_to_report = kReportedFrees;
-  if (++reports % (kOperationsPerTick / kReportedFrees) == 0) look_without_heap();
+  if (++reports % (kOperationsPerTick / kReportedFrees) == 0) upkeep_without_heap();
 }
 
 HM_NOINLINE void free_without_heap(Superblock& sb, BlockState& state) noexcept {
@@ -289,7 +289,7 @@ void* reallocate(void* block, size_t size, const char* function) noexcept {
 
 size_t usable_size(const void* block, const char* function) noexcept { return lookup(block, function).capacity; }
 
-// An aligned block above 32 KB, or a huge one, may be as large as those of a class.
+// A huge block may be as large as those of a class: one that is aligned to more than 32 KB.
 bool is_of_class(const void* block, ClassIndex c, const char* function) noexcept {
   LiveBlock live = lookup(block, function);
   return live.kind == LiveBlock::kSmall && live.capacity == size_of(c);

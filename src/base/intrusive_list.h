@@ -1,5 +1,5 @@
-// Doubly linked lists through members of their items, or of a base of these; first: the front.  Guarded by their owner's lock.  The chain of
-// next is complete after every instruction, so the child of a fork can walk any list that it finds.
+// Doubly linked lists through members of their items, or of a base of these; first: the front.  Guarded by their owner's
+// lock.  The chain of next is complete after every instruction, so the child of a fork can walk any list that it finds.
 #pragma once
 #include "base/process.h"
 

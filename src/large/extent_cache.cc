@@ -58,7 +58,7 @@ Extent* ExtentCache::take_oldest() noexcept {
   return oldest;
 }
 
-Extent* ExtentCache::take_until(uint64_t before_ms, const char* behind) noexcept {
+Extent* ExtentCache::take_due(uint64_t before_ms, const char* behind) noexcept {
   Extent* due = kept_.first();
   while (due != nullptr && (due->since_ms > before_ms || due->start() <= behind)) due = due->next;
   if (due != nullptr) remove(*due);

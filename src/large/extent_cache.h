@@ -11,7 +11,7 @@ class ExtentCache {
   Extent* take(size_t bytes, bool or_longest) noexcept;
   Extent* take_oldest() noexcept;
   // The first that lies behind that address and is kept since that time or longer, or null.
-  Extent* take_until(uint64_t before_ms, const char* behind) noexcept;
+  Extent* take_due(uint64_t before_ms, const char* behind) noexcept;
   bool grow(Extent& extent, size_t bytes) noexcept;  // into the extent behind it
   void keep(Extent& extent) noexcept;
 

@@ -165,7 +165,7 @@ size_t purge_huge_blocks(bool all) noexcept {
     Extent* due;
     {
       LockGuard guard(store.lock);
-      due = store.cache.take_until(before_ms, behind);
+      due = store.cache.take_due(before_ms, behind);
       store.retention.on_expire(due != nullptr ? due->bytes() : 0);
       if (due == nullptr) return bytes;
     }

@@ -115,6 +115,8 @@ MUTANTS = [
            "unsigned left = static_cast<uint8_t>(~region.absent) & kAllChunks << from;"),
     Mutant("refused_slices_are_tried_singly", "src/pages/slice_pool_purge.cc", "(mask_of(slice, n) & ~refused_before) == 0", "false"),
     Mutant("no_look_without_a_heap", "src/api/allocator.cc", "  if (++calls % kLargeCallsPerLook == 0) look_without_heap();\n", "  ++calls;\n"),
+    Mutant("frees_alone_do_not_tell_that_it_shrinks", "src/api/allocator.cc", "kReportedFrees) == 0) upkeep_without_heap();",
+           "kReportedFrees) == 0) look_without_heap();"),
     Mutant("all_goes_for_what_cannot_be", "src/api/allocator.cc", "size < kAddresses && alignment < kAddresses", "size < kMaxRequest / 2"),
     Mutant("usable_ones_are_searched_again", "src/core/superblock_pool.cc",
            "        sb->next = std::exchange(aside < kAside ? usable : rest, sb);\n", "        queue.push_front(*sb);\n"),

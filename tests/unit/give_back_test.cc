@@ -110,6 +110,16 @@ TEST_P(GiveBackWithoutHeap, WhatABurstHasLeft) {
 INSTANTIATE_TEST_SUITE_P(Sizes, GiveBackWithoutHeap, testing::Values(512 * kKiB, 2 * kMiB),
                          testing::PrintToStringParamName());
 
+// Heaps of ended threads are drained while it does, and not only in rounds.
+TEST(GiveBackNow, WarmHeapsWhileAThreadWithoutOneOnlyFrees) {
+  options.decay_ms = 60'000;
+  std::vector<void*> blocks;
+  on_thread([&] { blocks = take(4096); });
+  EXPECT_TRUE(registry.has_warm());
+  on_thread([&] { free_all(blocks); });
+  EXPECT_FALSE(registry.has_warm());
+}
+
 // Of large blocks that come and go nobody concludes that the process shrinks.
 TEST(GiveBackNot, WarmHeapsForLargeBlocksOfAThreadWithoutOne) {
   options.decay_ms = 60'000;
