@@ -19,8 +19,9 @@ struct HugeStore {
   std::atomic<uint64_t> mappings{0};  // so far; names each mapping.  Relaxed: no two get the same
 
   size_t room() const noexcept { return std::max(kMaxKept, max_active + max_active / 2 - active); }
+  // More than what is counted now: a kept extent counts whole, however little of it its block took.
   bool may_keep(size_t more) const noexcept {
-    return cache.bytes() + more <= std::min(retention.allowance(), room()) && !is_above_soft_limit();
+    return cache.bytes() + more <= std::min(retention.allowance(), room()) && !is_above_soft_limit(more);
   }
   void activate(size_t added) noexcept {
     active += added;

@@ -32,6 +32,9 @@ inline bool limit_admits(size_t more, bool small) noexcept {
   return options.limit == 0 || memory_limit().admits(footprint.resident(), more, small);
 }
 
-inline bool is_above_soft_limit() noexcept { return options.limit != 0 && footprint.resident() > memory_limit().soft(); }
+// Whether it is, or would be with so many bytes more.
+inline bool is_above_soft_limit(size_t more = 0) noexcept {
+  return options.limit != 0 && footprint.resident() + more > memory_limit().soft();
+}
 
 }  // namespace hm

@@ -105,6 +105,7 @@ MUTANTS = [
     Mutant("each_opens_a_chunk", "src/pages/slice_pool.cc",
            "  LockGuard turn(opener.lock);\n", ""),
     Mutant("no_way_made", "src/pages/slice_pool_purge.cc", "chunk != nullptr && purged < most", "chunk != nullptr && purged > most"),
+    Mutant("kept_extent_counts_as_its_block", "src/large/huge_store.h", "!is_above_soft_limit(more)", "!is_above_soft_limit()"),
     Mutant("kept_without_bound", "src/large/huge.cc", "  return store.may_keep(0);\n", "  return true;\n"),
     Mutant("purged_behind_a_live_block", "src/large/huge.cc", "    roomy = settle(extent, done ? size : extent.size, before, promised);\n  }\n",
            "    roomy = settle(extent, done ? size : extent.size, before, promised);\n  }\n  extent.purge_behind();\n"),

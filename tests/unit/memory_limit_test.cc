@@ -142,6 +142,21 @@ TEST_F(UnderLimit, AHugeBlockGrowsIntoWhatWasFreeElsewhere) {
   hm_free(block);
 }
 
+// The extent of a small block with a large alignment is 2 MB, of which the block counts one page.
+TEST_F(UnderLimit, AnExtentIsKeptOnlyIfAllOfItFits) {
+  auto take_aligned = [] {
+    std::vector<void*> blocks(8);
+    for (void*& block : blocks) block = hm_aligned_alloc(kChunk, 4 * kKiB);
+    return blocks;
+  };
+  for (int i = 0; i < 20; ++i) free_all(take_aligned());
+  std::vector<void*> most = take(kLimit / 8 * 6);
+  ASSERT_GE(huge_store.retention.allowance(), 6 * kMiB) << "the program asks again for what it frees";
+  EXPECT_TRUE(huge_store.may_keep(kChunk));
+  EXPECT_FALSE(huge_store.may_keep(6 * kMiB));
+  free_all(most);
+}
+
 TEST_F(UnderLimit, ItIsToldOfAndForgotten) {
   int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   auto told = [&] {
