@@ -77,12 +77,19 @@ bool Machine::step() {
     case 20: fail_calls(); break;
     case 21: fork_here(); break;
     case 22: shadow_.impossible(in_, slots_[in_.below(kSlots)]); break;
-    case 23: expect(!hm::have_heap() || hm::my_heap()->is_valid(), "this thread's heap is not valid"); break;
+    case 23: examine_heap(); break;
     case 24: hm_thread_idle(); break;
     case 25: ask_for_pressure(); break;
     default: slot_step(code); break;
   }
   return false;
+}
+
+// In use meanwhile, or another thread's collection might claim it.
+void Machine::examine_heap() const {
+  if (!hm::have_heap()) return;
+  hm::HeapUse use(hm::my_thread_heap());
+  expect(hm::my_heap()->is_valid(), "this thread's heap is not valid");
 }
 
 void Machine::slot_step(unsigned code) {

@@ -33,6 +33,7 @@ class Machine {
   void pile_down();
   void exchange();
   void reclaim_all();
+  void examine_heap() const;
   void compare_gauges() const;
   void set_option();
   void set_limit(size_t bytes);
