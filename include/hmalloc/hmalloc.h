@@ -141,6 +141,21 @@ HM_API void hm_stats_get(struct hm_stats* out) HM_NOEXCEPT;
 /* Writes the same to a descriptor, also per class and per thread: text, or JSON if json != 0.  Allocates nothing. */
 HM_API void hm_stats_print(int fd, int json) HM_NOEXCEPT;
 
+/* ---- Profiles of the heap. -------------------------------------------------------------------------------------- */
+
+/* Begins to sample: of the bytes allocated from now on, one in `rate` on average (0: 512 KB) has its block put into the
+ * profile, with the stack that allocated it.  Estimates made of that favour no size, thread or lifetime.  Again: changes the
+ * rate.  HMALLOC_PROFILE=heap does it at load.  While a profile runs, malloc counts (free pays nothing), local blocks take the
+ * general path, and there are no new cache handles.  Older handles pass it by: what they hand out is not in it, and a
+ * sampled block that they take is not seen to be freed.  Returns 0, or ENOTSUP where the C library has no backtrace(). */
+HM_API int hm_profile_start(size_t rate) HM_NOEXCEPT;
+/* Samples no more.  Blocks that were sampled stay in the profile until they are freed. */
+HM_API void hm_profile_stop(void) HM_NOEXCEPT;
+/* Writes the profile to a descriptor, as pprof reads it: objects and bytes allocated since the first start, and those of them
+ * that the program holds now, for each stack.  Bytes are those of blocks: of the class of a small one, as requested of a large
+ * one.  Allocates nothing and stops nobody.  Returns 0 or an error number. */
+HM_API int hm_profile_dump(int fd) HM_NOEXCEPT;
+
 /* ---- The inline fast paths.  All that follows is implementation. ---------------------------------------------- */
 
 /* Where it is not inlined, a call reaches the library's function of the same name.  The library itself defines this as

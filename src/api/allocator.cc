@@ -5,6 +5,8 @@
 
 #include "base/report.h"
 #include "pages/footprint.h"
+#include "profile/sampler.h"
+#include "profile/samples.h"
 #include "threads/registry.h"
 #include "upkeep/pressure.h"
 #include "upkeep/reclaim.h"
@@ -114,12 +116,32 @@ void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
   return block;
 }
 
+// A sample may be due: the block is in the profile from here on, if there is room in it.  Nothing is open now.
+HM_COLD void* sample_small(SmallHeap& heap, void* block, ClassIndex c) noexcept {
+  size_t size = size_of(c);
+  if (sampler.takes(heap, size) && samples.add(block, size, sampler.weight(size))) find_block(block).state.mark_sampled();
+  return block;
+}
+
 void* allocate_class(ClassIndex c) noexcept {
-  if (ThreadHeap* heap = heap_or_attach()) {
+  ThreadHeap* heap = heap_or_attach();
+  if (heap == nullptr) return registry.with_fallback([c](ThreadHeap& shared) { return allocate_from(shared, c); });
+  void* block;
+  {
     HeapUse use(*heap);
-    return allocate_from(*heap, c);
+    block = allocate_from(*heap, c);
+    show_caches(!counting.is_on());
   }
-  return registry.with_fallback([c](ThreadHeap& heap) { return allocate_from(heap, c); });
+  if (HM_UNLIKELY(counting.is_on()) && block != nullptr && heap->to_sample.count(size_of(c))) sample_small(*heap, block, c);
+  return block;
+}
+
+// For blocks above 32 KB, which have no state byte: before it is the program's, and after it is no longer.
+void sample_large(void* block, size_t size) noexcept {
+  if (HM_UNLIKELY(sampler.chooses(size)) && block != nullptr) samples.add(block, size, sampler.weight(size));
+}
+void forget_large(const void* block) noexcept {
+  if (HM_UNLIKELY(samples.any())) samples.remove(block);
 }
 
 // Of the runs that the thread's heap keeps.
@@ -146,6 +168,7 @@ FreshBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
     reclaim_before_refusal();
     got = allocate_large(size, alignment);
   }
+  sample_large(got.block, size);
   return got;
 }
 
@@ -158,13 +181,20 @@ void* allocate_small(ClassIndex c) noexcept {
   return block != nullptr ? block : refused();
 }
 
-// In place if the block already has a fitting size or can get one.
+// In place if the block already has a fitting size or can get one.  To a profile, another size of a large block is another
+// allocation.
 void* resize_in_place(const LiveBlock& live, void* block, size_t size) noexcept {
+  void* same = nullptr;
   switch (live.kind) {
-    case LiveBlock::kRun: return resize_large(*live.run, size) ? block : nullptr;
-    case LiveBlock::kHuge: return resize_huge(*live.extent, size);
+    case LiveBlock::kRun: same = resize_large(*live.run, size) ? block : nullptr; break;
+    case LiveBlock::kHuge: same = resize_huge(*live.extent, size); break;
     default: return size <= live.capacity && size > live.capacity / 2 ? block : nullptr;
   }
+  if (same != nullptr) {
+    forget_large(block);
+    sample_large(same, size);
+  }
+  return same;
 }
 
 }  // namespace
@@ -174,10 +204,31 @@ void* out_of_memory() noexcept {
   return nullptr;
 }
 
-void* allocate_slow(size_t size) noexcept {
+namespace {
+
+HM_NOINLINE void* allocate_in_full(size_t size) noexcept {
   if (size <= kSmallMax) return allocate_small(class_of(size == 0 ? 1 : size));
   FreshBlock got = allocate_large_or_collect(size, kGranule);
   return got.block != nullptr ? got.block : refused();
+}
+
+// While allocations are counted, malloc has not looked into the cache.  All calls at its ends are tail calls.
+HM_NOINLINE void* allocate_counted(size_t size) noexcept {
+  size_t index = (size - 1) / kGranule;
+  if (index >= kCacheOffset.size()) return allocate_in_full(size);
+  SmallHeap* heap = my_heap();
+  BlockCache& cache = heap->cache(kCacheOffset[index]);
+  void* block = cache.pop();
+  if (block == nullptr) return allocate_in_full(size);
+  if constexpr (kChecked) find_block(block).state.mark_taken();
+  ClassIndex c = class_of(size);
+  return heap->to_sample.count(size_of(c)) ? sample_small(*heap, block, c) : block;
+}
+
+}  // namespace
+
+void* allocate_slow(size_t size) noexcept {
+  return HM_UNLIKELY(counting.is_on()) ? allocate_counted(size) : allocate_in_full(size);
 }
 
 // A thread that only frees gets no heap: its blocks become FREE one by one.  It counts them itself and reports the
@@ -213,12 +264,14 @@ namespace {
 
 void free_run(Slice& run) noexcept {
   size_t bytes = large_capacity(run);
+  forget_large(run.base());
   if (!keep(run)) free_large(run);
   after_large(bytes);
 }
 
 void free_extent(Extent& extent, void* block, const char* function) noexcept {
   size_t bytes = huge_capacity(extent);
+  forget_large(block);
   if (!free_huge(extent)) not_live(function, block);  // another thread was quicker
   after_large(bytes);
 }
@@ -227,6 +280,12 @@ void free_extent(Extent& extent, void* block, const char* function) noexcept {
 void free_in_slices(Slice& slice, void* block, const char* function) noexcept {
   if (!is_small(slice)) return free_run(live_run(slice, block, function));
   live_small(slice, block, function);
+  BlockState& state = find_block(block).state;
+  if (state.is_sampled()) {
+    samples.remove(block);
+    state.mark_taken();
+    return deallocate(block, function);
+  }
   die_on_misuse(function, block, "double free");  // it was not live when the fast path looked
 }
 

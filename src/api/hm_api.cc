@@ -9,6 +9,7 @@
 #include "base/codegen.h"
 #include "base/report.h"
 #include "introspect/stats.h"
+#include "profile/profile.h"
 #include "threads/registry.h"
 #include "upkeep/background.h"
 #include "upkeep/pressure.h"
@@ -24,11 +25,12 @@ void hm_free(void* block) noexcept { deallocate(block, "hm_free"); }
 namespace {
 
 // The size names the cache: no map, descriptor or state is read.  False: take the general path.
-template <size_t kStep, size_t kCount>
-inline bool push_by_size(void* block, size_t size, const std::array<uint16_t, kCount>& cache_offset) noexcept {
+// Nor does a push succeed while allocations are counted.
+template <size_t kStep, auto kOffset>
+inline bool push_by_size(void* block, size_t size) noexcept {
   size_t index = hide_from_optimizer((size - 1) / kStep);  // size 0 wraps around and takes the general path
-  return !kChecked && HM_LIKELY(index < kCount && block != nullptr) &&
-         HM_LIKELY(my_heap()->cache(cache_offset[index]).push_once(block));
+  return !kChecked && HM_LIKELY(index < kSmallMax / kStep && block != nullptr) &&
+         HM_LIKELY(my_heap()->cache((empty_heap.*kOffset)(index)).push_once(block));
 }
 
 inline void free_by_long_way(void* block, size_t size, size_t alignment, const char* function) noexcept {
@@ -39,7 +41,7 @@ inline void free_by_long_way(void* block, size_t size, size_t alignment, const c
 }  // namespace
 
 void hm_free_sized(void* block, size_t size) noexcept {
-  if (!push_by_size<kGranule>(block, size, empty_heap.cache_offset))
+  if (!push_by_size<kGranule, &EmptyHeap::cache_offset>(block, size))
     free_by_long_way(block, size, kGranule, "hm_free_sized");
 }
 
@@ -58,7 +60,7 @@ void* hm_aligned_alloc(size_t alignment, size_t size) noexcept {
 void* hm_shared_alloc(size_t size) noexcept {
   size_t index = hide_from_optimizer((size - 1) / kLine);  // size 0 wraps around to a huge index
   if (HM_UNLIKELY(index >= kSharedCacheOffset.size())) return allocate(size == 0 ? kLine : size);
-  void* block = my_heap()->cache(kSharedCacheOffset[index]).pop();
+  void* block = my_heap()->cache(empty_heap.shared_cache_offset(index)).pop();
   if (HM_UNLIKELY(block == nullptr)) return allocate_slow(shared_size(size));
   if constexpr (kChecked) find_block(block).state.mark_taken();
   return block;
@@ -67,7 +69,8 @@ void* hm_shared_alloc(size_t size) noexcept {
 void hm_shared_free(void* block) noexcept { deallocate(block, "hm_shared_free"); }
 
 void hm_shared_free_sized(void* block, size_t size) noexcept {
-  if (!push_by_size<kLine>(block, size, kSharedCacheOffset)) free_by_long_way(block, size, kLine, "hm_shared_free_sized");
+  if (!push_by_size<kLine, &EmptyHeap::shared_cache_offset>(block, size))
+    free_by_long_way(block, size, kLine, "hm_shared_free_sized");
 }
 
 namespace {
@@ -75,7 +78,7 @@ namespace {
 // The calling thread's cache at an offset in its heap.
 hm_cache* cache_at(size_t offset) noexcept {
   static_assert(sizeof(hm_cache) <= sizeof(BlockCache));  // the same first members
-  ThreadHeap* heap = kChecked ? nullptr : heap_or_attach();
+  ThreadHeap* heap = kChecked || counting.is_on() ? nullptr : heap_or_attach();
   if (heap == nullptr) return nullptr;
   HeapUse use(*heap);
   heap->handed_out = true;
@@ -86,7 +89,7 @@ hm_cache* cache_at(size_t offset) noexcept {
 
 hm_cache* hm_cache_of(size_t size) noexcept {
   size_t index = size == 0 ? 0 : (size - 1) / kGranule;
-  return index < empty_heap.cache_offset.size() ? cache_at(empty_heap.cache_offset[index]) : nullptr;
+  return index < kCacheOffset.size() ? cache_at(kCacheOffset[index]) : nullptr;
 }
 
 hm_cache* hm_shared_cache_of(size_t size) noexcept {
@@ -131,6 +134,10 @@ void hm_pressure_notify(int eventfd) noexcept { pressure.notify(eventfd); }
 
 int hm_collect() noexcept { return reclaim_all() ? 1 : 0; }
 void hm_thread_idle() noexcept { registry.part(); }
+
+int hm_profile_start(size_t rate) noexcept { return start_profile(rate == 0 ? kUsualRate : rate); }
+void hm_profile_stop() noexcept { stop_profile(); }
+int hm_profile_dump(int fd) noexcept { return write_profile(fd); }
 
 void hm_stats_get(struct hm_stats* out) noexcept { gather(*out); }
 void hm_stats_print(int fd, int json) noexcept { print_stats(FdWriter(fd), json != 0); }

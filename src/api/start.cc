@@ -12,8 +12,9 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/report.h"
-#include "introspect/stats_at_exit.h"
+#include "introspect/reports_at_exit.h"
 #include "pages/options.h"
+#include "profile/profile.h"
 #include "threads/registry.h"
 #include "upkeep/background.h"
 #include "upkeep/hole_passes.h"
@@ -26,10 +27,11 @@ namespace {
 
 void repair(uint32_t before) noexcept {
   registry.repair(before);
+  repair_profile(before);
   hole_passes.repair(before);
   background.after_fork_in_child();
   pressure.after_fork_in_child();
-  stats_after_fork_in_child();
+  reports_after_fork_in_child();
 }
 
 // Asks malloc itself whether it is ours: in a position-dependent program the address of malloc is the program's own,
@@ -71,12 +73,16 @@ __attribute__((constructor(101))) void start() noexcept {
   pthread_atfork(nullptr, nullptr, process_was_forked);
   watch_for_termination();
   if (options.background != 0) background.start();
+  if (options.profile != 0 && start_profile(options.profile) != 0) {
+    options.profile = 0;
+    FdWriter(STDERR_FILENO) << kLibraryName << ": no profile: the C library has no backtrace()\n";
+  }
   if (options.verbose == 0) return;
   say_whether_active();
   print_options(STDERR_FILENO);
 }
 
-__attribute__((destructor(101))) void finish() noexcept { print_stats_at_exit(); }
+__attribute__((destructor(101))) void finish() noexcept { report_at_exit(); }
 
 }  // namespace
 

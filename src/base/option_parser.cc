@@ -37,6 +37,7 @@ bool parse(OptionKind kind, const char* text, size_t& out) noexcept {
     case OptionKind::kSize: return parse_size(text, out);
     case OptionKind::kThousandths: return parse_thousandths(text, out);
     case OptionKind::kLimit: return parse_limit(text, out);
+    case OptionKind::kProfile: return parse_profile(text, out);
   }
   return false;
 }
@@ -47,17 +48,24 @@ bool is_of_others(const OptionTable& table, const char* name) noexcept {
   return false;
 }
 
+bool is(const char* name, size_t length, const char* known) noexcept {
+  return strlen(known) == length && strncmp(name, known, length) == 0;
+}
+
+// A copy: programs write over their environment.
+void set_file(const OptionTable& table, char* file, const char* name, const char* value) noexcept {
+  if (file == nullptr) return;
+  if (strlen(value) < kMaxPath) memcpy(file, value, strlen(value) + 1);
+  else FdWriter(STDERR_FILENO) << kLibraryName << ": " << table.prefix << name << " is too long; ignored\n";
+}
+
 void set(const OptionTable& table, const char* name, size_t length, const char* value) noexcept {
   if (is_of_others(table, name)) return;
-  if (length == strlen("STATS_FILE") && strncmp(name, "STATS_FILE", length) == 0) {
-    if (table.stats_file == nullptr) return;
-    // A copy: programs write over their environment.
-    if (strlen(value) < kMaxPath) memcpy(table.stats_file, value, strlen(value) + 1);
-    else FdWriter(STDERR_FILENO) << kLibraryName << ": " << table.prefix << "STATS_FILE is too long; ignored\n";
-    return;
-  }
+  if (is(name, length, "STATS_FILE")) return set_file(table, table.stats_file, "STATS_FILE", value);
+  if (is(name, length, "PROFILE_FILE") && table.profile_file != nullptr)
+    return set_file(table, table.profile_file, "PROFILE_FILE", value);
   for (const OptionRow* row = table.rows; row != table.rows + table.count; ++row) {
-    if (strlen(row->name) != length || strncmp(name, row->name, length) != 0) continue;
+    if (!is(name, length, row->name)) continue;
     size_t parsed = 0;
     if (parse(row->kind, value, parsed)) *row->value = parsed;
     else
@@ -118,6 +126,14 @@ bool parse_limit(const char* text, size_t& out) noexcept {
          !__builtin_add_overflow(out, thousandths * unit / 1000, &out) && out < kShare;
 }
 
+bool parse_profile(const char* text, size_t& out) noexcept {
+  constexpr const char kRate[] = "heap:rate=";
+  if (strncmp(text, kRate, sizeof kRate - 1) == 0) return parse_size(text + sizeof kRate - 1, out) && out > 0;
+  if (strcmp(text, "heap") != 0 && !parse_flag(text, out)) return false;
+  if (strcmp(text, "heap") == 0 || out != 0) out = kUsualRate;
+  return true;
+}
+
 bool parse_thousandths(const char* text, size_t& out) noexcept {
   size_t whole = 0, below = 1;
   if (!parse_number(text, whole) || whole >= SIZE_MAX / 1000) return false;
@@ -148,6 +164,7 @@ void print_options(const OptionTable& table, int fd) noexcept {
   for (const OptionRow* row = table.rows; row != table.rows + table.count; ++row)
     text << " " << row->name << "=" << uint64_t{*row->value};
   if (table.stats_file != nullptr && table.stats_file[0] != '\0') text << " STATS_FILE=" << table.stats_file;
+  if (table.profile_file != nullptr && table.profile_file[0] != '\0') text << " PROFILE_FILE=" << table.profile_file;
   text << "\n";
 }
 

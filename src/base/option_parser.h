@@ -10,9 +10,11 @@ enum class OptionKind : uint8_t {
   kSize,         // bytes; takes K, M, G
   kStats,        // 0, 1 or json (2)
   kThousandths,  // 1.2 and 6/5 are both 1200
-  kLimit         // bytes, with decimals, as 1.5G; or kShare and thousandths of a percent, for 80%
+  kLimit,        // bytes, with decimals, as 1.5G; or kShare and thousandths of a percent, for 80%
+  kProfile       // 0, heap (kUsualRate) or heap:rate=512K: bytes from sample to sample
 };
 inline constexpr size_t kShare = size_t{1} << 63;
+inline constexpr size_t kUsualRate = 512 * kKiB;
 
 struct OptionRow {
   const char* name;  // without the prefix
@@ -27,6 +29,7 @@ struct OptionTable {
   const OptionRow* rows;
   size_t count;
   char* stats_file;                     // <prefix>STATS_FILE, kMaxPath bytes; null: another library reads it
+  char* profile_file = nullptr;         // <prefix>PROFILE_FILE, as well; null: there is no such option
   const char* const* others = nullptr;  // names with these prefixes belong to another library or tool; ends with a null
 };
 
@@ -38,5 +41,6 @@ void print_options(const OptionTable& table, int fd) noexcept;
 bool parse_size(const char* text, size_t& out) noexcept;
 bool parse_thousandths(const char* text, size_t& out) noexcept;
 bool parse_limit(const char* text, size_t& out) noexcept;
+bool parse_profile(const char* text, size_t& out) noexcept;
 
 }  // namespace hm

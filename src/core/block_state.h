@@ -3,9 +3,10 @@
 //   FREE    the block has no holder.  Only the thread that owns the superblock may change the byte (sweep).
 //   TAKEN   the program or a block cache holds the block.  Only that holder may change the byte (give_back).
 //   CACHED  a block cache holds it; only the checked library tells this from TAKEN.
+//   SAMPLED the program holds it, and a profile has an entry for it (profile/samples.h).  Otherwise as TAKEN.
 //
 // So each byte has one possible writer at any time, and no read-modify-write is ever needed.  FREE is zero, so fresh
-// and purged pages hold only free blocks.
+// and purged pages hold only free blocks.  Bit 0 says TAKEN, so that free tells it from all others by one bit.
 #pragma once
 #include "base/sizes.h"
 
@@ -13,13 +14,15 @@ namespace hm {
 
 class BlockState {
  public:
-  enum Value : uint8_t { kFree = 0, kTaken = 1, kCached = 2 };
+  enum Value : uint8_t { kFree = 0, kTaken = 1, kCached = 2, kSampled = 6 };  // bit 0 or 1: not FREE
   constexpr BlockState() = default;
   constexpr explicit BlockState(Value value) noexcept : value_(value) {}
 
   // For the block's holder, which is the only possible writer: a plain read.
   bool is_free() const noexcept { return value_ == kFree; }
+  bool is_taken() const noexcept { return (value_ & kTaken) != 0; }
   bool is_cached() const noexcept { return value_ == kCached; }
+  bool is_sampled() const noexcept { return value_ == kSampled; }
   // For any thread that holds a block of the superblock.  Relaxed: the result is only a hint.
   bool looks_free() const noexcept { return __atomic_load_n(&value_, __ATOMIC_RELAXED) == kFree; }
   // For the holder; its last access to block and superblock.  Release: whatever it did to the block happens before the
@@ -29,6 +32,8 @@ class BlockState {
   // when it takes a free block.  Relaxed: the next reader is the holder, or a sweep, which treats both values alike.
   void mark_cached() noexcept { __atomic_store_n(&value_, uint8_t{kCached}, __ATOMIC_RELAXED); }
   void mark_taken() noexcept { __atomic_store_n(&value_, uint8_t{kTaken}, __ATOMIC_RELAXED); }
+  // For the thread that is about to hand the block to the program.  Relaxed: as above.
+  void mark_sampled() noexcept { __atomic_store_n(&value_, uint8_t{kSampled}, __ATOMIC_RELAXED); }
 
  private:
   uint8_t value_;

@@ -17,8 +17,8 @@ HM_NOINLINE void free_on_full_cache(void* block, Superblock& sb, BlockState& sta
 
 inline void* allocate(size_t size) noexcept {
   size_t index = hide_from_optimizer((size - 1) / kGranule);  // size 0 wraps around and takes the slow path
-  if (HM_UNLIKELY(index >= empty_heap.cache_offset.size())) return allocate_slow(size);
-  void* block = my_heap()->cache(empty_heap.cache_offset[index]).pop();
+  if (HM_UNLIKELY(index >= kCacheOffset.size())) return allocate_slow(size);
+  void* block = my_heap()->cache(empty_heap.cache_offset(index)).pop();
   if (HM_UNLIKELY(block == nullptr)) return allocate_slow(size);
   if constexpr (kChecked) find_block(block).state.mark_taken();
   return block;
@@ -32,7 +32,7 @@ inline void* allocate(size_t size) noexcept {
   BlockPlace place(sb, address);
   if (HM_UNLIKELY(!place.exact())) return free_slow(block, function);
   BlockState& state = sb.states[place.index()];
-  if (HM_UNLIKELY(state.is_free() || (kChecked && state.is_cached()))) return free_slow(block, function);
+  if (HM_UNLIKELY(!state.is_taken())) return free_slow(block, function);
   if constexpr (kChecked) state.mark_cached();
   BlockCache& cache = my_heap()->cache(sb.cache_offset);
   void** top = cache.top();

@@ -13,7 +13,8 @@ extern "C" [[gnu::weak]] char __libc_single_threaded;  // NOLINT(bugprone-reserv
 
 namespace {
 
-static_assert(offsetof(hm::SmallHeap, caches) == 0 && HM_LOCAL_STRIDE_ == hm::kCacheStride);
+static_assert(offsetof(hm::SmallHeap, caches) == 0 && offsetof(hm::SmallHeap, none) == hm::kNoCacheOffset &&
+              HM_LOCAL_STRIDE_ == hm::kCacheStride);
 
 consteval hm_local_table_ local_offsets() {
   hm_local_table_ offsets{};
@@ -67,7 +68,8 @@ consteval std::array<BlockCache, kClasses> empty_caches(std::index_sequence<I...
 
 }  // namespace
 
-alignas(kLine) constinit EmptyHeap empty_heap = {empty_caches(std::make_index_sequence<kClasses>{}), kCacheOffset};
+alignas(kLine) constinit EmptyHeap empty_heap = {empty_caches(std::make_index_sequence<kClasses>{}), BlockCache(null_slot),
+                                                 kCacheOffset, kSharedCacheOffset};
 constinit thread_local ptrdiff_t heap_offset = 0;
 
 const size_t SmallHeap::kSlotBytes = kSlots.wide[kClasses] * sizeof(void*);
@@ -121,7 +123,7 @@ size_t SmallHeap::first_capacity(ClassIndex c) noexcept {
 void SmallHeap::set_capacity(ClassIndex c, size_t entries) noexcept {
   CacheTuner& tuner = classes[index_of(c)].tuner;
   BlockCache& cache = caches[index_of(c)];
-  capacity_bytes += (entries - tuner.capacity()) * size_of(c);
+  capacity_bytes += static_cast<uint32_t>((entries - tuner.capacity()) * size_of(c));
   uint64_t bit = uint64_t{1} << index_of(c);
   active = entries != 0 ? active | bit : active & ~bit;
   tuner.set_capacity(entries);
@@ -133,7 +135,7 @@ void SmallHeap::set_capacity(ClassIndex c, size_t entries) noexcept {
 // For a class that was not in use: the cache is empty.
 void SmallHeap::activate(ClassIndex c) noexcept {
   caches[index_of(c)].move_to(near_slots(index_of(c)));
-  size_t budget = cache_budget(), left = budget - std::min(budget, capacity_bytes);
+  size_t budget = cache_budget(), left = budget - std::min<size_t>(budget, capacity_bytes);
   set_capacity(c, std::min(first_capacity(c), std::max<size_t>(left / size_of(c), 1)));
 }
 
@@ -274,8 +276,8 @@ bool SmallHeap::on_tick() noexcept {
   restart_tick();
   ++ticks_in_round;
   full_count = 0;
-  bool less = slice_pool.used() + kSlicesToShrink <= slices_at_tick, shrinking = false;
-  slices_at_tick = most_slices = slice_pool.used();
+  bool less = slices_in_use() + kSlicesToShrink <= slices_at_tick, shrinking = false;
+  slices_at_tick = most_slices = slices_in_use();
   bool too_much = capacity_bytes > cache_budget();  // there are more heaps than when the caches grew
   for (uint64_t left = active; left != 0; left &= left - 1) {
     auto c = static_cast<size_t>(std::countr_zero(left));

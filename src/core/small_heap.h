@@ -4,7 +4,8 @@
 // Invariants
 //  H1  Only the thread that uses the heap writes it, except `shelf`, which has its own locks, and what another thread takes
 //      that has claimed the heap (H4).
-//  H2  cache c holds only blocks of class c, each at most once, each TAKEN (CACHED in the checked library).
+//  H2  cache c holds only blocks of class c, each at most once, each TAKEN (CACHED in the checked library;
+//      SAMPLED if the program pushed it by a handle).
 //  H3  The heap holds current[c] (S1), whose cursor says how far it has been swept.
 //  H4  While `in_use` is set, nobody else claims the heap; a thread sets it before it uses more of its heap than the two
 //      fast paths do, and the counts to the next look and tick.  While the heap is claimed, its thread only pops, pushes and
@@ -21,8 +22,8 @@ namespace hm {
 
 inline constexpr uint32_t kOperationsPerTick = 512;
 inline constexpr uint32_t kOperationsPerLook = 8;
-inline constexpr uint32_t kLooksToShrink = 8;  // after large blocks, before they may bring a tick
-inline constexpr size_t kSlicesToShrink = 8;   // that many fewer in use than at the last tick
+inline constexpr uint32_t kLooksToShrink = 8;   // after large blocks, before they may bring a tick
+inline constexpr uint32_t kSlicesToShrink = 8;  // that many fewer in use than at the last tick
 
 enum class Claim : uint8_t {
   kNone,
@@ -56,6 +57,7 @@ struct SmallHeap {
 
   // ---- fast path; first, in the same place as in EmptyHeap
   std::array<BlockCache, kClasses> caches;
+  BlockCache none = no_cache();
 
   // ---- slow path
   struct ClassState {
@@ -67,20 +69,22 @@ struct SmallHeap {
   std::array<ClassState, kClasses> classes;
   Shelf shelf;                      // full superblocks
   uint64_t active = 0;              // bit c: class c has a cache, with a capacity above zero
-  size_t capacity_bytes = 0;        // of all caches
+  uint32_t capacity_bytes = 0;      // of all caches
   uint32_t full_count = 0;          // in all full queues; approximate, because other threads may take some
   uint32_t operations_to_tick = 0;  // slow-path operations until the next tick
   uint32_t operations_at_look = 0;  // what operations_to_tick is when the clock is looked at next
   uint32_t ticks_in_round = 0;
   uint32_t large_to_look = kOperationsPerLook;  // operations on large blocks until the next look
   uint32_t large_looks = 0;                     // after those since the last tick
-  size_t slices_at_tick = 0;                    // in use by the whole process
-  size_t most_slices = 0;                       // the same, the most at any of those looks
-  Counter refills, flushes, cross_thread_frees;
+  uint32_t slices_at_tick = 0;                  // in use by the whole process
+  uint32_t most_slices = 0;                     // the same, the most at any of those looks
   // ---- H4
   std::atomic<bool> in_use{true};  // written by the heap's thread; a heap without a thread is in use
   std::atomic<Claim> claim{Claim::kNone};
-  bool handed_out = false;      // the program has pointers to caches, and may use these at any time; under in_use
+  bool handed_out = false;  // the program has pointers to caches, and may use these at any time; under in_use
+  // ----
+  BytesToSample to_sample;
+  Counter refills, flushes, cross_thread_frees;
   uint64_t tops_when_seen = 0;  // by the thread that claims
 
   static const size_t kSlotBytes;  // of the entries of its caches, which follow the heap
@@ -113,7 +117,7 @@ struct SmallHeap {
   bool upkeep_is_due_after_large(size_t bytes) noexcept {
     large_to_look -= static_cast<uint32_t>(std::min<size_t>(operations_of_large(bytes), large_to_look));
     if (HM_LIKELY(large_to_look > 0)) return false;
-    size_t now = slice_pool.used();
+    uint32_t now = slices_in_use();
     most_slices = std::max(most_slices, now);
     if (++large_looks >= kLooksToShrink && now + std::max(most_slices / 4, kSlicesToShrink) <= most_slices) {
       slices_at_tick = most_slices;
@@ -141,6 +145,7 @@ struct SmallHeap {
   static size_t first_capacity(ClassIndex c) noexcept;  // within what options and budget allow
 
  private:
+  static uint32_t slices_in_use() noexcept { return static_cast<uint32_t>(slice_pool.used()); }
   // Where memory is limited, a few large blocks may be all that still fits below the limit.
   static size_t operations_of_large(size_t bytes) noexcept {
     return 1 + (options.limit == 0 ? bytes / (8 * kSlice) : bytes / kSlice);

@@ -20,7 +20,7 @@ constexpr OptionRow kRows[] = {
 #undef HM_OPTION_ROW
 };
 constexpr const char* kOthers[] = {"PAPER_", "INSTALL_PACKAGES", nullptr};  // HMalloc's as published, and the launcher's
-constexpr OptionTable kTable = {"HMALLOC_", kRows, std::size(kRows), options.stats_file, kOthers};
+constexpr OptionTable kTable = {"HMALLOC_", kRows, std::size(kRows), options.stats_file, options.profile_file, kOthers};
 
 // Of a control group only if a share of it is asked for: a process does not know what else is in its group.
 size_t limit_in_bytes(size_t asked) noexcept {

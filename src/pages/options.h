@@ -7,6 +7,7 @@
 #define HM_OPTIONS(HM_OPTION)                                                                                            \
   HM_OPTION(verbose, "VERBOSE", kFlag, 0, "say at start whether hmalloc is active, and the options in effect")           \
   HM_OPTION(show_stats, "SHOW_STATS", kStats, 0, "print statistics at exit: 1 as text, json as JSON")                    \
+  HM_OPTION(profile, "PROFILE", kProfile, 0, "heap, or heap:rate=SIZE: write a profile of the heap at exit")             \
   HM_OPTION(decay_ms, "DECAY_MS", kNumber, 500, "milliseconds that the program may take to ask again for what it freed") \
   HM_OPTION(retain_bytes, "RETAIN", kSize, 128 * kKiB, "freed memory that stays resident in any case")                   \
   HM_OPTION(cache_bytes, "CACHE_BYTES", kSize, 5 * kMiB, "most that the block caches of one thread may grow to")         \
@@ -21,7 +22,8 @@ struct Options {
 #define HM_OPTION_FIELD(field, name, kind, value, help) size_t field = value;
   HM_OPTIONS(HM_OPTION_FIELD)
 #undef HM_OPTION_FIELD
-  char stats_file[kMaxPath] = {};  // HMALLOC_STATS_FILE: where SHOW_STATS writes; empty: to descriptor 2
+  char stats_file[kMaxPath] = {};                 // HMALLOC_STATS_FILE: where SHOW_STATS writes; empty: to descriptor 2
+  char profile_file[kMaxPath] = "hmalloc.%p.pb";  // HMALLOC_PROFILE_FILE: where PROFILE writes
 };
 extern Options options;
 

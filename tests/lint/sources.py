@@ -5,7 +5,7 @@ import re
 import sys
 
 # A room may include itself and the rooms before it.
-ROOMS = ["base", "pages", "core", "large", "threads", "upkeep", "introspect", "api", "override"]
+ROOMS = ["base", "pages", "core", "large", "threads", "profile", "upkeep", "introspect", "api", "override"]
 SOURCES = ("src", "baselines")
 # Where atomics live, and the roles they play there.  Everywhere else `memory_order` and `__ATOMIC_` are forbidden.
 ATOMICS = {
@@ -50,6 +50,13 @@ ATOMICS = {
     "src/pages/slice_pool_purge.cc": "the number of chunks, a hint",
     "src/pages/slice_pool_repair.cc": "the number of chunks, a hint",
     "src/introspect/stats.cc": "the peak",
+    "src/core/counting.h": "whether allocations are counted, a hint; bytes to the next sample",
+    "src/core/current_heap.cc": "the tables of classes, while they change",
+    "src/core/current_heap.h": "the tables of classes, for ThreadSanitizer alone",
+    "src/profile/sampler.h": "bytes from sample to sample, set before anything is counted",
+    "src/profile/sampler.cc": "bytes from sample to sample, set before anything is counted",
+    "src/profile/samples.h": "how many blocks are sampled, a hint",
+    "src/profile/samples.cc": "how many blocks are sampled, a hint",
     "src/core/superblock.h": "the owner's name and the witness, both read by anybody",
     "src/pages/region.h": "the kind of a slice, read by anybody",
     "src/core/superblock_pool.cc": "when to search next, a hint",

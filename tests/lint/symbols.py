@@ -48,6 +48,9 @@ BACKGROUND = {
     "sigfillset": "no signal of the program's is for this thread",
     "pthread_sigmask": "as sigfillset; the system call would also keep away the signals with which libc runs setuid",
 }
+# HMALLOC_PROFILE and hm_profile_start: when a block is sampled, and before that once when the profile starts.
+PROFILE = {"backtrace": "weak; the stack of whoever allocates, when the block is the caller's and nothing is open; loads libgcc_s "
+                        "and allocates the first time, which is at the start; takes the loader's lock where glibc is older than 2.35"}
 ASKED_FOR = {"fprintf": "malloc_info, into a FILE of the program's; nothing is open then"}
 FROM_THE_COMPILER = {"__cxa_finalize": "of crtbeginS.o: what ran at load is undone when the library goes"}
 # The tools of one system write these, and those of another do not.
@@ -60,7 +63,7 @@ TOOLS = {
     "__stack_chk_fail": "compilers that guard stacks by default: the process ends",
     "_Unwind_Resume": "weak; compilers differ in where the nothrow forms of new go on",
 }
-ALWAYS = {**SERVING, **MISUSE, **NEW_FAILED, **AT_LOAD, **BACKGROUND, **ASKED_FOR, **FROM_THE_COMPILER}
+ALWAYS = {**SERVING, **MISUSE, **NEW_FAILED, **AT_LOAD, **BACKGROUND, **PROFILE, **ASKED_FOR, **FROM_THE_COMPILER}
 
 
 def compare(found):

@@ -1,4 +1,4 @@
-#include "introspect/stats_at_exit.h"
+#include "introspect/reports_at_exit.h"
 
 #include <sys/wait.h>
 
@@ -72,7 +72,7 @@ TEST(StatsAtExit, WhoEndsInTheMiddleOfAnAllocationIsToldSo) {
 
 TEST(StatsAtExit, AProcessIsToldOfOnce) {
   auto end = [] {
-    print_stats_at_exit();
+    report_at_exit();
     say("\nend");
   };
   expect_end(end, "\nend$");
@@ -94,7 +94,7 @@ TEST(StatsAtExit, AChildThatSharesTheMemorySaysNothingAndLeavesTheParentItsEnd) 
 
 TEST(StatsAtExit, AChildOfForkHasAnEndOfItsOwn) {
   auto end = [] {
-    print_stats_at_exit();
+    report_at_exit();
     pid_t child = fork();
     if (child == 0) say("\nchild: ");
     else waitpid(child, nullptr, 0);

@@ -1,0 +1,11 @@
+// Files that options name.
+#pragma once
+
+namespace hm {
+
+// In the name %p is the process id, so that each process gets its own file; %% is a percent sign.  flags: O_APPEND or O_TRUNC.
+// Returns a descriptor, or a negative number after one line on descriptor 2.
+int open_output(const char* option, const char* name, int flags) noexcept;
+void complain_of_output(const char* option, const char* name) noexcept;  // that line
+
+}  // namespace hm

@@ -1,0 +1,30 @@
+#include "profile/profile.h"
+
+#include <cerrno>
+
+#include "profile/pprof.h"
+#include "profile/sampler.h"
+
+namespace hm {
+
+int start_profile(size_t rate) noexcept {
+  if (!Samples::prepare()) return ENOTSUP;
+  sampler.start(rate);
+  return 0;
+}
+
+void stop_profile() noexcept { sampler.stop(); }
+
+int write_profile(int fd) noexcept {
+  Snapshot snapshot;
+  samples.take(snapshot);
+  return snapshot.complete ? write_pprof(fd, snapshot) : ENOMEM;
+}
+
+void repair_profile(uint32_t before) noexcept {
+  sampler.repair(before);
+  samples.repair(before);
+  repair_pprof(before);
+}
+
+}  // namespace hm

@@ -1,0 +1,93 @@
+#include "profile/sampler.h"
+
+#include <sys/syscall.h>
+
+#include <bit>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "base/system_call.h"
+#include "threads/registry.h"
+
+namespace hm {
+
+constinit Sampler sampler;
+
+// The library uses nothing of libm's.
+double minus_log(double u) noexcept {
+  constexpr uint64_t kFraction = (uint64_t{1} << 52) - 1, kOne = uint64_t{1023} << 52;
+  constexpr double kLog2 = 0.69314718055994530942;
+  auto bits = std::bit_cast<uint64_t>(u);
+  auto exponent = static_cast<double>(static_cast<int>(bits >> 52) - 1023);
+  double mantissa = std::bit_cast<double>((bits & kFraction) | kOne);
+  double t = (mantissa - 1) / (mantissa + 1), sum = 0;  // ln m = 2 (t + t^3 / 3 + t^5 / 5 + ...), and t is below 1/3
+  for (int n = 21; n > 0; n -= 2) sum = sum * t * t + 1.0 / n;
+  return -(exponent * kLog2 + 2 * t * sum);
+}
+
+double one_minus_exp(double x) noexcept {
+  if (x > 40) return 1;
+  if (x > 0.5) {
+    double half = one_minus_exp(x / 2);
+    return half * (2 - half);
+  }
+  double sum = 0;  // x - x^2 / 2! + x^3 / 3! - ...
+  for (int n = 12; n > 0; --n) sum = (1 - sum) * x / n;
+  return sum;
+}
+
+namespace {
+
+// SplitMix64, for each thread from a seed of the system's.
+uint64_t random_bits() noexcept {
+  static constinit thread_local uint64_t state = 0;
+  if (state == 0) {
+    constexpr long kDoNotWait = 1;
+    if (system_call(SYS_getrandom, system_call_argument(&state), sizeof state, kDoNotWait) != sizeof state)
+      state = os::cpu_ns() ^ uint64_t { my_thread_id() } << 32 ^ address_of(&state);
+  }
+  uint64_t mixed = state += 0x9e3779b97f4a7c15;
+  mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
+  return mixed ^ mixed >> 31;
+}
+
+double random_in_unit() noexcept { return static_cast<double>((random_bits() >> 11) + 1) * 0x1p-53; }  // (0, 1]
+
+}  // namespace
+
+// Exponentially distributed, so that what was counted before says nothing about the next.
+int64_t Sampler::bytes_to_sample() const noexcept {
+  return static_cast<int64_t>(std::min(minus_log(random_in_unit()) * static_cast<double>(rate()), 0x1p60));
+}
+
+bool Sampler::takes(SmallHeap& heap, size_t size) noexcept {
+  bool sampled = heap.to_sample.is_drawn();
+  heap.to_sample.set(bytes_to_sample());
+  return sampled || (heap.to_sample.count(size) && takes(heap, size));
+}
+
+double Sampler::weight(size_t size) const noexcept {
+  return 1 / one_minus_exp(static_cast<double>(std::max<size_t>(size, 1)) / static_cast<double>(rate()));
+}
+
+void Sampler::start(size_t rate) noexcept {
+  LockGuard guard(lock_);
+  rate_.store(std::max<size_t>(rate, 1), std::memory_order_relaxed);
+  registry.for_each([](ThreadHeap& heap) { heap.to_sample.forget(); });  // a rate may have been lower
+  count_allocations(true);
+  show_caches(false);  // other threads do so on their next slow path
+}
+
+void Sampler::stop() noexcept {
+  LockGuard guard(lock_);
+  count_allocations(false);
+  show_caches(true);
+}
+
+// Another thread may have been in the middle of a turn.
+void Sampler::repair(uint32_t before) noexcept {
+  repair_after_fork(lock_, before, [] { count_allocations(counting.is_on()); });
+}
+
+}  // namespace hm
