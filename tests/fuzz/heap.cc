@@ -115,6 +115,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::Stream in(data, size);
   unsigned mode = in.byte();
   hm::options = {};
+  hm_profile_stop();
   hm::options.decay_ms = mode % 2 == 0 ? 500 : 0;
   // A fork copies the tables of all pages: with one in each input little else would be done.
   size_t forks = mode / 64 == 0 ? 2 : 0;

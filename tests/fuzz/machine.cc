@@ -1,5 +1,6 @@
 #include "machine.h"
 
+#include <fcntl.h>
 #include <hmalloc/hmalloc.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -13,6 +14,7 @@
 #include "fuzz.h"
 #include "pages/footprint.h"
 #include "pages/options.h"
+#include "profile/samples.h"
 #include "threads/registry.h"
 
 namespace fuzz {
@@ -80,6 +82,7 @@ bool Machine::step() {
     case 23: examine_heap(); break;
     case 24: hm_thread_idle(); break;
     case 25: ask_for_pressure(); break;
+    case 26: profile(); break;
     default: slot_step(code); break;
   }
   return false;
@@ -195,6 +198,16 @@ void Machine::ask_for_pressure() const {
   int level = hm_pressure();
   expect(level >= 0 && level <= 2, "a pressure that there is not");
   expect(level == 0 || hm::options.limit != 0, "pressure without a limit");
+}
+
+void Machine::profile() {
+  static constexpr size_t kRates[] = {1, 300, 64 << 10, 0};
+  static const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  unsigned what = in_.byte() % 8;
+  if (what < 4) expect(hm_profile_start(kRates[what]) == 0, "a profile does not start");
+  if (what == 4) expect(hm::samples.is_valid(), "the samples are not valid");
+  if (what == 5) (void)hm_profile_dump(nowhere);  // there may be no memory
+  if (what > 5) hm_profile_stop();
 }
 
 void Machine::fail_calls() {

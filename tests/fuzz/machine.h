@@ -39,6 +39,7 @@ class Machine {
   void set_limit(size_t bytes);
   bool may_fail() const { return calls_fail_ || most_resident_ != SIZE_MAX; }
   void ask_for_pressure() const;
+  void profile();
   void fail_calls();
   void fork_here();
   [[noreturn]] void be_child();
