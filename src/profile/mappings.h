@@ -7,10 +7,10 @@
 namespace hm {
 
 struct Mapping {
-  uintptr_t start, end, offset;
-  char file[4096];  // "[vdso]" is one too
-  uint8_t build_id[32];
-  size_t build_id_bytes;  // 0: it has none, or the file is no longer there
+  uintptr_t start = 0, end = 0, offset = 0;
+  char file[4096] = {};  // "[vdso]" is one too
+  uint8_t build_id[32] = {};
+  size_t build_id_bytes = 0;  // 0: it has none, or the file is no longer there
 };
 
 class Mappings {

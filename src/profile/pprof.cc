@@ -94,7 +94,7 @@ void message(To& to, int field, const Message<kMost>& inner) noexcept {
 }
 
 struct Code {
-  uintptr_t start, end;
+  uintptr_t start = 0, end = 0;
 };
 constexpr size_t kMostCode = 2048;  // mappings; what lies in others has an address only
 
