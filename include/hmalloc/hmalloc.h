@@ -79,7 +79,8 @@ HM_API size_t hm_local_usable_size(const void* block) HM_NOEXCEPT;
 /* The calling thread's cache of the blocks that hm_malloc, or hm_shared_alloc, returns for size.  Through it a block costs
  * neither a call nor an access to thread-local storage.  Only the thread that asked may use it, until that thread ends or
  * calls hm_thread_idle.  The blocks are ordinary ones: any function frees them, on any thread.  NULL if there is no cache
- * for this size (above 32 KB), no memory, or in the checked library, which has to see every block. */
+ * for this size (above 32 KB), no memory, while a profile of the heap runs, and in the checked library, which has to see every
+ * block. */
 struct hm_cache;
 HM_API struct hm_cache* hm_cache_of(size_t size) HM_NOEXCEPT;
 HM_API struct hm_cache* hm_shared_cache_of(size_t size) HM_NOEXCEPT;
@@ -145,15 +146,17 @@ HM_API void hm_stats_print(int fd, int json) HM_NOEXCEPT;
 
 /* Begins to sample: of the bytes allocated from now on, one in `rate` on average (0: 512 KB) has its block put into the
  * profile, with the stack that allocated it.  Estimates made of that favour no size, thread or lifetime.  Again: changes the
- * rate.  HMALLOC_PROFILE=heap does it at load.  While a profile runs, malloc counts (free pays nothing), local blocks take the
- * general path, and there are no new cache handles.  Older handles pass it by: what they hand out is not in it, and a
+ * rate.  HMALLOC_PROFILE=heap does it at load.  While a profile runs, malloc counts (free of a small block pays nothing), local
+ * blocks take the general path, other threads' after their next call that is not inline, and there are no new cache handles.
+ * Older handles pass it by: what they hand out is not in it, and a
  * sampled block that they take is not seen to be freed.  Returns 0, or ENOTSUP where the C library has no backtrace(). */
 HM_API int hm_profile_start(size_t rate) HM_NOEXCEPT;
-/* Samples no more.  Blocks that were sampled stay in the profile until they are freed. */
+/* Samples no more.  Blocks that were sampled stay in the profile until they are freed; until the last one is, malloc counts. */
 HM_API void hm_profile_stop(void) HM_NOEXCEPT;
 /* Writes the profile to a descriptor, as pprof reads it: objects and bytes allocated since the first start, and those of them
  * that the program holds now, for each stack.  Bytes are those of blocks: of the class of a small one, as requested of a large
- * one.  Allocates nothing and stops nobody.  Returns 0 or an error number. */
+ * one.  Allocates nothing, and holds no lock while it writes.  Returns 0 or an error number: also EAGAIN, after a part of it,
+ * where the descriptor does not block and is full. */
 HM_API int hm_profile_dump(int fd) HM_NOEXCEPT;
 
 /* ---- The inline fast paths.  All that follows is implementation. ---------------------------------------------- */

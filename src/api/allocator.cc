@@ -116,11 +116,21 @@ void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
   return block;
 }
 
+// While allocations are counted: where malloc was called last, in as far as it took its slow path.
+constinit thread_local const void* caller = nullptr;
+
 // A sample may be due: the block is in the profile from here on, if there is room in it.  Nothing is open now.
 HM_COLD void* sample_small(SmallHeap& heap, void* block, ClassIndex c) noexcept {
   size_t size = size_of(c);
-  if (sampler.takes(heap, size) && samples.add(block, size, sampler.weight(size))) find_block(block).state.mark_sampled();
+  if (sampler.takes(heap, size) && samples.add(block, size, sampler.weight(size), caller))
+    find_block(block).state.mark_sampled();
   return block;
+}
+
+// It is freed, or another size from now on.
+void end_sample(const void* block) noexcept {
+  samples.remove(block);
+  if (!samples.any() && !sampler.is_sampling()) sampler.rest();
 }
 
 void* allocate_class(ClassIndex c) noexcept {
@@ -138,10 +148,10 @@ void* allocate_class(ClassIndex c) noexcept {
 
 // For blocks above 32 KB, which have no state byte: before it is the program's, and after it is no longer.
 void sample_large(void* block, size_t size) noexcept {
-  if (HM_UNLIKELY(sampler.chooses(size)) && block != nullptr) samples.add(block, size, sampler.weight(size));
+  if (block != nullptr && HM_UNLIKELY(sampler.chooses(size))) samples.add(block, size, sampler.weight(size), caller);
 }
 void forget_large(const void* block) noexcept {
-  if (HM_UNLIKELY(samples.any())) samples.remove(block);
+  if (HM_UNLIKELY(samples.any())) end_sample(block);
 }
 
 // Of the runs that the thread's heap keeps.
@@ -214,6 +224,7 @@ HM_NOINLINE void* allocate_in_full(size_t size) noexcept {
 
 // While allocations are counted, malloc has not looked into the cache.  All calls at its ends are tail calls.
 HM_NOINLINE void* allocate_counted(size_t size) noexcept {
+  caller = __builtin_return_address(0);
   size_t index = (size - 1) / kGranule;
   if (index >= kCacheOffset.size()) return allocate_in_full(size);
   SmallHeap* heap = my_heap();
@@ -221,6 +232,7 @@ HM_NOINLINE void* allocate_counted(size_t size) noexcept {
   void* block = cache.pop();
   if (block == nullptr) return allocate_in_full(size);
   if constexpr (kChecked) find_block(block).state.mark_taken();
+  else hm_local_caches_ = nullptr;
   ClassIndex c = class_of(size);
   return heap->to_sample.count(size_of(c)) ? sample_small(*heap, block, c) : block;
 }
@@ -279,10 +291,10 @@ void free_extent(Extent& extent, void* block, const char* function) noexcept {
 // The fast path has rejected it: it is no live small block.
 void free_in_slices(Slice& slice, void* block, const char* function) noexcept {
   if (!is_small(slice)) return free_run(live_run(slice, block, function));
-  live_small(slice, block, function);
-  BlockState& state = find_block(block).state;
+  Superblock& sb = live_small(slice, block, function);
+  BlockState& state = sb.states[BlockPlace(sb, address_of(block)).index()];
   if (state.is_sampled()) {
-    samples.remove(block);
+    end_sample(block);
     state.mark_taken();
     return deallocate(block, function);
   }

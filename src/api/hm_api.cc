@@ -108,6 +108,7 @@ void hm_local_free_slow_(void* block, size_t size) noexcept {
   if (kChecked && block != nullptr && size - 1 < kSmallMax && !is_of_class(block, class_of(size), "hm_local_free_sized"))
     die_on_misuse("hm_local_free_sized", block, "freed with a size it was not allocated with");
   free_by_long_way(block, size, kGranule, "hm_local_free_sized");
+  if (have_heap()) show_caches(!counting.is_on());
 }
 
 void hm_local_free(void* block) noexcept { deallocate(block, "hm_local_free"); }

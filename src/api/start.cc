@@ -75,7 +75,8 @@ __attribute__((constructor(101))) void start() noexcept {
   if (options.background != 0) background.start();
   if (options.profile != 0 && start_profile(options.profile) != 0) {
     options.profile = 0;
-    FdWriter(STDERR_FILENO) << kLibraryName << ": no profile: the C library has no backtrace()\n";
+    FdWriter(STDERR_FILENO) << kLibraryName
+                            << ": no profile: no stacks can be taken, by glibc's backtrace() and libgcc_s.so.1\n";
   }
   if (options.verbose == 0) return;
   say_whether_active();

@@ -128,7 +128,9 @@ bool parse_limit(const char* text, size_t& out) noexcept {
 
 bool parse_profile(const char* text, size_t& out) noexcept {
   constexpr const char kRate[] = "heap:rate=";
-  if (strncmp(text, kRate, sizeof kRate - 1) == 0) return parse_size(text + sizeof kRate - 1, out) && out > 0;
+  size_t rate = 0;
+  if (strncmp(text, kRate, sizeof kRate - 1) == 0)
+    return parse_size(text + sizeof kRate - 1, rate) && rate > 0 ? (out = rate, true) : false;
   if (strcmp(text, "heap") != 0 && !parse_flag(text, out)) return false;
   if (strcmp(text, "heap") == 0 || out != 0) out = kUsualRate;
   return true;

@@ -37,7 +37,8 @@ struct OptionTable {
 void read_options(const OptionTable& table) noexcept;
 void print_options(const OptionTable& table, int fd) noexcept;
 
-// Exported for tests: "64K" -> 65536, "1/4" -> 250, "1.5K" -> 1536, "80%" -> kShare | 80'000.  False if the text has no such form.
+// Exported for tests: "64K" -> 65536, "1/4" -> 250, "1.5K" -> 1536, "80%" -> kShare | 80'000, "heap" -> kUsualRate.  False if
+// the text has no such form.
 bool parse_size(const char* text, size_t& out) noexcept;
 bool parse_thousandths(const char* text, size_t& out) noexcept;
 bool parse_limit(const char* text, size_t& out) noexcept;

@@ -1,8 +1,8 @@
 // Counting allocations for a profile (profile/sampler.h), without a counter on the fast path.
 //
-// While allocations are counted, the tables of classes send every request to a cache that has no block and no room.  So malloc
-// takes its slow path, which counts, and pops the cache that free has filled: free finds that one by the block's superblock, and
-// is as it was.  Whoever else finds a cache by a size, as a sized free does, fails there and goes the long way.
+// While allocations are counted, the tables of classes send every request to a cache that has no block and no room.  So
+// malloc takes its slow path, which counts, and pops the cache that free has filled: free finds that one by the block's
+// superblock, and is as it was.  Whoever else finds a cache by a size, as a sized free does, fails there and goes the long way.
 #pragma once
 #include <atomic>
 

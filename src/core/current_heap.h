@@ -42,8 +42,8 @@ inline SmallHeap* my_heap() noexcept {
 }
 inline bool have_heap() noexcept { return heap_offset != 0; }
 
-// Whether what is inline in programs finds the thread's caches.  No offset from empty_heap, because a program may have a copy of its
-// own of what that is counted from.
+// Whether what is inline in programs finds the thread's caches.  No offset from empty_heap, because a program may have a copy
+// of its own of what that is counted from.
 inline void show_caches(bool whether) noexcept {
   char* caches = reinterpret_cast<char*>(my_heap()) - kCacheStride;  // threads/thread_heap.h
   if constexpr (!kChecked) hm_local_caches_ = whether && have_heap() ? caches : nullptr;

@@ -74,7 +74,7 @@ void watch_for_termination() noexcept {
 void report_at_exit() noexcept {
   if (!is_asked_for()) return;
   if (holds_a_lock()) {  // exit() in a signal handler
-    FdWriter(STDERR_FILENO) << "hmalloc: no statistics: the process was ended in the middle of an allocation\n";
+    FdWriter(STDERR_FILENO) << "hmalloc: no report: the process was ended in the middle of an allocation\n";
     return;
   }
   LockGuard guard(reporting);

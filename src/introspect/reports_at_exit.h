@@ -1,6 +1,6 @@
-// What a process reports when it ends: statistics, as HMALLOC_SHOW_STATS and HMALLOC_STATS_FILE say, and a profile of its heap,
-// as HMALLOC_PROFILE and HMALLOC_PROFILE_FILE say.  At exit(), at a return from main, and at a SIGTERM that nobody else handles.
-// Once per process.
+// What a process reports when it ends: statistics, as HMALLOC_SHOW_STATS and HMALLOC_STATS_FILE say, and a profile of its
+// heap, as HMALLOC_PROFILE and HMALLOC_PROFILE_FILE say.  At exit(), at a return from main, and at a SIGTERM that nobody else
+// handles.  Once per process.
 #pragma once
 
 namespace hm {

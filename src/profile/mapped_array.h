@@ -1,4 +1,5 @@
-// An array of plain records in memory of its own, for tables that are made while the program allocates.  For one thread at a time.
+// An array of plain records in memory of its own, for tables that are made while the program allocates.  For one thread at a
+// time.
 #pragma once
 #include <algorithm>
 #include <utility>

@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/system_call.h"
 
@@ -14,13 +13,15 @@ namespace hm {
 namespace {
 
 long open_to_read(const char* path) noexcept {
-  return system_call(SYS_openat, AT_FDCWD, system_call_argument(path), O_RDONLY | O_CLOEXEC);
+  return system_call(SYS_openat, AT_FDCWD, system_call_argument(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 bool read_at(long file, size_t offset, void* to, size_t bytes) noexcept {
   long n = system_call(SYS_pread64, file, system_call_argument(to), static_cast<long>(bytes), static_cast<long>(offset));
   return n == static_cast<long>(bytes);
 }
+
+constexpr size_t kMostNotes = 64 * kKiB;
 
 // In one segment of notes.
 size_t find_build_id(long file, size_t offset, size_t end, std::span<uint8_t> to) noexcept {
@@ -48,7 +49,7 @@ size_t build_id_of(const char* path, std::span<uint8_t> to) noexcept {
   if (read_at(file, 0, &head, sizeof head) && head.e_ident[0] == 0x7f && head.e_phentsize == sizeof segment) {
     for (size_t i = 0; i < head.e_phnum && bytes == 0; ++i)
       if (read_at(file, head.e_phoff + i * sizeof segment, &segment, sizeof segment) && segment.p_type == PT_NOTE)
-        bytes = find_build_id(file, segment.p_offset, segment.p_offset + segment.p_filesz, to);
+        bytes = find_build_id(file, segment.p_offset, segment.p_offset + std::min<size_t>(segment.p_filesz, kMostNotes), to);
   }
   system_call(SYS_close, file);
   return bytes;

@@ -25,7 +25,8 @@ enum Profile {
   kTime = 9,
   kPeriodType = 11,
   kPeriod,
-  kDefaultSampleType = 14
+  kComment,
+  kDefaultSampleType
 };
 enum ValueType { kType = 1, kUnit };
 enum Sample { kLocations = 1, kValues };
@@ -44,8 +45,8 @@ class Output {
   void flush() noexcept {
     for (size_t done = 0; done < used_ && error_ == 0;) {
       long n = system_call(SYS_write, fd_, system_call_argument(&buffer_[done]), static_cast<long>(used_ - done));
-      if (n >= 0) done += static_cast<size_t>(n);
-      else if (n != -EINTR) error_ = static_cast<int>(-n);
+      if (n > 0) done += static_cast<size_t>(n);
+      else if (n != -EINTR) error_ = n == 0 ? EIO : static_cast<int>(-n);
     }
     used_ = 0;
   }
@@ -94,19 +95,33 @@ void message(To& to, int field, const Message<kMost>& inner) noexcept {
 }
 
 struct Code {
-  uintptr_t start = 0, end = 0;
+  uintptr_t start, end;
 };
-constexpr size_t kMostCode = 2048;  // mappings; what lies in others has an address only
 
-// One writer at a time has these.
-constinit Lock writing;
-constinit Mapping mapping;
-constinit Code code[kMostCode];
-constinit uint8_t buffer[16 * kKiB];
+struct Workspace {
+  Mapping mapping;  // the last one read
+  Code code[2048];  // mappings; what lies in others has an address only
+  uint8_t output[16 * kKiB];
+};
+
+constexpr const char kOwnFunctions[] =
+    "(__libc_)?(malloc|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|p?valloc)|operator new.*|"
+    "hm_(malloc|calloc|realloc|aligned_alloc|shared_alloc|local_alloc|local_realloc|cache_alloc|cache_refill_)|"
+    "hm::(\\(anonymous namespace\\)::)?(allocate|sample|reallocate|resize).*|hm::Samples::.*";
+
+bool contains(const char* text, const char* part) noexcept {
+  for (; *text != '\0'; ++text) {
+    size_t n = 0;
+    while (part[n] != '\0' && text[n] == part[n]) ++n;
+    if (part[n] == '\0') return true;
+  }
+  return false;
+}
 
 class Profile {
  public:
-  Profile(int fd, const Snapshot& snapshot) noexcept : out_(fd, buffer), snapshot_(snapshot) {}
+  Profile(int fd, const Snapshot& snapshot, Workspace& space) noexcept
+      : space_(space), out_(fd, space.output), snapshot_(snapshot) {}
   int write() noexcept {
     text("");  // the first has to be
     value_type(field::kSampleType, "alloc_objects", "count");
@@ -116,8 +131,8 @@ class Profile {
     value_type(field::kPeriodType, "space", "bytes");
     number(out_, field::kPeriod, sampler.rate());
     number(out_, field::kDefaultSampleType, 7);  // "inuse_space", counted from 0
-    number(out_, field::kDropFrames,
-           text("(__libc_)?(malloc|calloc|realloc|memalign|aligned_alloc|posix_memalign)|operator new.*|hm_.*|hm::.*"));
+    number(out_, field::kDropFrames, text(kOwnFunctions));
+    if (snapshot_.lost > 0) number(out_, field::kComment, lost());
     timespec now{};
     system_call(SYS_clock_gettime, CLOCK_REALTIME, system_call_argument(&now));
     number(out_, field::kTime, static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec));
@@ -135,6 +150,14 @@ class Profile {
     return strings_++;
   }
 
+  uint64_t lost() noexcept {
+    static constexpr char kText[] = " samples are missing: no memory, or no stack";
+    char line[20 + sizeof kText], *start = line + 20;
+    for (size_t i = 0; i < sizeof kText; ++i) line[20 + i] = kText[i];
+    for (uint64_t n = snapshot_.lost; n > 0; n /= 10) *--start = static_cast<char>('0' + n % 10);
+    return text(start);
+  }
+
   void value_type(int field, const char* type, const char* unit) noexcept {
     Message<16> inner;
     number(inner, field::kType, text(type));
@@ -144,20 +167,23 @@ class Profile {
 
   void mappings() noexcept {
     Mappings all;
-    while (codes_ < kMostCode && all.next(mapping)) {
+    while (codes_ < std::size(space_.code) && all.next(space_.mapping)) {
+      const Mapping& mapping = space_.mapping;
       Message<96> inner;
-      code[codes_++] = {mapping.start, mapping.end};
+      space_.code[codes_++] = {mapping.start, mapping.end};
       number(inner, field::kMappingId, codes_);
       number(inner, field::kStart, mapping.start);
       number(inner, field::kLimit, mapping.end);
       number(inner, field::kOffset, mapping.offset);
       number(inner, field::kFile, text(mapping.file));
-      number(inner, field::kBuildId, build_id());
+      number(inner, field::kBuildId, build_id(mapping));
       message(out_, field::kMapping, inner);
-      if (mapping.start <= own_code() && own_code() < mapping.end) own_ = is_shared() ? codes_ : 0;
+      // Not where the library is linked into something else, whose code this is, too.
+      bool own = mapping.start <= own_code() && own_code() < mapping.end;
+      if (own && contains(mapping.file, "/libhmalloc")) own_ = codes_;
     }
   }
-  uint64_t build_id() noexcept {
+  uint64_t build_id(const Mapping& mapping) noexcept {
     char digits[2 * sizeof mapping.build_id + 1], *end = digits;
     for (size_t i = 0; i < mapping.build_id_bytes; ++i) {
       *end++ = "0123456789abcdef"[mapping.build_id[i] >> 4];
@@ -167,17 +193,15 @@ class Profile {
     return text(digits);
   }
   static uintptr_t own_code() noexcept { return reinterpret_cast<uintptr_t>(&write_pprof); }
-  // Linked into the program, it has no code of its own.
-  bool is_shared() const noexcept { return codes_ > 1; }
 
   size_t mapping_of(uintptr_t address) const noexcept {  // from 1; 0: none
     size_t low = 0, high = codes_;
     while (low < high) {
       size_t middle = (low + high) / 2;
-      if (code[middle].end <= address) low = middle + 1;
+      if (space_.code[middle].end <= address) low = middle + 1;
       else high = middle;
     }
-    return low < codes_ && code[low].start <= address ? low + 1 : 0;
+    return low < codes_ && space_.code[low].start <= address ? low + 1 : 0;
   }
 
   // The call's address, not where it returns to.
@@ -223,6 +247,7 @@ class Profile {
     message(out_, field::kSample, inner);
   }
 
+  Workspace& space_;
   Output out_;
   const Snapshot& snapshot_;
   uint64_t strings_ = 0;
@@ -233,12 +258,11 @@ class Profile {
 }  // namespace
 
 int write_pprof(int fd, const Snapshot& snapshot) noexcept {
-  LockGuard guard(writing);
-  return Profile(fd, snapshot).write();
-}
-
-void repair_pprof(uint32_t before) noexcept {
-  repair_after_fork(writing, before, [] {});
+  MappedArray<Workspace> space;
+  if (!space.reserve(1)) return ENOMEM;
+  int error = Profile(fd, snapshot, space[0]).write();
+  space.clear();
+  return error;
 }
 
 }  // namespace hm

@@ -4,8 +4,7 @@
 
 namespace hm {
 
-// Returns 0 or an error number.  Allocates nothing of the program's; one thread at a time writes, the others wait.
+// Returns 0 or an error number.  Allocates nothing of the program's, and holds no lock while it writes.
 int write_pprof(int fd, const Snapshot& snapshot) noexcept;
-void repair_pprof(uint32_t before) noexcept;
 
 }  // namespace hm

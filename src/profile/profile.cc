@@ -24,7 +24,6 @@ int write_profile(int fd) noexcept {
 void repair_profile(uint32_t before) noexcept {
   sampler.repair(before);
   samples.repair(before);
-  repair_pprof(before);
 }
 
 }  // namespace hm

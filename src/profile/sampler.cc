@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/system_call.h"
+#include "profile/samples.h"
 #include "threads/registry.h"
 
 namespace hm {
@@ -38,9 +39,11 @@ double one_minus_exp(double x) noexcept {
 
 namespace {
 
+constinit thread_local uint64_t random_state = 0;  // 0: there is no seed yet
+
 // SplitMix64, for each thread from a seed of the system's.
 uint64_t random_bits() noexcept {
-  static constinit thread_local uint64_t state = 0;
+  uint64_t& state = random_state;
   if (state == 0) {
     constexpr long kDoNotWait = 1;
     if (system_call(SYS_getrandom, system_call_argument(&state), sizeof state, kDoNotWait) != sizeof state)
@@ -62,9 +65,9 @@ int64_t Sampler::bytes_to_sample() const noexcept {
 }
 
 bool Sampler::takes(SmallHeap& heap, size_t size) noexcept {
-  bool sampled = heap.to_sample.is_drawn();
+  bool sampled = heap.to_sample.is_drawn() && is_sampling();
   heap.to_sample.set(bytes_to_sample());
-  return sampled || (heap.to_sample.count(size) && takes(heap, size));
+  return sampled || (heap.to_sample.count(size) && is_sampling() && takes(heap, size));
 }
 
 double Sampler::weight(size_t size) const noexcept {
@@ -75,18 +78,31 @@ void Sampler::start(size_t rate) noexcept {
   LockGuard guard(lock_);
   rate_.store(std::max<size_t>(rate, 1), std::memory_order_relaxed);
   registry.for_each([](ThreadHeap& heap) { heap.to_sample.forget(); });  // a rate may have been lower
+  sampling_.store(true, std::memory_order_relaxed);
   count_allocations(true);
   show_caches(false);  // other threads do so on their next slow path
 }
 
 void Sampler::stop() noexcept {
+  {
+    LockGuard guard(lock_);
+    sampling_.store(false, std::memory_order_relaxed);
+  }
+  rest();
+}
+
+void Sampler::rest() noexcept {
   LockGuard guard(lock_);
+  if (is_sampling() || samples.any()) return;
   count_allocations(false);
   show_caches(true);
 }
 
-// Another thread may have been in the middle of a turn.
+// Another thread may have been in the middle of a change.  What comes next is drawn anew, so that processes that do the same do
+// not sample the same.
 void Sampler::repair(uint32_t before) noexcept {
+  random_state = 0;
+  if (have_heap()) my_heap()->to_sample.forget();
   repair_after_fork(lock_, before, [] { count_allocations(counting.is_on()); });
 }
 

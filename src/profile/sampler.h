@@ -14,16 +14,21 @@ class Sampler {
   // Bytes from one sample to the next; 0: there never was a profile.  Relaxed: set before any allocation is counted.
   size_t rate() const noexcept { return rate_.load(std::memory_order_relaxed); }
   void start(size_t rate) noexcept;
+  // Until the last block that was sampled is freed, whoever frees one has to come by: so allocations go on being counted.
   void stop() noexcept;
-  void repair(uint32_t before) noexcept;  // in the child of a fork
-  // For the heap's thread, which has counted a small block (to_sample) and is about to hand it out: whether it is to be sampled.
+  // Called when that may be so.
+  void rest() noexcept;
+  void repair(uint32_t before) noexcept;                                                   // in the child of a fork
+  bool is_sampling() const noexcept { return sampling_.load(std::memory_order_relaxed); }  // relaxed: a hint
+  // For the heap's thread, which has counted a small block (to_sample) and is about to hand it out: whether to sample it.
   bool takes(SmallHeap& heap, size_t size) noexcept;
-  bool chooses(size_t size) const noexcept { return counting.is_on() && bytes_to_sample() < static_cast<int64_t>(size); }
+  bool chooses(size_t size) const noexcept { return is_sampling() && bytes_to_sample() < static_cast<int64_t>(size); }
   double weight(size_t size) const noexcept;  // how many such blocks a sampled one stands for
 
  private:
   int64_t bytes_to_sample() const noexcept;
-  Lock lock_;  // whether allocations are counted
+  Lock lock_;  // the following, and whether allocations are counted
+  std::atomic<bool> sampling_{false};
   std::atomic<size_t> rate_{0};
 };
 extern constinit Sampler sampler;

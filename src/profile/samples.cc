@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/slots.h"
+#include "profile/mappings.h"
 
 // Of glibc; not in musl.
 extern "C" [[gnu::weak]] int backtrace(void** buffer, int size);
@@ -13,7 +14,7 @@ constinit Samples samples;
 
 namespace {
 
-constexpr size_t kMostStacks = size_t{1} << 24;
+constexpr size_t kMostStacks = size_t{1} << 18;  // of up to half a kilobyte
 
 // The unwinder may allocate, where a program has registered frames with it.
 constinit thread_local bool unwinding = false;
@@ -44,11 +45,30 @@ bool are_equal(const uintptr_t* a, const uintptr_t* b, size_t n) noexcept {
   return differences == 0;
 }
 
+// The unwinder's own code.  When it allocates it may hold a lock that it would want again (frames that a program has
+// registered).
+constinit uintptr_t unwinder_start = 0, unwinder_end = 0;
+
+bool ends_with_name(const char* file, const char* name) noexcept {  // behind the last slash
+  const char* last = file;
+  for (; *file != '\0'; ++file)
+    if (*file == '/') last = file + 1;
+  for (; *name != '\0'; ++name, ++last)
+    if (*name != *last) return false;
+  return true;
+}
+
 }  // namespace
 
 bool Samples::prepare() noexcept {
   uintptr_t frames[kMostFrames];
-  return take_stack(frames) != 0;
+  if (take_stack(frames) == 0) return false;
+  MappedArray<Mapping> mapping;
+  if (!mapping.reserve(1)) return false;
+  for (Mappings all; all.next(mapping[0]);)
+    if (ends_with_name(mapping[0].file, "libgcc_s.so")) unwinder_start = mapping[0].start, unwinder_end = mapping[0].end;
+  mapping.clear();
+  return true;
 }
 
 size_t Samples::slot_of(uintptr_t block) const noexcept {
@@ -99,18 +119,18 @@ uint32_t Samples::intern(uintptr_t* frames, size_t n) noexcept {
   return index_[slot] = stack_count_;
 }
 
-bool Samples::add(void* block, size_t size, double weight) noexcept {
+bool Samples::add(void* block, size_t size, double weight, const void* caller) noexcept {
   uintptr_t frames[kMostFrames];
-  size_t n = take_stack(frames);
-  if (n == 0) return false;
+  bool unwound_by_caller = unwinder_start <= address_of(caller) && address_of(caller) < unwinder_end;
+  size_t n = unwound_by_caller ? 0 : take_stack(frames);
   LockGuard guard(lock_);
-  uint32_t stack = make_room() ? intern(frames, n) : 0;
+  uint32_t stack = n > 0 && make_room() ? intern(frames, n) : 0;
   if (stack == 0) return ++lost_, false;
   stacks_[stack].objects += weight;
   stacks_[stack].bytes += weight * static_cast<double>(size);
   Sample& sample = table_[slot_of(address_of(block))];
   if (sample.block == 0) live_.store(live_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  sample = {address_of(block), size, weight, stack, my_thread_id()};
+  sample = {address_of(block), size, weight, stack};
   return true;
 }
 
@@ -148,7 +168,7 @@ void Samples::take(Snapshot& out) noexcept {
   out.complete = true;
 }
 
-// Another thread was changing it: the child begins anew.
+// Another thread had the lock, and perhaps was changing it: the child begins anew.
 void Samples::repair(uint32_t before) noexcept {
   repair_after_fork(lock_, before, [this] {
     table_.forget(), stacks_.forget(), index_.forget(), frames_.forget();

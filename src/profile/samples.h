@@ -1,7 +1,7 @@
 // The sampled blocks that the program holds, and the stacks that allocated them.
 //
 // Whoever adds or removes one holds no lock, and no structure of the allocator's is open; so the stack is taken by the C
-// library's unwinder, which may take a lock of its own where glibc is older than 2.35 (docs/design.md, A).
+// library's unwinder, which may take a lock of its own (docs/design.md, A).
 #pragma once
 #include "base/lock.h"
 #include "profile/mapped_array.h"
@@ -21,7 +21,7 @@ struct Sample {
   uintptr_t block;  // 0: there is none here
   uint64_t size;
   double weight;  // how many blocks it stands for
-  uint32_t stack, thread;
+  uint64_t stack;
 };
 static_assert(std::has_single_bit(sizeof(Sample)), "so that as many as fit into whole pages are a power of two");
 
@@ -29,7 +29,7 @@ struct Snapshot {
   MappedArray<Stack> stacks;
   MappedArray<uintptr_t> frames;
   size_t stack_count = 0;
-  uint64_t lost = 0;  // samples for which there was no memory
+  uint64_t lost = 0;  // samples for which there was no memory, or no stack
   bool complete = false;
   Snapshot() = default;
   ~Snapshot() { stacks.clear(), frames.clear(); }
@@ -40,13 +40,13 @@ class Samples {
   // At the start of a profile, for threads that may not have been asked before: the unwinder may load a library, which
   // allocates.  False: there is none.
   static bool prepare() noexcept;
-  // The calling thread allocated it just now.  False: it is not in the table.
-  bool add(void* block, size_t size, double weight) noexcept;
+  // The calling thread allocated it just now, by a call from `caller`.  False: it is not in the table.
+  bool add(void* block, size_t size, double weight, const void* caller) noexcept;
   void remove(const void* block) noexcept;
   // Whether there may be any.  Relaxed: who frees a block has it from a thread that has added it before.
   bool any() const noexcept { return live_.load(std::memory_order_relaxed) != 0; }
   void take(Snapshot& out) noexcept;
-  // What it is of a process is what its parent had, unless another thread was changing it.
+  // In the child of a fork: it has what its parent had, unless another thread had the lock.
   void repair(uint32_t before) noexcept;
   bool is_valid() noexcept;
 

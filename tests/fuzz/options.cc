@@ -18,7 +18,7 @@ extern char** environ;
 namespace {
 
 constexpr size_t kGuard = 0x5afe5afe5afe5afe;
-constexpr size_t kKinds = 6;
+constexpr size_t kKinds = 7;
 using Wide = unsigned __int128;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -90,6 +90,17 @@ std::optional<size_t> limit_in(const std::string& text) {
   return *whole + *fraction * *unit / 1000;
 }
 
+std::optional<size_t> rate_in(const std::string& text) {
+  static const std::string kRate = "heap:rate=";
+  if (text.compare(0, kRate.size(), kRate) == 0) {
+    auto rate = size_in(text.substr(kRate.size()));
+    return rate && *rate > 0 ? rate : std::nullopt;
+  }
+  if (text == "heap") return hm::kUsualRate;
+  auto flag = flag_in(text);
+  return flag && *flag == 1 ? std::optional<size_t>(hm::kUsualRate) : flag;
+}
+
 std::optional<size_t> expected(hm::OptionKind kind, const std::string& text) {
   size_t at = 0;
   switch (kind) {
@@ -102,15 +113,26 @@ std::optional<size_t> expected(hm::OptionKind kind, const std::string& text) {
     case hm::OptionKind::kSize: return size_in(text);
     case hm::OptionKind::kThousandths: return thousandths_in(text);
     case hm::OptionKind::kLimit: return limit_in(text);
+    case hm::OptionKind::kProfile: return rate_in(text);
   }
   return {};
 }
 
 // The entries of the input: strings that end in a zero or a line's end; a byte up front may stand for a known beginning.
 std::vector<std::string> entries(const uint8_t* data, size_t size) {
-  static const char* const kBeginnings[] = {
-      "",         "T_",       "T_FLAG=", "T_NUMBER=", "T_SIZE=", "T_STATS=", "T_PART=", "T_STATS_FILE=",
-      "T_OTHER_", "HMALLOC_", "T_LIMIT="};
+  static const char* const kBeginnings[] = {"",
+                                            "T_",
+                                            "T_FLAG=",
+                                            "T_NUMBER=",
+                                            "T_SIZE=",
+                                            "T_STATS=",
+                                            "T_PART=",
+                                            "T_STATS_FILE=",
+                                            "T_OTHER_",
+                                            "HMALLOC_",
+                                            "T_LIMIT=",
+                                            "T_PROFILE=",
+                                            "T_PROFILE=heap:rate="};
   std::vector<std::string> found(1);
   bool first = true;
   for (size_t i = 0; i < size; ++i) {
@@ -122,7 +144,7 @@ std::vector<std::string> entries(const uint8_t* data, size_t size) {
 }
 
 struct Table {
-  size_t before = kGuard, values[kKinds] = {7, 7, 7, 7, 7, 7}, after = kGuard;
+  size_t before = kGuard, values[kKinds] = {7, 7, 7, 7, 7, 7, 7}, after = kGuard;
   char file_before = 'x', file[hm::kMaxPath] = {}, file_after = 'x';
 };
 
@@ -131,14 +153,15 @@ struct Table {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::remember(data, size);
   static const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  static const char* const kNames[kKinds] = {"FLAG", "NUMBER", "SIZE", "STATS", "PART", "LIMIT"};
-  static const hm::OptionKind kinds[kKinds] = {hm::OptionKind::kFlag,  hm::OptionKind::kNumber,      hm::OptionKind::kSize,
-                                               hm::OptionKind::kStats, hm::OptionKind::kThousandths, hm::OptionKind::kLimit};
+  static const char* const kNames[kKinds] = {"FLAG", "NUMBER", "SIZE", "STATS", "PART", "LIMIT", "PROFILE"};
+  static const hm::OptionKind kinds[kKinds] = {hm::OptionKind::kFlag,   hm::OptionKind::kNumber,      hm::OptionKind::kSize,
+                                               hm::OptionKind::kStats,  hm::OptionKind::kThousandths, hm::OptionKind::kLimit,
+                                               hm::OptionKind::kProfile};
   Table table;
   hm::OptionRow rows[kKinds];
   for (size_t i = 0; i < kKinds; ++i) rows[i] = {kNames[i], kinds[i], &table.values[i]};
   std::vector<std::string> strings = entries(data, size);
-  size_t wanted[kKinds] = {7, 7, 7, 7, 7, 7};
+  size_t wanted[kKinds] = {7, 7, 7, 7, 7, 7, 7};
   std::string file;
   std::vector<char*> pointers;
   for (std::string& entry : strings) {
@@ -156,7 +179,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   dup2(nowhere, STDERR_FILENO);  // of what is not understood
   environ = pointers.data();
   const char* const others[] = {"OTHER_", nullptr};
-  hm::OptionTable options = {"T_", rows, kKinds, table.file, others};
+  hm::OptionTable options = {.prefix = "T_", .rows = rows, .count = kKinds, .stats_file = table.file, .others = others};
   hm::read_options(options);
   hm::print_options(options, nowhere);
   environ = real;

@@ -111,7 +111,7 @@ def test_no_statistics_of_those_that_leave_no_time(start):
 def test_exit_in_a_handler_does_not_hang(start):
     for _ in range(20):
         text = start("exit-in-handler").communicate(timeout=60)[1]
-        assert "pid" in text or "no statistics: the process was ended in the middle" in text
+        assert "pid" in text or "no report: the process was ended in the middle" in text
 
 
 @pytest.mark.parametrize("way", ["fork", "exec"])

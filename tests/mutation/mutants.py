@@ -157,12 +157,13 @@ MUTANTS = [
     # Profiles
     Mutant("sampled_block_freed_unseen", "src/core/fast_path.h", "!state.is_taken()", "state.is_free()"),
     Mutant("shared_requests_not_counted", "src/core/current_heap.cc", "name(empty_heap.shared_offsets[i], kSharedCacheOffset[i]);", ";"),
-    Mutant("first_block_always_sampled", "src/profile/sampler.cc", "bool sampled = heap.to_sample.is_drawn();", "bool sampled = true;"),
+    Mutant("first_block_always_sampled", "src/profile/sampler.cc", "heap.to_sample.is_drawn() && is_sampling()", "is_sampling()"),
     Mutant("block_that_is_sampled_twice_counts_twice", "src/profile/sampler.cc", "return 1 / one_minus_exp(", "return 1 / ("),
     Mutant("hole_in_the_table_of_samples", "src/profile/samples.cc", "    table_[hole] = table_[slot];\n    hole = slot;\n", ""),
     Mutant("freed_huge_block_stays_in_the_profile", "src/api/allocator.cc", "  forget_large(block);\n  if (!free_huge", "  if (!free_huge"),
     Mutant("handles_while_a_profile_runs", "src/api/hm_api.cc", "kChecked || counting.is_on()", "kChecked"),
     Mutant("location_written_twice", "src/profile/pprof.cc", "      if (seen[slot] == address) continue;\n", ""),
+    Mutant("stopped_with_sampled_blocks_about", "src/profile/sampler.cc", "if (is_sampling() || samples.any()) return;", "if (is_sampling()) return;"),
     Mutant("half_a_profile_in_a_child", "src/profile/samples.cc", "    stack_count_ = frame_count_ = 0;\n", ""),
     # Claims of heaps whose threads sleep
     Mutant("topmost_entry_claimed", "src/threads/claims.cc", "void** below = cache.top() - 1;", "void** below = cache.top();"),

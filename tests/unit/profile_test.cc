@@ -1,6 +1,7 @@
 // A profile against a program that knows the truth.
 #include "profile/profile.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <hmalloc/hmalloc_local.h>
 
@@ -137,10 +138,9 @@ struct Profile : NothingIsLost {
   ~Profile() override { hm_profile_stop(); }
 };
 
-// Each has a stretch of code of its own, as long as kCode.
-constexpr size_t kCode = 16;
+// Each has a stretch of code of its own.
 template <int kWho>
-[[gnu::noinline, gnu::noclone, gnu::aligned(64)]] void* site(void* (*allocate)(size_t), size_t size) {
+[[gnu::noinline, gnu::aligned(64)]] void* site(void* (*allocate)(size_t), size_t size) {
   void* block = allocate(size);
   asm volatile("" : : "r"(block), "i"(kWho) : "memory");
   return block;
@@ -247,12 +247,26 @@ TEST_F(Profile, EndsAndLeavesNothingBehind) {
   EXPECT_TRUE(samples.any());
   hm_profile_stop();
   EXPECT_FALSE(sampler.chooses(SIZE_MAX / 2));
-  hm_cache* cache = hm_cache_of(100);
-  EXPECT_EQ(cache == nullptr, kChecked);
   std::vector<void*> more = allocate_many(1000, 100);
-  free_all(blocks);
+  for (void* block : blocks) {
+    EXPECT_TRUE(counting.is_on()) << "or a sized free would pass it by";
+    hm_free_sized(block, 100);
+  }
   EXPECT_FALSE(samples.any());
+  EXPECT_FALSE(counting.is_on());
+  EXPECT_EQ(hm_cache_of(100) == nullptr, kChecked);
   free_all(more);
+}
+
+// Frames that a program registers with the unwinder are kept in blocks, which it asks for while it holds a lock.
+TEST_F(Profile, TakesNoStackOfTheUnwindersOwn) {
+  void* unwinder = dlsym(RTLD_DEFAULT, "_Unwind_Backtrace");
+  ASSERT_NE(unwinder, nullptr);
+  void* block = hm_malloc(10);
+  EXPECT_FALSE(samples.add(block, 10, 1, static_cast<char*>(unwinder) + 8));
+  EXPECT_TRUE(samples.add(block, 10, 1, reinterpret_cast<void*>(&dump)));
+  samples.remove(block);
+  hm_free(block);
 }
 
 TEST_F(Profile, ThereAreNoHandlesWhileItRuns) {
@@ -356,7 +370,7 @@ TEST_F(Profile, IsWhatPprofReads) {
     EXPECT_EQ(values.size(), 4u);
     for (uint64_t each : locations) EXPECT_EQ(parsed.mapping_of.count(each), 1u);
   }
-  EXPECT_EQ(of(parsed, site<7>).live_bytes, 10 * kMiB);
+  EXPECT_EQ(of(parsed, site<7>).live_bytes, 10.0 * kMiB);
   hm_free(block);
 }
 

@@ -67,7 +67,7 @@ TEST(StatsAtExit, WhoEndsInTheMiddleOfAnAllocationIsToldSo) {
     lock.lock();
     exit(0);
   };
-  expect_end(end, "^hmalloc: no statistics: the process was ended in the middle");
+  expect_end(end, "^hmalloc: no report: the process was ended in the middle");
 }
 
 TEST(StatsAtExit, AProcessIsToldOfOnce) {
