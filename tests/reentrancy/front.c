@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 enum { kDeepest = 2, kBlocks = 6, kCallsToFork = 1000 };
-enum Name { kMemcpy, kMemmove, kMemset, kErrno, kAuxiliary, kSetSpecific, kKeyCreate, kKeyDelete, kNames };
+enum Name { kMemcpy, kMemmove, kMemset, kErrno, kAuxiliary, kSetSpecific, kKeyCreate, kKeyDelete, kBacktrace, kNames };
 static const struct {
   const char* name;
   int needed; /* whoever is served in a thread of its own gets there */
@@ -25,7 +26,8 @@ static const struct {
                    {"getauxval", 1},
                    {"pthread_setspecific", 1},
                    {"pthread_key_create", 1},
-                   {"pthread_key_delete", 0}};
+                   {"pthread_key_delete", 0},
+                   {"backtrace", 0}}; /* but for a profile */
 
 __thread int front_serving;
 static __thread int depth;
@@ -146,6 +148,13 @@ int pthread_key_delete(pthread_key_t key) {
   return NEXT(pthread_key_delete)(key);
 }
 
+int backtrace(void** frames, int most) {
+  meddle(kBacktrace);
+  int found = NEXT(backtrace)(frames, most);
+  meddle(kBacktrace);
+  return found;
+}
+
 /* ---- Must not be called, by whoever serves: they take locks, start threads, or run what the program says. ---- */
 
 static void not_while_serving(const char* name) {
@@ -173,7 +182,7 @@ int front_report(void) {
   for (int i = 0; i < kNames; i++) {
     long n = atomic_load(&calls[i]);
     printf("%-20s %8ld%s\n", names[i].name, n, n == 0 ? "  never called" : "");
-    missing += n == 0 && names[i].needed;
+    missing += n == 0 && (names[i].needed || (i == kBacktrace && NEXT(getenv)("HMALLOC_PROFILE") != NULL));
   }
   printf("%-20s %8ld\n", "forks from inside", atomic_load(&forks));
   return missing;
