@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "pages/cache_budget.h"
-#include "pages/slice_pool.h"
 
 // Of the C library, since glibc 2.32: not zero as long as the process has never had a second thread.
 extern "C" [[gnu::weak]] char __libc_single_threaded;  // NOLINT(bugprone-reserved-identifier)

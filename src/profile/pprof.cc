@@ -109,6 +109,11 @@ constexpr const char kOwnFunctions[] =
     "hm_(malloc|calloc|realloc|aligned_alloc|shared_alloc|local_alloc|local_realloc|cache_alloc|cache_refill_)|"
     "hm::(\\(anonymous namespace\\)::)?(allocate|sample|reallocate|resize).*|hm::Samples::.*";
 
+uint64_t rounded(double value) noexcept {  // without libm
+  auto whole = static_cast<uint64_t>(value);
+  return whole + (value - static_cast<double>(whole) >= 0.5 ? 1 : 0);
+}
+
 bool contains(const char* text, const char* part) noexcept {
   for (; *text != '\0'; ++text) {
     size_t n = 0;
@@ -240,7 +245,7 @@ class Profile {
     }
     Message<40> values;
     for (double value : {stack.objects, stack.bytes, stack.live_objects, stack.live_bytes})
-      varint(values, static_cast<uint64_t>(value + 0.5));
+      varint(values, rounded(value));
     Message<10 * kMostFrames + 64> inner;
     message(inner, field::kLocations, locations);
     message(inner, field::kValues, values);
