@@ -45,3 +45,14 @@ def test_the_switch_of_the_launcher_is_no_option_of_the_library(hmalloc):
 def test_statistics(hmalloc, option, value):
     assert hmalloc("run", option, "--", "sh", "-c", "echo $HMALLOC_SHOW_STATS").stdout == f"{value}\n"
     assert hmalloc("run", option, "--", "true").stderr != ""
+
+
+@pytest.mark.parametrize("option, value", [("--profile", "heap"), ("--profile=64K", "heap:rate=64K")])
+def test_a_profile(hmalloc, option, value, tmp_path):
+    said = hmalloc("run", option, "--", "sh", "-c", "echo $HMALLOC_PROFILE", HMALLOC_PROFILE_FILE="/dev/null").stdout
+    assert said == f"{value}\n"
+    result = hmalloc("run", option, "--", "true", folder=tmp_path)
+    assert (result.stdout, result.stderr) == ("", "")
+    assert len(list(tmp_path.glob("hmalloc.*.pb"))) == 1
+    wrong = hmalloc("run", "--profile=much", "--", "true", folder=tmp_path)
+    assert (wrong.returncode, wrong.stderr) == (0, "hmalloc: HMALLOC_PROFILE=heap:rate=much is not understood; ignored\n")
