@@ -148,8 +148,8 @@ HM_API void hm_stats_print(int fd, int json) HM_NOEXCEPT;
  * profile, with the stack that allocated it.  Estimates made of that favour no size, thread or lifetime.  Again: changes the
  * rate.  HMALLOC_PROFILE=heap does it at load.  While a profile runs, malloc counts (free of a small block pays nothing), local
  * blocks take the general path, other threads' after their next call that is not inline, and there are no new cache handles.
- * Older handles pass it by: what they hand out is not in it, and a
- * sampled block that they take is not seen to be freed.  Returns 0, or ENOTSUP where the C library has no backtrace(). */
+ * Older handles pass it by: what they hand out is not in it, and a sampled block that they take is not seen to be freed.
+ * Returns 0; ENOTSUP where no stacks can be taken, by glibc's backtrace() and libgcc_s.so.1; or ENOMEM. */
 HM_API int hm_profile_start(size_t rate) HM_NOEXCEPT;
 /* Samples no more.  Blocks that were sampled stay in the profile until they are freed; until the last one is, malloc counts. */
 HM_API void hm_profile_stop(void) HM_NOEXCEPT;

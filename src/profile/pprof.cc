@@ -244,8 +244,7 @@ class Profile {
       if (!inside) varint(locations, address);
     }
     Message<40> values;
-    for (double value : {stack.objects, stack.bytes, stack.live_objects, stack.live_bytes})
-      varint(values, rounded(value));
+    for (double value : {stack.objects, stack.bytes, stack.live_objects, stack.live_bytes}) varint(values, rounded(value));
     Message<10 * kMostFrames + 64> inner;
     message(inner, field::kLocations, locations);
     message(inner, field::kValues, values);

@@ -8,7 +8,7 @@
 namespace hm {
 
 int start_profile(size_t rate) noexcept {
-  if (!Samples::prepare()) return ENOTSUP;
+  if (int error = Samples::prepare()) return error;
   sampler.start(rate);
   return 0;
 }

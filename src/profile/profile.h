@@ -6,7 +6,8 @@
 
 namespace hm {
 
-// Samples one block in each `rate` bytes that are allocated from now on.  Returns 0, or ENOTSUP: there is no unwinder.
+// Samples one block in each `rate` bytes that are allocated from now on.  Returns 0; ENOTSUP: there is no
+// unwinder; or ENOMEM.
 int start_profile(size_t rate) noexcept;
 // What was sampled is followed to its end.
 void stop_profile() noexcept;

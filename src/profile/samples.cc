@@ -1,6 +1,7 @@
 #include "profile/samples.h"
 
 #include <bit>
+#include <cerrno>
 
 #include "base/slots.h"
 #include "profile/mappings.h"
@@ -60,15 +61,15 @@ bool ends_with_name(const char* file, const char* name) noexcept {  // behind th
 
 }  // namespace
 
-bool Samples::prepare() noexcept {
+int Samples::prepare() noexcept {
   uintptr_t frames[kMostFrames];
-  if (take_stack(frames) == 0) return false;
+  if (take_stack(frames) == 0) return ENOTSUP;
   MappedArray<Mapping> mapping;
-  if (!mapping.reserve(1)) return false;
+  if (!mapping.reserve(1)) return ENOMEM;
   for (Mappings all; all.next(mapping[0]);)
     if (ends_with_name(mapping[0].file, "libgcc_s.so")) unwinder_start = mapping[0].start, unwinder_end = mapping[0].end;
   mapping.clear();
-  return true;
+  return 0;
 }
 
 size_t Samples::slot_of(uintptr_t block) const noexcept {

@@ -37,9 +37,8 @@ struct Snapshot {
 
 class Samples {
  public:
-  // At the start of a profile, for threads that may not have been asked before: the unwinder may load a library, which
-  // allocates.  False: there is none.
-  static bool prepare() noexcept;
+  // At the start of a profile: the unwinder may load a library, which allocates.  Returns 0; ENOTSUP: there is none; or ENOMEM.
+  static int prepare() noexcept;
   // The calling thread allocated it just now, by a call from `caller`.  False: it is not in the table.
   bool add(void* block, size_t size, double weight, const void* caller) noexcept;
   void remove(const void* block) noexcept;

@@ -204,7 +204,12 @@ void Machine::profile() {
   static constexpr size_t kRates[] = {1, 300, 64 << 10, 0};
   static const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   unsigned what = in_.byte() % 8;
-  if (what < 4) expect(hm_profile_start(kRates[what]) == 0, "a profile does not start");
+  if (what < 4) {
+    [[maybe_unused]] int error = hm_profile_start(kRates[what]);
+#if !defined(HM_FAULTS)
+    expect(error == 0, "a profile does not start");
+#endif
+  }
   if (what == 4) expect(hm::samples.is_valid(), "the samples are not valid");
   if (what == 5) (void)hm_profile_dump(nowhere);  // there may be no memory
   if (what > 5) hm_profile_stop();
