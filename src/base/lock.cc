@@ -3,6 +3,8 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
+#include <ctime>
+
 #include "base/system_call.h"
 
 namespace hm {
@@ -16,8 +18,8 @@ constinit thread_local Action* when_none_is_held = nullptr;
 
 constexpr int kSpins = 64;  // a critical section is shorter, unless its thread was preempted
 
-void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) noexcept {
-  system_call(SYS_futex, system_call_argument(&word), operation | FUTEX_PRIVATE_FLAG, value);
+void futex(std::atomic<uint32_t>& word, int operation, uint32_t value, const timespec* most = nullptr) noexcept {
+  system_call(SYS_futex, system_call_argument(&word), operation | FUTEX_PRIVATE_FLAG, value, system_call_argument(most));
 }
 
 // For a handler on this thread, the fences keep the count around the lock; no other thread reads the count.
@@ -81,14 +83,17 @@ void Lock::wait(uint32_t me) noexcept {
       return;
     pause_briefly();
   }
-  for (;;) {
+  // A signal handler may have forked meanwhile, and the holder is not in the child.  Whoever asks for its id there finds that
+  // out and repairs the lock.  A wait that has an end is not begun again after a handler.
+  constexpr timespec kAWhile{1, 0};
+  for (;; me = my_thread_id()) {
     uint32_t seen = word_.load(std::memory_order_relaxed);
     // A thread that has waited cannot know whether others still do, so it takes the lock with the waiters' bit set.
     uint32_t next = seen == 0 ? me | kWaiters : seen | kWaiters;
     if (seen != next && !word_.compare_exchange_strong(seen, next, std::memory_order_acquire, std::memory_order_relaxed))
       continue;
     if (seen == 0) return;
-    futex(word_, FUTEX_WAIT, next);
+    futex(word_, FUTEX_WAIT, next, &kAWhile);
   }
 }
 

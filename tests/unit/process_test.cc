@@ -82,6 +82,46 @@ TEST_P(ProcessForkedBy, RepairsBeforeItsFirstLock) {
   EXPECT_TRUE(child_succeeds_beside_a_holder(lock_of_huge_blocks_can_be_had, way_));
 }
 
+namespace {
+
+constexpr pid_t kNobody = -1;
+std::atomic<pid_t> forked{kNobody};  // by the handler
+pid_t (*way_of_handler)() = nullptr;
+
+void fork_in_handler(int) {
+  forked = way_of_handler();
+  if (forked == 0) alarm(10);
+}
+
+}  // namespace
+
+// Its handler forks while it waits; the lock's holder is not in the child, and nobody there will wake it.
+TEST_P(ProcessForkedBy, AThreadThatWaitsForALockGoesOnInTheChild) {
+  forked = kNobody;
+  way_of_handler = way_;
+  struct sigaction ours{}, before{};
+  ours.sa_handler = fork_in_handler;
+  ours.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &ours, &before);
+  huge_lock().lock();
+  std::atomic<bool> begun{false};
+  std::thread waiter([&] {
+    begun = true;
+    bool had = lock_of_huge_blocks_can_be_had();
+    if (forked == 0) _exit(had && id_is_the_systems() ? 0 : 1);
+  });
+  while (!begun) usleep(1000);
+  usleep(50'000);  // it sleeps by now
+  pthread_kill(waiter.native_handle(), SIGUSR1);
+  while (forked == kNobody) usleep(1000);
+  huge_lock().unlock();
+  waiter.join();
+  int status = -1;
+  EXPECT_EQ(waitpid(forked, &status, 0), forked);
+  EXPECT_EQ(status, 0);
+  sigaction(SIGUSR1, &before, nullptr);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ProcessForkedBy,
                          testing::Values(Way{"Fork", fork, true}, Way{"UnderscoreFork", _Fork, false},
                                          Way{"Clone", bare_clone, false}),
