@@ -43,11 +43,10 @@ FdWriter& FdWriter::operator<<(const void* pointer) noexcept {
 
 // Not by libc's write, which is a cancellation point.
 void FdWriter::flush() noexcept {
-  for (size_t done = 0; done < used_;) {
+  for (size_t done = 0; done < used_ && error_ == 0;) {
     long n = system_call(SYS_write, fd_, system_call_argument(&buffer_[done]), static_cast<long>(used_ - done));
-    if (n == -EINTR) continue;
-    if (n <= 0) break;
-    done += static_cast<size_t>(n);
+    if (n > 0) done += static_cast<size_t>(n);
+    else if (n != -EINTR) error_ = n == 0 ? EIO : static_cast<int>(-n);
   }
   used_ = 0;
 }

@@ -29,9 +29,10 @@ class FdWriter {
   FdWriter& put(char c) noexcept;
   FdWriter& padded(uint64_t number, size_t width) noexcept;  // right-aligned
   void flush() noexcept;
+  int error() const noexcept { return error_; }  // of the first flush that failed; what came later was not written either
 
  private:
-  int fd_;
+  int fd_, error_ = 0;
   std::span<char> buffer_;
   size_t used_ = 0;
   char line_[512];

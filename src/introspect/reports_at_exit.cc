@@ -47,7 +47,10 @@ bool is_asked_for() noexcept { return options.show_stats != 0 || options.profile
 void report_stats() noexcept {
   int fd = options.stats_file[0] == '\0' ? STDERR_FILENO : open_output("STATS_FILE", options.stats_file, O_APPEND);
   if (fd < 0) return;
-  print_stats(FdWriter(fd, record), options.show_stats == 2);
+  FdWriter out(fd, record);
+  print_stats(out, options.show_stats == 2);
+  out.flush();
+  if (out.error() != 0 && fd != STDERR_FILENO) complain_of_output("STATS_FILE", options.stats_file);
   if (fd != STDERR_FILENO) system_call(SYS_close, fd);
 }
 

@@ -187,7 +187,7 @@ void print_json(FdWriter& text, const Census& census) noexcept {
 
 void gather(hm_stats& out) noexcept { out = take_census().total; }
 
-void print_stats(FdWriter&& out, bool json) noexcept {
+void print_stats(FdWriter& out, bool json) noexcept {
   Census census = take_census();
   json ? print_json(out, census) : print_text(out, census);
 }

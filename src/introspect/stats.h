@@ -7,7 +7,7 @@
 namespace hm {
 
 void gather(hm_stats& out) noexcept;
-// By one write(2) if it fits into the buffer.
-void print_stats(FdWriter&& out, bool json) noexcept;
+// By one write(2), at the latest when the writer ends, if it fits into the buffer.
+void print_stats(FdWriter& out, bool json) noexcept;
 
 }  // namespace hm

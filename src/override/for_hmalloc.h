@@ -15,6 +15,6 @@ inline Usage usage() noexcept {
   return {stats.mapped, stats.resident, stats.active, stats.allocated, stats.cached, stats.retained};
 }
 inline bool collect() noexcept { return reclaim_all(); }
-inline void print_usage() noexcept { print_stats(FdWriter(2), false); }
+inline void print_usage() noexcept { hm_stats_print(2, 0); }
 
 }  // namespace hm

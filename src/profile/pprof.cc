@@ -6,6 +6,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/report.h"
 #include "base/system_call.h"
 #include "profile/mappings.h"
 #include "profile/sampler.h"
@@ -34,49 +35,25 @@ enum Mapping { kMappingId = 1, kStart, kLimit, kOffset, kFile, kBuildId };
 enum Location { kLocationId = 1, kLocationMapping, kAddress };
 }  // namespace field
 
-// What is written is kept until there is much of it.
-class Output {
- public:
-  Output(int fd, std::span<uint8_t> buffer) noexcept : fd_(fd), buffer_(buffer) {}
-  void put(uint8_t byte) noexcept {
-    if (used_ == buffer_.size()) flush();
-    buffer_[used_++] = byte;
-  }
-  void flush() noexcept {
-    for (size_t done = 0; done < used_ && error_ == 0;) {
-      long n = system_call(SYS_write, fd_, system_call_argument(&buffer_[done]), static_cast<long>(used_ - done));
-      if (n > 0) done += static_cast<size_t>(n);
-      else if (n != -EINTR) error_ = n == 0 ? EIO : static_cast<int>(-n);
-    }
-    used_ = 0;
-  }
-  int error() const noexcept { return error_; }
-
- private:
-  int fd_, error_ = 0;
-  std::span<uint8_t> buffer_;
-  size_t used_ = 0;
-};
-
 // A message inside another one has its length in front, so it is made first.
 template <size_t kMost>
 class Message {
  public:
-  void put(uint8_t byte) noexcept {
+  void put(char byte) noexcept {
     if (used_ < kMost) bytes_[used_++] = byte;
   }
-  const uint8_t* begin() const noexcept { return bytes_; }
+  const char* begin() const noexcept { return bytes_; }
   size_t size() const noexcept { return used_; }
 
  private:
-  uint8_t bytes_[kMost];
+  char bytes_[kMost];
   size_t used_ = 0;
 };
 
 template <class To>
 void varint(To& to, uint64_t number) noexcept {
-  for (; number >= 0x80; number >>= 7) to.put(static_cast<uint8_t>(number | 0x80));
-  to.put(static_cast<uint8_t>(number));
+  for (; number >= 0x80; number >>= 7) to.put(static_cast<char>(number | 0x80));
+  to.put(static_cast<char>(number));
 }
 template <class To>
 void number(To& to, int field, uint64_t value) noexcept {
@@ -84,10 +61,10 @@ void number(To& to, int field, uint64_t value) noexcept {
   varint(to, value);
 }
 template <class To>
-void bytes(To& to, int field, const void* from, size_t n) noexcept {
+void bytes(To& to, int field, const char* from, size_t n) noexcept {
   varint(to, static_cast<uint64_t>(field) << 3 | 2);
   varint(to, n);
-  for (size_t i = 0; i < n; ++i) to.put(static_cast<const uint8_t*>(from)[i]);
+  for (size_t i = 0; i < n; ++i) to.put(from[i]);
 }
 template <class To, size_t kMost>
 void message(To& to, int field, const Message<kMost>& inner) noexcept {
@@ -101,7 +78,7 @@ struct Code {
 struct Workspace {
   Mapping mapping;  // the last one read
   Code code[2048];  // mappings; what lies in others has an address only
-  uint8_t output[16 * kKiB];
+  char output[16 * kKiB];
 };
 
 constexpr const char kOwnFunctions[] =
@@ -252,7 +229,7 @@ class Profile {
   }
 
   Workspace& space_;
-  Output out_;
+  FdWriter out_;
   const Snapshot& snapshot_;
   uint64_t strings_ = 0;
   size_t codes_ = 0;

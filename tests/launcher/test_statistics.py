@@ -166,3 +166,9 @@ def test_a_record_is_one_write(endings, format):
         assert len(ours.recv(1 << 20)) > 600
         with pytest.raises(BlockingIOError):
             ours.recv(1)
+
+
+def test_a_full_disk_is_told_of(start):
+    process = start("", HMALLOC_STATS_FILE="/dev/full")
+    assert process.communicate()[1] == "hmalloc: cannot write HMALLOC_STATS_FILE=/dev/full\n"
+    assert process.returncode == 0
