@@ -22,6 +22,7 @@ MUTANTS = [
            "word_.exchange(0, std::memory_order_relaxed)", (TSAN_UNIT, TSAN_STRESS)),
     Mutant("locked_cache", "src/core/block_cache.h", "top_.store(top, std::memory_order_relaxed)",
            "top_.store(top)", (CODEGEN,)),
+    Mutant("waits_for_who_is_not_in_the_child", "src/base/lock.cc", "for (;; me = my_thread_id())", "for (;;)"),
     # States and caches
     Mutant("cached_not_marked", "src/core/fast_path.h", "  if constexpr (kChecked) state.mark_cached();\n", "",
            (CHECKED,)),
