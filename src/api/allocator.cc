@@ -128,8 +128,8 @@ HM_COLD void* sample_small(SmallHeap& heap, void* block, ClassIndex c) noexcept 
 }
 
 // It is freed, or another size from now on.
-void end_sample(const void* block) noexcept {
-  samples.remove(block);
+void end_sample(const void* block, const void* by) noexcept {
+  samples.remove(block, by);
   if (!samples.any() && !sampler.is_sampling()) sampler.rest();
 }
 
@@ -150,8 +150,8 @@ void* allocate_class(ClassIndex c) noexcept {
 void sample_large(void* block, size_t size) noexcept {
   if (block != nullptr && HM_UNLIKELY(sampler.chooses(size))) samples.add(block, size, sampler.weight(size), caller);
 }
-void forget_large(const void* block) noexcept {
-  if (HM_UNLIKELY(samples.any())) end_sample(block);
+void forget_large(const void* block, const void* by) noexcept {
+  if (HM_UNLIKELY(samples.any())) end_sample(block, by);
 }
 
 // Of the runs that the thread's heap keeps.
@@ -201,7 +201,7 @@ void* resize_in_place(const LiveBlock& live, void* block, size_t size) noexcept 
     default: return size <= live.capacity && size > live.capacity / 2 ? block : nullptr;
   }
   if (same != nullptr) {
-    forget_large(block);
+    forget_large(block, __builtin_return_address(0));
     sample_large(same, size);
   }
   return same;
@@ -274,28 +274,27 @@ void free_on_full_cache(void* block, Superblock& sb, BlockState& state) noexcept
 
 namespace {
 
-void free_run(Slice& run) noexcept {
+void free_run(Slice& run, const void* by) noexcept {
   size_t bytes = large_capacity(run);
-  forget_large(run.base());
+  forget_large(run.base(), by);
   if (!keep(run)) free_large(run);
   after_large(bytes);
 }
 
-void free_extent(Extent& extent, void* block, const char* function) noexcept {
+void free_extent(Extent& extent, void* block, const char* function, const void* by) noexcept {
   size_t bytes = huge_capacity(extent);
-  forget_large(block);
+  forget_large(block, by);
   if (!free_huge(extent)) not_live(function, block);  // another thread was quicker
   after_large(bytes);
 }
 
 // The fast path has rejected it: it is no live small block.
-void free_in_slices(Slice& slice, void* block, const char* function) noexcept {
-  if (!is_small(slice)) return free_run(live_run(slice, block, function));
+void free_in_slices(Slice& slice, void* block, const char* function, const void* by) noexcept {
+  if (!is_small(slice)) return free_run(live_run(slice, block, function), by);
   Superblock& sb = live_small(slice, block, function);
   BlockState& state = sb.states[BlockPlace(sb, address_of(block)).index()];
-  if (state.is_sampled()) {
-    end_sample(block);
-    state.mark_taken();
+  if (state.end_sample()) {
+    end_sample(block, by);
     return deallocate(block, function);
   }
   die_on_misuse(function, block, "double free");  // it was not live when the fast path looked
@@ -304,9 +303,10 @@ void free_in_slices(Slice& slice, void* block, const char* function) noexcept {
 }  // namespace
 
 void free_slow(void* block, const char* function) noexcept {
+  const void* by = __builtin_return_address(0);  // who called free, for that has called this last
   switch (AddressMap::kind(address_of(block))) {
-    case ChunkKind::kSlices: return free_in_slices(Slice::of(address_of(block)), block, function);
-    case ChunkKind::kHuge: return free_extent(live_extent(block, function), block, function);
+    case ChunkKind::kSlices: return free_in_slices(Slice::of(address_of(block)), block, function, by);
+    case ChunkKind::kHuge: return free_extent(live_extent(block, function), block, function, by);
     case ChunkKind::kGone: not_live(function, block);
     default: break;  // not ours
   }

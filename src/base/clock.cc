@@ -74,6 +74,7 @@ uint64_t now_ms() noexcept {
   return now;
 }
 uint64_t recent_ms() noexcept { return latest_ms.load(std::memory_order_relaxed); }
+uint64_t now_ns() noexcept { return nanoseconds(CLOCK_MONOTONIC); }
 uint64_t cpu_ns() noexcept { return nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace hm::os

@@ -10,6 +10,7 @@ namespace hm::os {
 void find_clock() noexcept;     // at load; before, and where there is none, each reading is a system call
 uint64_t now_ms() noexcept;     // a coarse monotonic clock
 uint64_t recent_ms() noexcept;  // what now_ms returned last, to any thread
+uint64_t now_ns() noexcept;     // the monotonic clock, not coarse
 uint64_t cpu_ns() noexcept;     // CPU time of the thread
 
 }  // namespace hm::os

@@ -8,6 +8,7 @@
 
 #include "base/report.h"
 #include "base/system_call.h"
+#include "pages/options.h"
 #include "profile/mappings.h"
 #include "profile/sampler.h"
 
@@ -30,7 +31,8 @@ enum Profile {
   kDefaultSampleType
 };
 enum ValueType { kType = 1, kUnit };
-enum Sample { kLocations = 1, kValues };
+enum Sample { kLocations = 1, kValues, kLabel };
+enum Label { kKey = 1, kText, kNumber, kNumberUnit };
 enum Mapping { kMappingId = 1, kStart, kLimit, kOffset, kFile, kBuildId };
 enum Location { kLocationId = 1, kLocationMapping, kAddress };
 }  // namespace field
@@ -42,6 +44,7 @@ class Message {
   void put(char byte) noexcept {
     if (used_ < kMost) bytes_[used_++] = byte;
   }
+  void clear() noexcept { used_ = 0; }
   const char* begin() const noexcept { return bytes_; }
   size_t size() const noexcept { return used_; }
 
@@ -75,11 +78,19 @@ struct Code {
   uintptr_t start, end;
 };
 
+// Of one sample: two stacks, and what is told of a life.
+constexpr size_t kMostOfSample = kMostFrames * (10 + 32) + 512;
+
+// Too much for a small stack of a signal handler.
 struct Workspace {
   Mapping mapping;  // the last one read
   Code code[2048];  // mappings; what lies in others has an address only
+  Message<10 * kMostFrames> locations;
+  Message<kMostOfSample> sample;
   char output[16 * kKiB];
 };
+
+constexpr uint64_t kNone[4] = {};
 
 constexpr const char kOwnFunctions[] =
     "(__libc_)?(malloc|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|p?valloc)|operator new.*|"
@@ -89,6 +100,17 @@ constexpr const char kOwnFunctions[] =
 uint64_t rounded(double value) noexcept {  // without libm
   auto whole = static_cast<uint64_t>(value);
   return whole + (value - static_cast<double>(whole) >= 0.5 ? 1 : 0);
+}
+
+// How many bytes the character has that starts here; 0: this is not UTF-8.
+size_t length_in_utf8(const unsigned char* text) noexcept {
+  unsigned char first = text[0];
+  size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : (first & 0xf0) == 0xe0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  for (size_t i = 1; i < length; ++i)
+    if ((text[i] & 0xc0) != 0x80) return 0;
+  bool too_long = (first == 0xe0 && text[1] < 0xa0) || (first == 0xf0 && text[1] < 0x90);
+  bool no_character = (first == 0xed && text[1] >= 0xa0) || (first == 0xf4 && text[1] >= 0x90);
+  return too_long || no_character ? 0 : length;
 }
 
 bool contains(const char* text, const char* part) noexcept {
@@ -110,25 +132,40 @@ class Profile {
     value_type(field::kSampleType, "alloc_space", "bytes");
     value_type(field::kSampleType, "inuse_objects", "count");
     value_type(field::kSampleType, "inuse_space", "bytes");
+    if (tells_lives_) {
+      value_type(field::kSampleType, "freed_objects", "count");
+      value_type(field::kSampleType, "freed_space", "bytes");
+      value_type(field::kSampleType, "freed_samples", "count");
+    }
     value_type(field::kPeriodType, "space", "bytes");
     number(out_, field::kPeriod, sampler.rate());
     number(out_, field::kDefaultSampleType, 7);  // "inuse_space", counted from 0
     number(out_, field::kDropFrames, text(kOwnFunctions));
     if (snapshot_.lost > 0) number(out_, field::kComment, lost());
-    timespec now{};
-    system_call(SYS_clock_gettime, CLOCK_REALTIME, system_call_argument(&now));
-    number(out_, field::kTime, static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec));
     mappings();
     if (!locations()) return ENOMEM;
-    for (size_t i = 1; i <= snapshot_.stack_count; ++i) sample(snapshot_.stacks[i]);
+    for (size_t i = 1; i <= snapshot_.stack_count; ++i)
+      if (snapshot_.stacks[i].objects > 0) allocations(snapshot_.stacks[i]);
+    if (tells_lives_ && !lives()) return ENOMEM;
+    timespec now{};
+    system_call(SYS_clock_gettime, CLOCK_REALTIME, system_call_argument(&now));
+    // Last, so that a part of a profile can be told from a whole one.
+    number(out_, field::kTime, static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec));
     out_.flush();
     return out_.error();
   }
 
  private:
-  // Strings are told by when they came.
+  // Strings are told by when they came.  They are UTF-8; names of files need not be, and those of threads are cut anywhere.
   uint64_t text(const char* string) noexcept {
-    bytes(out_, field::kStringTable, string, strlen(string));
+    size_t n = strlen(string);
+    varint(out_, static_cast<uint64_t>(field::kStringTable) << 3 | 2);
+    varint(out_, n);
+    for (size_t i = 0; i < n;) {
+      size_t length = length_in_utf8(reinterpret_cast<const unsigned char*>(string) + i);
+      if (length == 0) out_.put('?'), ++i;
+      for (size_t k = 0; k < length; ++k) out_.put(string[i++]);
+    }
     return strings_++;
   }
 
@@ -212,25 +249,82 @@ class Profile {
     return true;
   }
 
-  void sample(const Stack& stack) noexcept {
-    Message<10 * kMostFrames> locations;
-    bool inside = own_ != 0;  // the allocator's own frames are the innermost, and say nothing
+  // Calls `to` with the location of each frame, the innermost first, without the allocator's own, which are the innermost and
+  // say nothing.
+  template <class To>
+  void for_each_location(const Stack& stack, To to) const noexcept {
+    bool inside = own_ != 0;
     for (size_t i = 0; i < stack.frames; ++i) {
       uintptr_t address = call_before(snapshot_.frames[stack.first_frame + i]);
       inside = inside && mapping_of(address) == own_;
-      if (!inside) varint(locations, address);
+      if (!inside) to(address);
     }
-    Message<40> values;
-    for (double value : {stack.objects, stack.bytes, stack.live_objects, stack.live_bytes}) varint(values, rounded(value));
-    Message<10 * kMostFrames + 64> inner;
-    message(inner, field::kLocations, locations);
-    message(inner, field::kValues, values);
-    message(out_, field::kSample, inner);
+  }
+  void begin_sample(const Stack& stack, std::span<const uint64_t> of_stack, std::span<const uint64_t> of_life) noexcept {
+    space_.locations.clear();
+    for_each_location(stack, [this](uintptr_t address) { varint(space_.locations, address); });
+    Message<70> values;
+    for (uint64_t value : of_stack) varint(values, value);
+    for (uint64_t value : of_life)
+      if (tells_lives_) varint(values, value);
+    space_.sample.clear();
+    message(space_.sample, field::kLocations, space_.locations);
+    message(space_.sample, field::kValues, values);
+  }
+
+  void allocations(const Stack& stack) noexcept {
+    uint64_t values[] = {rounded(stack.objects), rounded(stack.bytes), rounded(stack.live_objects), rounded(stack.live_bytes)};
+    begin_sample(stack, values, std::span(kNone).first(3));
+    message(out_, field::kSample, space_.sample);
+  }
+
+  // Of each thread the string that names it, by its row.  False: no memory.
+  bool lives() noexcept {
+    MappedArray<uint64_t> names;
+    if (!names.reserve(size_t{snapshot_.thread_count} + 1)) return false;
+    names[0] = text("other threads");
+    for (uint32_t i = 1; i <= snapshot_.thread_count; ++i) names[i] = name_of(snapshot_.threads[i]);
+    Labels labels{text("allocated_by"), text("freed_by"), text("age"), text("nanoseconds"), text("freed_at"), text("address")};
+    for (uint32_t i = 1; i <= snapshot_.life_count; ++i) {
+      const Life& life = snapshot_.lives[i];
+      uint64_t values[] = {rounded(life.objects), rounded(life.bytes), life.samples};
+      begin_sample(snapshot_.stacks[life.allocated_at], std::span(kNone).first(4), values);
+      label(labels.allocated_by, field::kText, names[life.allocated_by]);
+      label(labels.freed_by, field::kText, names[life.freed_by]);
+      label(labels.age, field::kNumber, least_age(life.age), labels.nanoseconds);
+      if (life.freed_at != 0)
+        for_each_location(snapshot_.stacks[life.freed_at],
+                          [&](uintptr_t address) { label(labels.freed_at, field::kNumber, address, labels.address); });
+      message(out_, field::kSample, space_.sample);
+    }
+    names.clear();
+    return true;
+  }
+  struct Labels {
+    uint64_t allocated_by, freed_by, age, nanoseconds, freed_at, address;  // strings
+  };
+  void label(uint64_t key, int field, uint64_t value, uint64_t unit = 0) noexcept {
+    Message<40> inner;
+    number(inner, field::kKey, key);
+    number(inner, field, value);
+    if (unit != 0) number(inner, field::kNumberUnit, unit);
+    message(space_.sample, field::kLabel, inner);
+  }
+  uint64_t name_of(const SampledThread& thread) noexcept {  // "name (number)"
+    char line[SampledThread::kMostName + 16], *end = line;
+    for (const char* c = thread.name; c < thread.name + sizeof thread.name && *c != '\0'; ++c) *end++ = *c;
+    char digits[10], *first = digits + sizeof digits;
+    for (uint32_t n = thread.id; n > 0; n /= 10) *--first = static_cast<char>('0' + n % 10);
+    *end++ = ' ', *end++ = '(';
+    while (first < digits + sizeof digits) *end++ = *first++;
+    *end++ = ')', *end = '\0';
+    return text(line);
   }
 
   Workspace& space_;
   FdWriter out_;
   const Snapshot& snapshot_;
+  const bool tells_lives_ = options.profile_frees != 0 || snapshot_.life_count > 0;
   uint64_t strings_ = 0;
   size_t codes_ = 0;
   size_t own_ = 0;  // the library's own mapping, from 1

@@ -3,7 +3,10 @@
 #include <bit>
 #include <cerrno>
 
+#include "base/clock.h"
 #include "base/slots.h"
+#include "pages/options.h"
+#include "profile/hash.h"
 #include "profile/mappings.h"
 
 // Of glibc; not in musl.
@@ -28,11 +31,6 @@ size_t take_stack(uintptr_t* frames) noexcept {
   return n > 0 ? static_cast<size_t>(n) : 0;
 }
 
-uint64_t mix(uint64_t bits) noexcept {
-  bits = (bits ^ bits >> 32) * 0xd6e8feb86659fd93;
-  return bits ^ bits >> 32;
-}
-
 uint64_t hash_of(const uintptr_t* frames, size_t n) noexcept {
   uint64_t hash = n;
   for (size_t i = 0; i < n; ++i) hash = mix(hash + frames[i]);
@@ -46,11 +44,26 @@ bool are_equal(const uintptr_t* a, const uintptr_t* b, size_t n) noexcept {
   return differences == 0;
 }
 
-// The unwinder's own code.  When it allocates it may hold a lock that it would want again (frames that a program has
-// registered).
-constinit uintptr_t unwinder_start = 0, unwinder_end = 0;
+// Code that may hold a lock when it allocates or frees.  Relaxed: two threads may start a profile at once, and find the same.
+class Code {
+ public:
+  void set(const Mapping& mapping) noexcept {
+    start_.store(mapping.start, std::memory_order_relaxed);
+    end_.store(mapping.end, std::memory_order_relaxed);
+  }
+  bool has(const void* address) const noexcept {
+    return start_.load(std::memory_order_relaxed) <= address_of(address) &&
+           address_of(address) < end_.load(std::memory_order_relaxed);
+  }
 
-bool ends_with_name(const char* file, const char* name) noexcept {  // behind the last slash
+ private:
+  std::atomic<uintptr_t> start_{0}, end_{0};
+};
+// The unwinder would want that lock again (frames that a program has registered).  The loader frees what describes an object
+// that it has just unmapped.
+constinit Code unwinder, loader;
+
+bool starts_with_name(const char* file, const char* name) noexcept {  // behind the last slash
   const char* last = file;
   for (; *file != '\0'; ++file)
     if (*file == '/') last = file + 1;
@@ -66,81 +79,71 @@ int Samples::prepare() noexcept {
   if (take_stack(frames) == 0) return ENOTSUP;
   MappedArray<Mapping> mapping;
   if (!mapping.reserve(1)) return ENOMEM;
-  for (Mappings all; all.next(mapping[0]);)
-    if (ends_with_name(mapping[0].file, "libgcc_s.so")) unwinder_start = mapping[0].start, unwinder_end = mapping[0].end;
+  for (Mappings all; all.next(mapping[0]);) {
+    if (starts_with_name(mapping[0].file, "libgcc_s.so")) unwinder.set(mapping[0]);
+    if (starts_with_name(mapping[0].file, "ld-linux")) loader.set(mapping[0]);
+  }
   mapping.clear();
   return 0;
 }
 
 size_t Samples::slot_of(uintptr_t block) const noexcept {
-  size_t mask = table_.size() - 1, slot = mix(block) & mask;
+  size_t mask = slots_ - 1, slot = mix(block) & mask;
   while (table_[slot].block != 0 && table_[slot].block != block) slot = (slot + 1) & mask;
   return slot;
 }
 
 bool Samples::make_room() noexcept {
-  size_t live = live_.load(std::memory_order_relaxed);
-  if (2 * (live + 1) <= table_.size()) return true;
+  if (2 * (live_.load(std::memory_order_relaxed) + 1) <= slots_) return true;
   MappedArray<Sample> old;
+  size_t before = slots_, after = std::max<size_t>(2 * slots_, 1024);
   old.swap(table_);
-  if (!table_.reserve(std::bit_floor(std::max<size_t>(2 * old.size(), 1024)))) return old.swap(table_), false;
-  for (size_t i = 0; i < old.size(); ++i)
+  if (!table_.reserve(after)) return old.swap(table_), false;
+  slots_ = after;
+  for (size_t i = 0; i < before; ++i)
     if (old[i].block != 0) table_[slot_of(old[i].block)] = old[i];
   old.clear();
   return true;
 }
 
-void Samples::grow_index(size_t stacks) noexcept {
-  if (2 * stacks <= index_.size()) return;
-  MappedArray<uint32_t> grown;
-  if (!grown.reserve(std::bit_ceil(4 * stacks))) return;
-  for (uint32_t i = 1; i <= stack_count_; ++i) {
-    size_t slot = stacks_[i].hash & (grown.size() - 1);
-    while (grown[slot] != 0) slot = (slot + 1) & (grown.size() - 1);
-    grown[slot] = i;
-  }
-  index_.swap(grown);
-  grown.clear();
-}
-
 uint32_t Samples::intern(uintptr_t* frames, size_t n) noexcept {
   uint64_t hash = hash_of(frames, n);
-  grow_index(stack_count_ + 1);
-  if (index_.size() < 2 * (size_t{stack_count_} + 1)) return 0;
-  size_t slot = hash & (index_.size() - 1);
-  for (; index_[slot] != 0; slot = (slot + 1) & (index_.size() - 1)) {
-    const Stack& known = stacks_[index_[slot]];
-    if (known.hash == hash && known.frames == n && are_equal(frames, &frames_[known.first_frame], n)) return index_[slot];
-  }
-  if (stack_count_ + 1 == kMostStacks || !stacks_.reserve(size_t{stack_count_} + 2) || !frames_.reserve(frame_count_ + n))
-    return 0;
+  uint32_t known = stacks_.find(hash, [&](const Stack& stack) {
+    return stack.frames == n && are_equal(frames, &frames_[stack.first_frame], n);
+  });
+  if (known != 0) return known;
+  if (!frames_.reserve(frame_count_ + n)) return 0;
+  uint32_t added = stacks_.add({hash, frame_count_, static_cast<uint32_t>(n), 0, 0, 0, 0}, kMostStacks);
+  if (added == 0) return 0;
   move_slots(&frames_[frame_count_], frames, n);
-  stacks_[++stack_count_] = {hash, frame_count_, static_cast<uint32_t>(n), 0, 0, 0, 0};
   frame_count_ += static_cast<uint32_t>(n);
-  return index_[slot] = stack_count_;
+  return added;
 }
 
 bool Samples::add(void* block, size_t size, double weight, const void* caller) noexcept {
   uintptr_t frames[kMostFrames];
-  bool unwound_by_caller = unwinder_start <= address_of(caller) && address_of(caller) < unwinder_end;
-  size_t n = unwound_by_caller ? 0 : take_stack(frames);
+  size_t n = unwinder.has(caller) ? 0 : take_stack(frames);
+  bool follow = options.profile_frees != 0;
+  SampledThread thread = follow ? this_thread() : SampledThread{};
+  uint64_t now = follow ? os::now_ns() : 0;
   LockGuard guard(lock_);
   uint32_t stack = n > 0 && make_room() ? intern(frames, n) : 0;
   if (stack == 0) return ++lost_, false;
   stacks_[stack].objects += weight;
   stacks_[stack].bytes += weight * static_cast<double>(size);
+  uint32_t row = follow ? lives_.meet(thread) : 0;
   Sample& sample = table_[slot_of(address_of(block))];
   if (sample.block == 0) live_.store(live_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  sample = {address_of(block), size, weight, stack};
+  sample = {address_of(block), size, weight, stack, row, now};
   return true;
 }
 
 // Those behind it that it kept from their place move up.
-void Samples::remove(const void* block) noexcept {
-  LockGuard guard(lock_);
-  if (table_.size() == 0) return;
-  size_t mask = table_.size() - 1, hole = slot_of(address_of(block));
-  if (table_[hole].block == 0) return;
+Sample Samples::take_out(uintptr_t block) noexcept {
+  if (slots_ == 0) return {};
+  size_t mask = slots_ - 1, hole = slot_of(block);
+  Sample found = table_[hole];
+  if (found.block == 0) return {};
   for (size_t slot = hole;;) {
     slot = (slot + 1) & mask;
     if (table_[slot].block == 0) break;
@@ -151,20 +154,46 @@ void Samples::remove(const void* block) noexcept {
   }
   table_[hole] = {};
   live_.store(live_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  return found;
+}
+
+void Samples::remove(const void* block, const void* caller) noexcept {
+  uint64_t now = os::now_ns();
+  Sample ended;
+  uint32_t epoch;
+  {
+    LockGuard guard(lock_);
+    ended = take_out(address_of(block));
+    epoch = epoch_;
+  }
+  if (ended.born_ns == 0) return;
+  uintptr_t frames[kMostFrames];
+  size_t n = unwinder.has(caller) || loader.has(caller) ? 0 : take_stack(frames);
+  SampledThread thread = this_thread();
+  LockGuard guard(lock_);
+  if (epoch != epoch_) return;  // a signal handler of this thread has forked, and this is the child
+  uint32_t freed_at = n > 0 ? intern(frames, n) : 0;
+  uint32_t freed_by = lives_.meet(thread);
+  uint32_t age = age_class(now - std::min(now, ended.born_ns));
+  double bytes = ended.weight * static_cast<double>(ended.size);
+  if (!lives_.add({0, ended.stack, freed_at, ended.thread, freed_by, age, 1, ended.weight, bytes})) ++lost_;
 }
 
 void Samples::take(Snapshot& out) noexcept {
   LockGuard guard(lock_);
-  if (!out.stacks.reserve(size_t{stack_count_} + 1) || !out.frames.reserve(frame_count_)) return;
-  if (stack_count_ > 0) move_slots(out.stacks.begin(), stacks_.begin(), size_t{stack_count_} + 1);
+  if (!stacks_.copy_to(out.stacks) || !out.frames.reserve(frame_count_) || !lives_.all().copy_to(out.lives) ||
+      !lives_.threads().copy_to(out.threads))
+    return;
   move_slots(out.frames.begin(), frames_.begin(), frame_count_);
-  for (size_t i = 0; i < table_.size(); ++i) {
+  for (size_t i = 0; i < slots_; ++i) {
     if (table_[i].block == 0) continue;
     Stack& stack = out.stacks[table_[i].stack];
     stack.live_objects += table_[i].weight;
     stack.live_bytes += table_[i].weight * static_cast<double>(table_[i].size);
   }
-  out.stack_count = stack_count_;
+  out.stack_count = stacks_.count();
+  out.life_count = lives_.all().count();
+  out.thread_count = lives_.threads().count();
   out.lost = lost_;
   out.complete = true;
 }
@@ -172,8 +201,9 @@ void Samples::take(Snapshot& out) noexcept {
 // Another thread had the lock, and perhaps was changing it: the child begins anew.
 void Samples::repair(uint32_t before) noexcept {
   repair_after_fork(lock_, before, [this] {
-    table_.forget(), stacks_.forget(), index_.forget(), frames_.forget();
-    stack_count_ = frame_count_ = 0;
+    table_.forget(), stacks_.forget(), frames_.forget(), lives_.forget();
+    slots_ = 0, frame_count_ = 0;
+    ++epoch_;
     live_.store(0, std::memory_order_relaxed);
   });
 }
@@ -181,12 +211,14 @@ void Samples::repair(uint32_t before) noexcept {
 bool Samples::is_valid() noexcept {
   LockGuard guard(lock_);
   size_t live = 0;
-  for (size_t i = 0; i < table_.size(); ++i) {
+  for (size_t i = 0; i < slots_; ++i) {
     if (table_[i].block == 0) continue;
     ++live;
-    if (slot_of(table_[i].block) != i || table_[i].stack == 0 || table_[i].stack > stack_count_) return false;
+    if (slot_of(table_[i].block) != i || table_[i].stack == 0 || table_[i].stack > stacks_.count()) return false;
   }
-  return live == live_.load(std::memory_order_relaxed) && 2 * live <= table_.size();
+  for (uint32_t i = 1; i <= lives_.all().count(); ++i)
+    if (lives_.all()[i].allocated_at > stacks_.count() || lives_.all()[i].freed_at > stacks_.count()) return false;
+  return live == live_.load(std::memory_order_relaxed) && 2 * live <= slots_;
 }
 
 }  // namespace hm

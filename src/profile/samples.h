@@ -4,7 +4,7 @@
 // library's unwinder, which may take a lock of its own (docs/design.md, A).
 #pragma once
 #include "base/lock.h"
-#include "profile/mapped_array.h"
+#include "profile/lives.h"
 
 namespace hm {
 
@@ -21,18 +21,21 @@ struct Sample {
   uintptr_t block;  // 0: there is none here
   uint64_t size;
   double weight;  // how many blocks it stands for
-  uint64_t stack;
+  uint32_t stack;
+  uint32_t thread;   // that allocated it, its row (lives.h)
+  uint64_t born_ns;  // by the monotonic clock; 0: how its life ends is not asked for
 };
-static_assert(std::has_single_bit(sizeof(Sample)), "so that as many as fit into whole pages are a power of two");
 
 struct Snapshot {
   MappedArray<Stack> stacks;
   MappedArray<uintptr_t> frames;
-  size_t stack_count = 0;
+  MappedArray<Life> lives;
+  MappedArray<SampledThread> threads;
+  uint32_t stack_count = 0, life_count = 0, thread_count = 0;
   uint64_t lost = 0;  // samples for which there was no memory, or no stack
   bool complete = false;
   Snapshot() = default;
-  ~Snapshot() { stacks.clear(), frames.clear(); }
+  ~Snapshot() { stacks.clear(), frames.clear(), lives.clear(), threads.clear(); }
 };
 
 class Samples {
@@ -41,7 +44,8 @@ class Samples {
   static int prepare() noexcept;
   // The calling thread allocated it just now, by a call from `caller`.  False: it is not in the table.
   bool add(void* block, size_t size, double weight, const void* caller) noexcept;
-  void remove(const void* block) noexcept;
+  // The calling thread frees it, or makes it another size, by a call from `caller`.
+  void remove(const void* block, const void* caller) noexcept;
   // Whether there may be any.  Relaxed: who frees a block has it from a thread that has added it before.
   bool any() const noexcept { return live_.load(std::memory_order_relaxed) != 0; }
   void take(Snapshot& out) noexcept;
@@ -53,14 +57,16 @@ class Samples {
   bool make_room() noexcept;
   uint32_t intern(uintptr_t* frames, size_t n) noexcept;  // 0: no memory
   size_t slot_of(uintptr_t block) const noexcept;         // where it is, or would be
-  void grow_index(size_t stacks) noexcept;
+  Sample take_out(uintptr_t block) noexcept;              // all zero: it was not there
 
   Lock lock_;
-  MappedArray<Sample> table_;    // open addressing, at most half full
-  MappedArray<Stack> stacks_;    // the first is unused
-  MappedArray<uint32_t> index_;  // of stacks, by hash; open addressing, at most half full
+  MappedArray<Sample> table_;  // open addressing, at most half full
+  size_t slots_ = 0;           // of the table, a power of two
+  NumberedRows<Stack> stacks_;
   MappedArray<uintptr_t> frames_;
-  uint32_t stack_count_ = 0, frame_count_ = 0;
+  Lives lives_;
+  uint32_t frame_count_ = 0;
+  uint32_t epoch_ = 0;  // numbers of stacks are of one
   std::atomic<size_t> live_{0};
   uint64_t lost_ = 0;
 };

@@ -265,7 +265,7 @@ TEST_F(Profile, TakesNoStackOfTheUnwindersOwn) {
   void* block = hm_malloc(10);
   EXPECT_FALSE(samples.add(block, 10, 1, static_cast<char*>(unwinder) + 8));
   EXPECT_TRUE(samples.add(block, 10, 1, reinterpret_cast<void*>(&dump)));
-  samples.remove(block);
+  samples.remove(block, nullptr);
   hm_free(block);
 }
 
