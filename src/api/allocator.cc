@@ -274,9 +274,8 @@ void free_on_full_cache(void* block, Superblock& sb, BlockState& state) noexcept
 
 namespace {
 
-void free_run(Slice& run, const void* by) noexcept {
+void free_run(Slice& run) noexcept {
   size_t bytes = large_capacity(run);
-  forget_large(run.base(), by);
   if (!keep(run)) free_large(run);
   after_large(bytes);
 }
@@ -290,7 +289,12 @@ void free_extent(Extent& extent, void* block, const char* function, const void* 
 
 // The fast path has rejected it: it is no live small block.
 void free_in_slices(Slice& slice, void* block, const char* function, const void* by) noexcept {
-  if (!is_small(slice)) return free_run(live_run(slice, block, function), by);
+  if (!is_small(slice)) {
+    Slice& run = live_run(slice, block, function);
+    forget_large(block, by);
+    if (HM_UNLIKELY(counting.is_on())) live_run(slice, block, function);  // that may take long, and another thread was quicker
+    return free_run(run);
+  }
   Superblock& sb = live_small(slice, block, function);
   BlockState& state = sb.states[BlockPlace(sb, address_of(block)).index()];
   if (state.end_sample()) {

@@ -18,7 +18,8 @@ class NumberedRows {
   uint32_t find(uint64_t hash, IsIt is_it) const noexcept {
     if (index_.size() == 0) return 0;
     size_t slot = hash & mask();
-    while (index_[slot] != 0 && !(rows_[index_[slot]].hash == hash && is_it(rows_[index_[slot]]))) slot = (slot + 1) & mask();
+    while (index_[slot] != 0 && !(rows_[index_[slot]].hash == hash && is_it(rows_[index_[slot]])))
+      slot = (slot + 1) & mask();
     return index_[slot];
   }
   // A row that is not there yet.  0: no memory, or there are `most`.

@@ -105,7 +105,11 @@ uint64_t rounded(double value) noexcept {  // without libm
 // How many bytes the character has that starts here; 0: this is not UTF-8.
 size_t length_in_utf8(const unsigned char* text) noexcept {
   unsigned char first = text[0];
-  size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : (first & 0xf0) == 0xe0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  size_t length = first < 0x80                    ? 1
+                  : first >= 0xc2 && first < 0xe0 ? 2
+                  : (first & 0xf0) == 0xe0        ? 3
+                  : first >= 0xf0 && first < 0xf5 ? 4
+                                                  : 0;
   for (size_t i = 1; i < length; ++i)
     if ((text[i] & 0xc0) != 0x80) return 0;
   bool too_long = (first == 0xe0 && text[1] < 0xa0) || (first == 0xf0 && text[1] < 0x90);
@@ -273,7 +277,8 @@ class Profile {
   }
 
   void allocations(const Stack& stack) noexcept {
-    uint64_t values[] = {rounded(stack.objects), rounded(stack.bytes), rounded(stack.live_objects), rounded(stack.live_bytes)};
+    uint64_t values[] = {rounded(stack.objects), rounded(stack.bytes), rounded(stack.live_objects),
+                         rounded(stack.live_bytes)};
     begin_sample(stack, values, std::span(kNone).first(3));
     message(out_, field::kSample, space_.sample);
   }
@@ -284,7 +289,8 @@ class Profile {
     if (!names.reserve(size_t{snapshot_.thread_count} + 1)) return false;
     names[0] = text("other threads");
     for (uint32_t i = 1; i <= snapshot_.thread_count; ++i) names[i] = name_of(snapshot_.threads[i]);
-    Labels labels{text("allocated_by"), text("freed_by"), text("age"), text("nanoseconds"), text("freed_at"), text("address")};
+    Labels labels{text("allocated_by"), text("freed_by"), text("age"),
+                  text("nanoseconds"),  text("freed_at"), text("address")};
     for (uint32_t i = 1; i <= snapshot_.life_count; ++i) {
       const Life& life = snapshot_.lives[i];
       uint64_t values[] = {rounded(life.objects), rounded(life.bytes), life.samples};

@@ -108,9 +108,8 @@ bool Samples::make_room() noexcept {
 
 uint32_t Samples::intern(uintptr_t* frames, size_t n) noexcept {
   uint64_t hash = hash_of(frames, n);
-  uint32_t known = stacks_.find(hash, [&](const Stack& stack) {
-    return stack.frames == n && are_equal(frames, &frames_[stack.first_frame], n);
-  });
+  uint32_t known = stacks_.find(
+      hash, [&](const Stack& stack) { return stack.frames == n && are_equal(frames, &frames_[stack.first_frame], n); });
   if (known != 0) return known;
   if (!frames_.reserve(frame_count_ + n)) return 0;
   uint32_t added = stacks_.add({hash, frame_count_, static_cast<uint32_t>(n), 0, 0, 0, 0}, kMostStacks);

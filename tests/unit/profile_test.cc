@@ -6,9 +6,8 @@
 #include <hmalloc/hmalloc_local.h>
 
 #include <barrier>
-#include <cmath>
-#include <map>
 
+#include "pprof_reader.h"
 #include "profile/sampler.h"
 #include "profile/samples.h"
 #include "support.h"
@@ -21,138 +20,12 @@ namespace {
 
 constexpr size_t kRate = 8 * kKiB;
 
-// What pprof reads, in small.
-struct Parsed {
-  struct Of {
-    double objects = 0, bytes = 0, live_objects = 0, live_bytes = 0;
-  };
-  std::vector<std::string> strings;
-  std::vector<std::pair<std::vector<uint64_t>, std::vector<uint64_t>>> samples;  // locations, values
-  std::map<uint64_t, uint64_t> mapping_of;                                       // location: mapping
-  std::map<uint64_t, std::pair<uint64_t, uint64_t>> mappings;                    // start, limit
-  uint64_t period = 0, types = 0;
-
-  // Of the samples that have a call made between these addresses.
-  Of of(const void* from, const void* to) const {
-    Of sum;
-    for (const auto& [locations, values] : samples) {
-      bool found = false;
-      for (uint64_t each : locations) found = found || (address_of(from) <= each && each < address_of(to));
-      if (!found || values.size() != 4) continue;
-      sum.objects += double(values[0]), sum.bytes += double(values[1]);
-      sum.live_objects += double(values[2]), sum.live_bytes += double(values[3]);
-    }
-    return sum;
-  }
-};
-
-class Reader {
- public:
-  explicit Reader(const std::string& bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
-  bool next() {
-    if (at_ == end_) return false;
-    uint64_t tag = varint();
-    field = tag >> 3;
-    content.clear();
-    number = 0;
-    if ((tag & 7) == 2) {
-      uint64_t n = varint();
-      EXPECT_LE(n, uint64_t(end_ - at_));
-      content.assign(at_, n);
-      at_ += n;
-    } else {
-      EXPECT_EQ(tag & 7, 0u);
-      number = varint();
-    }
-    return true;
-  }
-  std::vector<uint64_t> all() {
-    std::vector<uint64_t> numbers;
-    while (at_ != end_) numbers.push_back(varint());
-    return numbers;
-  }
-  uint64_t field = 0, number = 0;
-  std::string content;
-
- private:
-  uint64_t varint() {
-    uint64_t value = 0;
-    for (int shift = 0; at_ != end_; shift += 7) {
-      auto byte = static_cast<uint8_t>(*at_++);
-      value |= uint64_t(byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
-    ADD_FAILURE() << "it ends within a number";
-    return value;
-  }
-  const char *at_, *end_;
-};
-
-std::map<uint64_t, uint64_t> numbers_of(const std::string& message) {
-  std::map<uint64_t, uint64_t> numbers;
-  for (Reader reader(message); reader.next();) numbers[reader.field] = reader.number;
-  return numbers;
-}
-
-Parsed parse(const std::string& bytes) {
-  Parsed out;
-  for (Reader reader(bytes); reader.next();) switch (reader.field) {
-      case 1: ++out.types; break;
-      case 2: {
-        std::pair<std::vector<uint64_t>, std::vector<uint64_t>> sample;
-        for (Reader inner(reader.content); inner.next();)
-          (inner.field == 1 ? sample.first : sample.second) = Reader(inner.content).all();
-        out.samples.push_back(sample);
-        break;
-      }
-      case 3: {
-        auto numbers = numbers_of(reader.content);
-        out.mappings[numbers[1]] = {numbers[2], numbers[3]};
-        break;
-      }
-      case 4: {
-        auto numbers = numbers_of(reader.content);
-        EXPECT_EQ(out.mapping_of.count(numbers[1]), 0u) << "each location is written once";
-        EXPECT_EQ(numbers[1], numbers[3]);
-        out.mapping_of[numbers[1]] = numbers[2];
-        break;
-      }
-      case 6: out.strings.push_back(reader.content); break;
-      case 12: out.period = reader.number; break;
-      default: break;
-    }
-  return out;
-}
-
-Parsed dump() {
-  FILE* file = tmpfile();
-  EXPECT_EQ(hm_profile_dump(fileno(file)), 0);
-  std::string bytes(size_t(lseek(fileno(file), 0, SEEK_END)), '\0');
-  EXPECT_EQ(pread(fileno(file), bytes.data(), bytes.size(), 0), ssize_t(bytes.size()));
-  fclose(file);
-  return parse(bytes);
-}
-
 struct Profile : NothingIsLost {
   Profile() { hm_profile_start(kRate); }
   ~Profile() override { hm_profile_stop(); }
 };
 
-// Each has a stretch of code of its own.
-template <int kWho>
-[[gnu::noinline, gnu::aligned(64)]] void* site(void* (*allocate)(size_t), size_t size) {
-  void* block = allocate(size);
-  asm volatile("" : : "r"(block), "i"(kWho) : "memory");
-  return block;
-}
-using Site = void* (*)(void* (*)(size_t), size_t);
-Parsed::Of of(const Parsed& parsed, Site where) {
-  auto* start = reinterpret_cast<const char*>(where);
-  return parsed.of(start, start + 64);
-}
-
-// Five standard deviations of an estimate of so many bytes.
-double slack(double bytes, double size) { return 5 * std::sqrt(bytes * (kRate + size)) + 1; }
+double slack(double bytes, double size) { return test::slack(bytes, size, kRate); }
 
 void* aligned(size_t size) { return hm_aligned_alloc(512, size); }
 void* zeroed(size_t size) { return hm_calloc(1, size); }
@@ -365,10 +238,12 @@ TEST_F(Profile, IsWhatPprofReads) {
     ASSERT_EQ(parsed.mappings.count(mapping), 1u) << std::hex << location;
     EXPECT_TRUE(parsed.mappings[mapping].first <= location && location < parsed.mappings[mapping].second);
   }
-  for (const auto& [locations, values] : parsed.samples) {
-    EXPECT_FALSE(locations.empty());
-    EXPECT_EQ(values.size(), 4u);
-    for (uint64_t each : locations) EXPECT_EQ(parsed.mapping_of.count(each), 1u);
+  EXPECT_EQ(parsed.last_field, 9u) << "the time: a part of a profile has none";
+  for (const Parsed::Sample& sample : parsed.samples) {
+    EXPECT_FALSE(sample.locations.empty());
+    EXPECT_EQ(sample.values.size(), 4u);
+    EXPECT_FALSE(sample.is_life());
+    for (uint64_t each : sample.locations) EXPECT_EQ(parsed.mapping_of.count(each), 1u);
   }
   EXPECT_EQ(of(parsed, site<7>).live_bytes, 10.0 * kMiB);
   hm_free(block);
