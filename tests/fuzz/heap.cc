@@ -117,6 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   hm::options = {};
   hm_profile_stop();
   hm::options.decay_ms = mode % 2 == 0 ? 500 : 0;
+  hm::options.profile_frees = mode / 32 % 2;
   // A fork copies the tables of all pages: with one in each input little else would be done.
   size_t forks = mode / 64 == 0 ? 2 : 0;
   if (mode % 8 < fuzz::kTurns) fuzz::take_turns(in, forks);
