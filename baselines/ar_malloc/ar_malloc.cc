@@ -149,7 +149,7 @@ void start() noexcept {
   started = true;
   size_t count = 0, max_list = kMaxList;
   const OptionRow rows[] = {{"ARENAS", OptionKind::kNumber, &count}, {"CACHE", OptionKind::kNumber, &max_list}};
-  read_options({.prefix = HM_BASELINE_PREFIX, .rows = rows, .count = std::size(rows), .stats_file = nullptr});
+  read_options({.prefix = HM_BASELINE_PREFIX, .rows = rows, .count = std::size(rows)});
   if (count == 0) count = processors();
   set_sizes(count, max_list);
 }

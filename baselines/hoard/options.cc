@@ -23,7 +23,7 @@ constexpr OptionRow kRows[] = {
     {"KEEP", OptionKind::kNumber, &options.keep},
     {"HEAPS", OptionKind::kNumber, &options.heaps},
 };
-constexpr OptionTable kTable = {"HOARD_", kRows, std::size(kRows), nullptr};
+constexpr OptionTable kTable = {"HOARD_", kRows, std::size(kRows)};
 
 void hold_to_range(size_t& value, bool good, size_t otherwise, const char* rule) noexcept {
   if (good) return;

@@ -38,6 +38,6 @@ void write_counters(FdWriter& text) noexcept {
 }
 
 // There are no options; this warns of variables that look like one.
-void start() noexcept { read_options({.prefix = "VVMALLOC_", .rows = nullptr, .count = 0, .stats_file = nullptr}); }
+void start() noexcept { read_options({.prefix = "VVMALLOC_", .rows = nullptr, .count = 0}); }
 
 }  // namespace hm::vvmalloc

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/report.h"
+#include "introspect/profile_files.h"
 #include "pages/footprint.h"
 #include "profile/sampler.h"
 #include "profile/samples.h"
@@ -122,14 +123,16 @@ constinit thread_local const void* caller = nullptr;
 // A sample may be due: the block is in the profile from here on, if there is room in it.  Nothing is open now.
 HM_COLD void* sample_small(SmallHeap& heap, void* block, ClassIndex c) noexcept {
   size_t size = size_of(c);
-  if (sampler.takes(heap, size) && samples.add(block, size, sampler.weight(size), caller))
-    find_block(block).state.mark_sampled();
+  if (!sampler.takes(heap, size)) return block;
+  if (samples.add(block, size, sampler.weight(size), caller)) find_block(block).state.mark_sampled();
+  write_profile_if_asked_for();
   return block;
 }
 
 // It is freed, or another size from now on.
 void end_sample(const void* block, const void* by) noexcept {
   samples.remove(block, by);
+  write_profile_if_asked_for();
   if (!samples.any() && !sampler.is_sampling()) sampler.rest();
 }
 
@@ -148,7 +151,9 @@ void* allocate_class(ClassIndex c) noexcept {
 
 // For blocks above 32 KB, which have no state byte: before it is the program's, and after it is no longer.
 void sample_large(void* block, size_t size) noexcept {
-  if (block != nullptr && HM_UNLIKELY(sampler.chooses(size))) samples.add(block, size, sampler.weight(size), caller);
+  if (block == nullptr || HM_LIKELY(!sampler.chooses(size))) return;
+  samples.add(block, size, sampler.weight(size), caller);
+  write_profile_if_asked_for();
 }
 void forget_large(const void* block, const void* by) noexcept {
   if (HM_UNLIKELY(samples.any())) end_sample(block, by);
@@ -292,7 +297,8 @@ void free_in_slices(Slice& slice, void* block, const char* function, const void*
   if (!is_small(slice)) {
     Slice& run = live_run(slice, block, function);
     forget_large(block, by);
-    if (HM_UNLIKELY(counting.is_on())) live_run(slice, block, function);  // that may take long, and another thread was quicker
+    if (HM_UNLIKELY(counting.is_on()))
+      live_run(slice, block, function);  // that may take long, and another thread was quicker
     return free_run(run);
   }
   Superblock& sb = live_small(slice, block, function);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/report.h"
+#include "introspect/profile_files.h"
 #include "introspect/reports_at_exit.h"
 #include "pages/options.h"
 #include "profile/profile.h"
@@ -32,6 +33,7 @@ void repair(uint32_t before) noexcept {
   background.after_fork_in_child();
   pressure.after_fork_in_child();
   reports_after_fork_in_child();
+  profile_files_after_fork_in_child(before);
 }
 
 // Asks malloc itself whether it is ours: in a position-dependent program the address of malloc is the program's own,

@@ -53,17 +53,15 @@ bool is(const char* name, size_t length, const char* known) noexcept {
 }
 
 // A copy: programs write over their environment.
-void set_file(const OptionTable& table, char* file, const char* name, const char* value) noexcept {
-  if (file == nullptr) return;
-  if (strlen(value) < kMaxPath) memcpy(file, value, strlen(value) + 1);
-  else FdWriter(STDERR_FILENO) << kLibraryName << ": " << table.prefix << name << " is too long; ignored\n";
+void set_file(const OptionTable& table, const FileRow& row, const char* value) noexcept {
+  if (strlen(value) < kMaxPath) memcpy(row.path, value, strlen(value) + 1);
+  else FdWriter(STDERR_FILENO) << kLibraryName << ": " << table.prefix << row.name << " is too long; ignored\n";
 }
 
 void set(const OptionTable& table, const char* name, size_t length, const char* value) noexcept {
   if (is_of_others(table, name)) return;
-  if (is(name, length, "STATS_FILE")) return set_file(table, table.stats_file, "STATS_FILE", value);
-  if (is(name, length, "PROFILE_FILE") && table.profile_file != nullptr)
-    return set_file(table, table.profile_file, "PROFILE_FILE", value);
+  for (const FileRow& row : table.files)
+    if (is(name, length, row.name)) return set_file(table, row, value);
   for (const OptionRow* row = table.rows; row != table.rows + table.count; ++row) {
     if (!is(name, length, row->name)) continue;
     size_t parsed = 0;
@@ -165,8 +163,8 @@ void print_options(const OptionTable& table, int fd) noexcept {
   text << kLibraryName << ": options";
   for (const OptionRow* row = table.rows; row != table.rows + table.count; ++row)
     text << " " << row->name << "=" << uint64_t{*row->value};
-  if (table.stats_file != nullptr && table.stats_file[0] != '\0') text << " STATS_FILE=" << table.stats_file;
-  if (table.profile_file != nullptr && table.profile_file[0] != '\0') text << " PROFILE_FILE=" << table.profile_file;
+  for (const FileRow& row : table.files)
+    if (row.path[0] != '\0') text << " " << row.name << "=" << row.path;
   text << "\n";
 }
 

@@ -1,5 +1,7 @@
 // Options from the environment, by a table; read once when a library starts, ignored in setuid programs.
 #pragma once
+#include <span>
+
 #include "base/sizes.h"
 
 namespace hm {
@@ -24,13 +26,21 @@ struct OptionRow {
 
 inline constexpr size_t kMaxPath = 256;
 
+struct FileRow {
+  const char* name;
+  char* path;  // kMaxPath bytes; empty: none
+};
+
+// Of the baselines: another part reads it.
+inline constexpr const char* kReadElsewhere[] = {"STATS_FILE", nullptr};
+
 struct OptionTable {
   const char* prefix;  // "HMALLOC_"
   const OptionRow* rows;
   size_t count;
-  char* stats_file;                     // <prefix>STATS_FILE, kMaxPath bytes; null: another library reads it
-  char* profile_file = nullptr;         // <prefix>PROFILE_FILE, as well; null: there is no such option
-  const char* const* others = nullptr;  // names with these prefixes belong to another library or tool; ends with a null
+  std::span<const FileRow> files = {};
+  const char* const* others =
+      kReadElsewhere;  // names with these prefixes belong to another library or tool; ends with a null
 };
 
 // Warns once each about unknown and bad options, on descriptor 2.  Call it before there is a second thread.

@@ -14,15 +14,16 @@ namespace {
 
 class FileName {
  public:
-  explicit FileName(const char* pattern) noexcept {
+  explicit FileName(const char* pattern, const char* suffix = "") noexcept {
     for (; *pattern != '\0'; ++pattern) {
       if (pattern[0] == '%' && pattern[1] == 'p') add_number(id_of_process());
       else add(*pattern);
       if (pattern[0] == '%' && (pattern[1] == 'p' || pattern[1] == '%')) ++pattern;
     }
+    for (; *suffix != '\0'; ++suffix) add(*suffix);
   }
-  // Null if it is too long.
-  const char* get() const noexcept { return used_ < sizeof name_ ? name_ : nullptr; }
+  bool fits() const noexcept { return used_ < sizeof name_; }
+  long as_argument() const noexcept { return system_call_argument(name_); }
 
  private:
   void add(char c) noexcept {
@@ -39,17 +40,32 @@ class FileName {
 
 }  // namespace
 
-void complain_of_output(const char* option, const char* name) noexcept {
-  FdWriter(STDERR_FILENO) << kLibraryName << ": cannot write HMALLOC_" << option << "=" << name << "\n";
+void complain_of_output(const char* option, const char* name, const char* suffix) noexcept {
+  FdWriter(STDERR_FILENO) << kLibraryName << ": cannot write HMALLOC_" << option << "=" << name << suffix << "\n";
 }
 
-int open_output(const char* option, const char* name, int flags) noexcept {
-  FileName file(name);
+int open_output(const char* option, const char* name, int flags, const char* suffix) noexcept {
+  FileName file(name, suffix);
   long fd = -1;
-  if (file.get() != nullptr)
-    fd = system_call(SYS_openat, AT_FDCWD, system_call_argument(file.get()), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
-  if (fd < 0) complain_of_output(option, name);
+  if (file.fits()) fd = system_call(SYS_openat, AT_FDCWD, file.as_argument(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+  if (fd < 0) complain_of_output(option, name, suffix);
   return static_cast<int>(fd);
+}
+
+bool output_exists(const char* name) noexcept {
+  FileName file(name);
+  return file.fits() && system_call(SYS_faccessat, AT_FDCWD, file.as_argument(), F_OK) == 0;
+}
+
+bool remove_output(const char* name) noexcept {
+  FileName file(name);
+  return file.fits() && system_call(SYS_unlinkat, AT_FDCWD, file.as_argument(), 0) == 0;
+}
+
+bool rename_output(const char* name, const char* suffix, const char* new_suffix) noexcept {
+  FileName from(name, suffix), to(name, new_suffix);
+  return from.fits() && to.fits() &&
+         system_call(SYS_renameat2, AT_FDCWD, from.as_argument(), AT_FDCWD, to.as_argument(), 0) == 0;
 }
 
 }  // namespace hm

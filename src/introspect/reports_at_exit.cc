@@ -11,9 +11,9 @@
 #include "base/process.h"
 #include "base/system_call.h"
 #include "introspect/output_file.h"
+#include "introspect/profile_files.h"
 #include "introspect/stats.h"
 #include "pages/options.h"
-#include "profile/profile.h"
 
 namespace hm {
 namespace {
@@ -54,13 +54,6 @@ void report_stats() noexcept {
   if (fd != STDERR_FILENO) system_call(SYS_close, fd);
 }
 
-void report_profile() noexcept {
-  int fd = open_output("PROFILE_FILE", options.profile_file, O_TRUNC);
-  if (fd < 0) return;
-  if (write_profile(fd) != 0) complain_of_output("PROFILE_FILE", options.profile_file);
-  system_call(SYS_close, fd);
-}
-
 }  // namespace
 
 void watch_for_termination() noexcept {
@@ -84,7 +77,7 @@ void report_at_exit() noexcept {
   if (reported) return;
   reported = true;
   if (options.show_stats != 0) report_stats();
-  if (options.profile != 0) report_profile();
+  if (options.profile != 0) write_profile_file();
 }
 
 void reports_after_fork_in_child() noexcept {

@@ -20,7 +20,10 @@ constexpr OptionRow kRows[] = {
 #undef HM_OPTION_ROW
 };
 constexpr const char* kOthers[] = {"PAPER_", "INSTALL_PACKAGES", nullptr};  // HMalloc's as published, and the launcher's
-constexpr OptionTable kTable = {"HMALLOC_", kRows, std::size(kRows), options.stats_file, options.profile_file, kOthers};
+constexpr FileRow kFiles[] = {{"STATS_FILE", options.stats_file},
+                              {"PROFILE_FILE", options.profile_file},
+                              {"PROFILE_TRIGGER", options.profile_trigger}};
+constexpr OptionTable kTable = {"HMALLOC_", kRows, std::size(kRows), kFiles, kOthers};
 
 // Of a control group only if a share of it is asked for: a process does not know what else is in its group.
 size_t limit_in_bytes(size_t asked) noexcept {

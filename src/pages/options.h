@@ -9,6 +9,7 @@
   HM_OPTION(show_stats, "SHOW_STATS", kStats, 0, "print statistics at exit: 1 as text, json as JSON")                    \
   HM_OPTION(profile, "PROFILE", kProfile, 0, "heap, or heap:rate=SIZE: write a profile of the heap at exit")             \
   HM_OPTION(profile_frees, "PROFILE_FREES", kFlag, 0, "profiles also say who frees what was sampled, where, and when")   \
+  HM_OPTION(profile_peak, "PROFILE_PEAK", kFlag, 0, "while a profile runs, write one also when the program holds most")  \
   HM_OPTION(decay_ms, "DECAY_MS", kNumber, 500, "milliseconds that the program may take to ask again for what it freed") \
   HM_OPTION(retain_bytes, "RETAIN", kSize, 128 * kKiB, "freed memory that stays resident in any case")                   \
   HM_OPTION(cache_bytes, "CACHE_BYTES", kSize, 5 * kMiB, "most that the block caches of one thread may grow to")         \
@@ -25,6 +26,7 @@ struct Options {
 #undef HM_OPTION_FIELD
   char stats_file[kMaxPath] = {};                 // HMALLOC_STATS_FILE: where SHOW_STATS writes; empty: to descriptor 2
   char profile_file[kMaxPath] = "hmalloc.%p.pb";  // HMALLOC_PROFILE_FILE: where PROFILE writes
+  char profile_trigger[kMaxPath] = {};            // HMALLOC_PROFILE_TRIGGER: who makes this file asks for a profile
 };
 extern Options options;
 

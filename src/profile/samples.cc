@@ -119,6 +119,15 @@ uint32_t Samples::intern(uintptr_t* frames, size_t n) noexcept {
   return added;
 }
 
+void Samples::hold(const Sample& sample) noexcept {
+  live_.store(live_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  held_bytes_.store(held_bytes() + static_cast<uint64_t>(bytes_of(sample)), std::memory_order_relaxed);
+}
+void Samples::hold_no_more(const Sample& sample) noexcept {
+  live_.store(live_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  held_bytes_.store(held_bytes() - static_cast<uint64_t>(bytes_of(sample)), std::memory_order_relaxed);
+}
+
 bool Samples::add(void* block, size_t size, double weight, const void* caller) noexcept {
   uintptr_t frames[kMostFrames];
   size_t n = unwinder.has(caller) ? 0 : take_stack(frames);
@@ -132,8 +141,9 @@ bool Samples::add(void* block, size_t size, double weight, const void* caller) n
   stacks_[stack].bytes += weight * static_cast<double>(size);
   uint32_t row = follow ? lives_.meet(thread) : 0;
   Sample& sample = table_[slot_of(address_of(block))];
-  if (sample.block == 0) live_.store(live_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (sample.block != 0) hold_no_more(sample);
   sample = {address_of(block), size, weight, stack, row, now};
+  hold(sample);
   return true;
 }
 
@@ -152,7 +162,7 @@ Sample Samples::take_out(uintptr_t block) noexcept {
     hole = slot;
   }
   table_[hole] = {};
-  live_.store(live_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  hold_no_more(found);
   return found;
 }
 
@@ -174,8 +184,7 @@ void Samples::remove(const void* block, const void* caller) noexcept {
   uint32_t freed_at = n > 0 ? intern(frames, n) : 0;
   uint32_t freed_by = lives_.meet(thread);
   uint32_t age = age_class(now - std::min(now, ended.born_ns));
-  double bytes = ended.weight * static_cast<double>(ended.size);
-  if (!lives_.add({0, ended.stack, freed_at, ended.thread, freed_by, age, 1, ended.weight, bytes})) ++lost_;
+  if (!lives_.add({0, ended.stack, freed_at, ended.thread, freed_by, age, 1, ended.weight, bytes_of(ended)})) ++lost_;
 }
 
 void Samples::take(Snapshot& out) noexcept {
@@ -188,7 +197,7 @@ void Samples::take(Snapshot& out) noexcept {
     if (table_[i].block == 0) continue;
     Stack& stack = out.stacks[table_[i].stack];
     stack.live_objects += table_[i].weight;
-    stack.live_bytes += table_[i].weight * static_cast<double>(table_[i].size);
+    stack.live_bytes += bytes_of(table_[i]);
   }
   out.stack_count = stacks_.count();
   out.life_count = lives_.all().count();
@@ -204,6 +213,7 @@ void Samples::repair(uint32_t before) noexcept {
     slots_ = 0, frame_count_ = 0;
     ++epoch_;
     live_.store(0, std::memory_order_relaxed);
+    held_bytes_.store(0, std::memory_order_relaxed);
   });
 }
 

@@ -26,6 +26,8 @@ struct Sample {
   uint64_t born_ns;  // by the monotonic clock; 0: how its life ends is not asked for
 };
 
+inline double bytes_of(const Sample& sample) noexcept { return sample.weight * static_cast<double>(sample.size); }
+
 struct Snapshot {
   MappedArray<Stack> stacks;
   MappedArray<uintptr_t> frames;
@@ -48,6 +50,8 @@ class Samples {
   void remove(const void* block, const void* caller) noexcept;
   // Whether there may be any.  Relaxed: who frees a block has it from a thread that has added it before.
   bool any() const noexcept { return live_.load(std::memory_order_relaxed) != 0; }
+  // What the program holds, estimated.  Relaxed: it is a number alone.
+  uint64_t held_bytes() const noexcept { return held_bytes_.load(std::memory_order_relaxed); }
   void take(Snapshot& out) noexcept;
   // In the child of a fork: it has what its parent had, unless another thread had the lock.
   void repair(uint32_t before) noexcept;
@@ -58,6 +62,8 @@ class Samples {
   uint32_t intern(uintptr_t* frames, size_t n) noexcept;  // 0: no memory
   size_t slot_of(uintptr_t block) const noexcept;         // where it is, or would be
   Sample take_out(uintptr_t block) noexcept;              // all zero: it was not there
+  void hold(const Sample& sample) noexcept;
+  void hold_no_more(const Sample& sample) noexcept;
 
   Lock lock_;
   MappedArray<Sample> table_;  // open addressing, at most half full
@@ -68,6 +74,7 @@ class Samples {
   uint32_t frame_count_ = 0;
   uint32_t epoch_ = 0;  // numbers of stacks are of one
   std::atomic<size_t> live_{0};
+  std::atomic<uint64_t> held_bytes_{0};
   uint64_t lost_ = 0;
 };
 extern constinit Samples samples;

@@ -179,7 +179,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   dup2(nowhere, STDERR_FILENO);  // of what is not understood
   environ = pointers.data();
   const char* const others[] = {"OTHER_", nullptr};
-  hm::OptionTable options = {.prefix = "T_", .rows = rows, .count = kKinds, .stats_file = table.file, .others = others};
+  const hm::FileRow files[] = {{"STATS_FILE", table.file}};
+  hm::OptionTable options = {.prefix = "T_", .rows = rows, .count = kKinds, .files = files, .others = others};
   hm::read_options(options);
   hm::print_options(options, nowhere);
   environ = real;

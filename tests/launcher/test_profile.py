@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 from conftest import ROOT
@@ -20,29 +21,46 @@ def run(program, *arguments, cwd, **environment):
                           env={"LD_PRELOAD": str(LIBRARY), **environment})
 
 
-def strings_of(profile):
-    """Field 6 of each message at the top: a tag, a length, bytes."""
-    found, at = [], 0
+def fields_of(message):
+    """(number, value) of each field: an integer or bytes."""
+    at = 0
 
     def varint():
         nonlocal at
         value = shift = 0
         while True:
-            byte = profile[at]
+            byte = message[at]
             at += 1
             value |= (byte & 0x7f) << shift
             shift += 7
             if byte < 0x80:
                 return value
 
-    while at < len(profile):
-        tag = varint()
-        value = varint()
+    while at < len(message):
+        tag, value = varint(), varint()
         if tag & 7 == 2:
-            if tag >> 3 == 6:
-                found.append(profile[at:at + value].decode())
             at += value
-    return found
+            value = message[at - value:at]
+        yield tag >> 3, value
+
+
+def strings_of(profile):
+    return [value.decode() for number, value in fields_of(profile) if number == 6]
+
+
+def held_of(profile):
+    """Bytes, by the fourth value of each sample."""
+    def numbers(packed):
+        number = shift = 0
+        for byte in packed:
+            number |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                yield number
+                number = shift = 0
+
+    samples = (dict(fields_of(value)) for number, value in fields_of(profile) if number == 2)
+    return sum([*numbers(sample[2])][3] for sample in samples)
 
 
 def test_each_process_writes_its_own(endings, tmp_path):
@@ -79,3 +97,47 @@ def test_without_it_nothing_is_written(endings, tmp_path):
 def test_what_is_wrong_is_one_line(endings, tmp_path, environment, message):
     result = run(endings, "", cwd=tmp_path, **environment)
     assert (result.returncode, result.stderr) == (0, message)
+
+
+@pytest.fixture(scope="session")
+def grows(build):
+    return build("grows.c", "grows", "-fno-builtin")
+
+
+def test_the_peak_has_a_profile_of_its_own(grows, tmp_path):
+    result = run(grows, cwd=tmp_path, HMALLOC_PROFILE="heap:rate=64K", HMALLOC_PROFILE_PEAK="1", HMALLOC_PROFILE_FILE="it")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert sorted(os.listdir(tmp_path)) == ["it", "it.peak"]
+    assert held_of((tmp_path / "it").read_bytes()) < 5 << 20
+    assert 30 << 20 < held_of((tmp_path / "it.peak").read_bytes()) < 60 << 20
+
+
+def wait_until(is_so):
+    end = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_who_makes_the_trigger_gets_a_profile(grows, tmp_path):
+    profile, pattern = tmp_path / "it", tmp_path / "now.%p"
+    with subprocess.Popen([grows, "goes on"], stdin=subprocess.PIPE, env={
+            "LD_PRELOAD": str(LIBRARY), "HMALLOC_PROFILE": "heap:rate=64K", "HMALLOC_PROFILE_FILE": str(profile),
+            "HMALLOC_PROFILE_TRIGGER": str(pattern)}) as process:
+        trigger = tmp_path / f"now.{process.pid}"
+        for _ in range(2):
+            assert not profile.exists()
+            trigger.touch()
+            wait_until(lambda: not trigger.exists())
+            assert "inuse_objects" in strings_of(profile.read_bytes())
+            profile.unlink()
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+    assert profile.exists()
+
+
+def test_a_trigger_that_stays_is_answered_once(grows, tmp_path):
+    trigger = tmp_path / "folder"
+    trigger.mkdir()
+    result = run(grows, cwd=tmp_path, HMALLOC_PROFILE="heap:rate=64K", HMALLOC_PROFILE_FILE="it", HMALLOC_PROFILE_TRIGGER="folder")
+    assert (result.returncode, result.stderr) == (0, "hmalloc: cannot write HMALLOC_PROFILE_TRIGGER=folder\n")

@@ -39,11 +39,12 @@ void expect_each(const std::vector<Case>& cases, void (*read)()) {
 // A table of its own, as the baselines have.
 size_t number = 1, fraction = 2, bytes = 3;
 char file[kMaxPath];
+const FileRow kFiles[] = {{"STATS_FILE", file}};
 const OptionRow kRows[] = {{"NUMBER", OptionKind::kNumber, &number},
                            {"FRACTION", OptionKind::kThousandths, &fraction},
                            {"BYTES", OptionKind::kSize, &bytes}};
-void read_table() { read_options({.prefix = "TABLE_", .rows = kRows, .count = 3, .stats_file = nullptr}); }
-void read_table_with_file() { read_options({.prefix = "TABLE_", .rows = kRows, .count = 3, .stats_file = file}); }
+void read_table() { read_options({.prefix = "TABLE_", .rows = kRows, .count = 3}); }
+void read_table_with_file() { read_options({.prefix = "TABLE_", .rows = kRows, .count = 3, .files = kFiles}); }
 bool as_before() { return number == 1 && fraction == 2 && bytes == 3 && file[0] == '\0'; }
 
 bool always() { return true; }
@@ -156,7 +157,7 @@ TEST(Options, ArePrintedWithTheirValues) {
   EXPECT_EXIT((print_options(2), _exit(0)), succeeded,
               "^hmalloc: options VERBOSE=0 .*DECAY_MS=500 .*CACHE_BYTES=5242880 .*CACHE_BLOCKS=1023 .*\n$");
   auto print_table = [] {
-    print_options({.prefix = "TABLE_", .rows = kRows, .count = 1, .stats_file = nullptr}, 2);
+    print_options({.prefix = "TABLE_", .rows = kRows, .count = 1}, 2);
     _exit(0);
   };
   EXPECT_EXIT(print_table(), succeeded, "^hmalloc: options NUMBER=1\n$");
