@@ -17,19 +17,25 @@ constexpr uint64_t kLookEveryMs = 100;
 constexpr const char kPeak[] = ".peak", kUnfinishedPeak[] = ".peak.new";
 
 constinit Lock writing;
+constinit bool last_is_written = false;  // under it
 // Relaxed: hints; all are written under the lock.
 constinit std::atomic<uint64_t> last_look_ms{0}, written_peak{0};
 constinit std::atomic<bool> trigger_stays{false};  // it cannot be removed: each look would write a profile
-
-bool is_new_peak(uint64_t held) noexcept {
-  uint64_t last = written_peak.load(std::memory_order_relaxed);
-  return held > last + last / 16 + kMiB;  // a few writes for each doubling
-}
 
 bool write_to(int fd) noexcept {
   int error = write_profile(fd);
   system_call(SYS_close, fd);
   return error == 0;
+}
+
+void write_profile_file() noexcept {
+  int fd = open_output("PROFILE_FILE", options.profile_file, O_TRUNC);
+  if (fd >= 0 && !write_to(fd)) complain_of_output("PROFILE_FILE", options.profile_file);
+}
+
+bool is_new_peak(uint64_t held) noexcept {
+  uint64_t last = written_peak.load(std::memory_order_relaxed);
+  return held > last + last / 16 + kMiB;  // a few writes for each doubling
 }
 
 // Beside, and renamed when it is whole: the program may end at any time.
@@ -51,9 +57,10 @@ void answer_trigger() noexcept {
 
 }  // namespace
 
-void write_profile_file() noexcept {
-  int fd = open_output("PROFILE_FILE", options.profile_file, O_TRUNC);
-  if (fd >= 0 && !write_to(fd)) complain_of_output("PROFILE_FILE", options.profile_file);
+void write_last_profile() noexcept {
+  LockGuard guard(writing);
+  write_profile_file();
+  last_is_written = true;
 }
 
 void look_for_reasons() noexcept {
@@ -63,7 +70,7 @@ void look_for_reasons() noexcept {
               now >= last_look_ms.load(std::memory_order_relaxed) + kLookEveryMs;
   if (!peak && !look) return;
   TryLockGuard guard(writing);
-  if (!guard.holds()) return;  // whoever does is writing one
+  if (!guard.holds() || last_is_written) return;  // whoever holds it is writing one
   if (peak && is_new_peak(held)) write_peak(held);
   if (!look) return;
   last_look_ms.store(now, std::memory_order_relaxed);
@@ -72,6 +79,7 @@ void look_for_reasons() noexcept {
 
 void profile_files_after_fork_in_child(uint32_t before) noexcept {
   repair_after_fork(writing, before, [] {});
+  last_is_written = false;
   written_peak.store(0, std::memory_order_relaxed);
 }
 

@@ -7,7 +7,8 @@
 
 namespace hm {
 
-void write_profile_file() noexcept;
+// At the end of the process, after which there are no more.
+void write_last_profile() noexcept;
 
 void look_for_reasons() noexcept;
 // After each sample, and each end of one: what else would change a profile?

@@ -77,7 +77,7 @@ void report_at_exit() noexcept {
   if (reported) return;
   reported = true;
   if (options.show_stats != 0) report_stats();
-  if (options.profile != 0) write_profile_file();
+  if (options.profile != 0) write_last_profile();
 }
 
 void reports_after_fork_in_child() noexcept {

@@ -3,6 +3,8 @@
 #include <linux/prctl.h>
 #include <sys/syscall.h>
 
+#include <cstring>
+
 #include "base/process.h"
 #include "base/system_call.h"
 #include "profile/hash.h"
@@ -11,7 +13,7 @@ namespace hm {
 namespace {
 
 constexpr size_t kMostLives = size_t{1} << 18;
-constexpr size_t kMostThreads = size_t{1} << 16;  // a program may start thousands a second
+constexpr size_t kMostThreads = 4 * kThreadsByNumber;
 
 uint64_t hash_of(const Life& life) noexcept {
   uint64_t hash = mix(life.allocated_at + (uint64_t{life.freed_at} << 32));
@@ -48,9 +50,19 @@ bool Lives::add(const Life& life) noexcept {
 
 uint32_t Lives::meet(const SampledThread& thread) noexcept {
   uint32_t known = threads_.find(thread.hash, [&](const SampledThread& row) { return row.id == thread.id; });
-  if (known == 0) return threads_.add(thread, kMostThreads);
-  threads_[known] = thread;
-  return known;
+  if (known != 0) return threads_[known] = thread, known;
+  return threads_.count() < kThreadsByNumber ? threads_.add(thread, kMostThreads) : share(thread, false);
+}
+
+uint32_t Lives::share(const SampledThread& thread, bool is_another) noexcept {
+  SampledThread shared = thread;
+  shared.id = 0, shared.is_another = is_another;
+  shared.hash = is_another ? 1 : 0;
+  for (char c : shared.name) shared.hash = mix(shared.hash * 256 + static_cast<unsigned char>(c));
+  uint32_t known = threads_.find(shared.hash, [&](const SampledThread& row) {
+    return row.id == 0 && row.is_another == is_another && strncmp(row.name, shared.name, sizeof row.name) == 0;
+  });
+  return known != 0 ? known : threads_.add(shared, kMostThreads);
 }
 
 }  // namespace hm

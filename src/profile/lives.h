@@ -31,13 +31,16 @@ struct Life {
 };
 
 // A thread that has allocated or freed a sampled block.  The system gives the number of one that has ended to another: they
-// share a row, with the name of the last.
+// share a row, with the name of the last.  A program may start thousands a second: all but the first share rows by their
+// names, with the number 0.
 struct SampledThread {
   static constexpr size_t kMostName = 16;
   uint64_t hash;
   uint32_t id;
+  bool is_another;  // of those that share a row: not the one that had allocated
   char name[kMostName];
 };
+inline constexpr uint32_t kThreadsByNumber = 256;
 // The calling thread's; its name is asked of the system.
 SampledThread this_thread() noexcept;
 
@@ -47,12 +50,16 @@ class Lives {
   bool add(const Life& life) noexcept;
   // Its row; 0: there is no room.
   uint32_t meet(const SampledThread& thread) noexcept;
+  // Where it shares a row with another thread, whose blocks it frees.
+  uint32_t meet_another(const SampledThread& thread) noexcept { return share(thread, true); }
   const NumberedRows<Life>& all() const noexcept { return lives_; }
   const NumberedRows<SampledThread>& threads() const noexcept { return threads_; }
   // Without giving its memory back.
   void forget() noexcept { lives_.forget(), threads_.forget(); }
 
  private:
+  uint32_t share(const SampledThread& thread, bool is_another) noexcept;
+
   NumberedRows<Life> lives_;
   NumberedRows<SampledThread> threads_;
 };

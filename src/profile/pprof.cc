@@ -316,11 +316,15 @@ class Profile {
     if (unit != 0) number(inner, field::kNumberUnit, unit);
     message(space_.sample, field::kLabel, inner);
   }
-  uint64_t name_of(const SampledThread& thread) noexcept {  // "name (number)"
-    char line[SampledThread::kMostName + 16], *end = line;
+  uint64_t name_of(const SampledThread& thread) noexcept {  // "name (number)", "another of name (0)"
+    static constexpr char kAnother[] = "another of ";
+    char line[sizeof kAnother + SampledThread::kMostName + 16], *end = line;
+    for (size_t i = 0; i + 1 < sizeof kAnother && thread.is_another; ++i) *end++ = kAnother[i];
     for (const char* c = thread.name; c < thread.name + sizeof thread.name && *c != '\0'; ++c) *end++ = *c;
     char digits[10], *first = digits + sizeof digits;
-    for (uint32_t n = thread.id; n > 0; n /= 10) *--first = static_cast<char>('0' + n % 10);
+    uint32_t n = thread.id;
+    do *--first = static_cast<char>('0' + n % 10);
+    while ((n /= 10) > 0);
     *end++ = ' ', *end++ = '(';
     while (first < digits + sizeof digits) *end++ = *first++;
     *end++ = ')', *end = '\0';

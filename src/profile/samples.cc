@@ -142,7 +142,7 @@ bool Samples::add(void* block, size_t size, double weight, const void* caller) n
   uint32_t row = follow ? lives_.meet(thread) : 0;
   Sample& sample = table_[slot_of(address_of(block))];
   if (sample.block != 0) hold_no_more(sample);
-  sample = {address_of(block), size, weight, stack, row, now};
+  sample = {address_of(block), size, weight, stack, row, thread.id, now};
   hold(sample);
   return true;
 }
@@ -183,6 +183,7 @@ void Samples::remove(const void* block, const void* caller) noexcept {
   if (epoch != epoch_) return;  // a signal handler of this thread has forked, and this is the child
   uint32_t freed_at = n > 0 ? intern(frames, n) : 0;
   uint32_t freed_by = lives_.meet(thread);
+  if (freed_by == ended.thread && thread.id != ended.thread_id) freed_by = lives_.meet_another(thread);
   uint32_t age = age_class(now - std::min(now, ended.born_ns));
   if (!lives_.add({0, ended.stack, freed_at, ended.thread, freed_by, age, 1, ended.weight, bytes_of(ended)})) ++lost_;
 }

@@ -22,7 +22,8 @@ struct Sample {
   uint64_t size;
   double weight;  // how many blocks it stands for
   uint32_t stack;
-  uint32_t thread;   // that allocated it, its row (lives.h)
+  uint32_t thread;  // that allocated it, its row (lives.h)
+  uint32_t thread_id;
   uint64_t born_ns;  // by the monotonic clock; 0: how its life ends is not asked for
 };
 

@@ -172,6 +172,7 @@ MUTANTS = [
     Mutant("life_of_another_age", "src/profile/lives.h", "ns >= least_age(c + 1)", "ns > least_age(c + 1)"),
     Mutant("lives_that_differ_in_who_frees", "src/profile/lives.cc", "\n           row.freed_by == life.freed_by &&", ""),
     Mutant("name_that_is_cut_within_a_character", "src/profile/pprof.cc", "if ((text[i] & 0xc0) != 0x80) return 0;", ";"),
+    Mutant("another_thread_of_that_name", "src/profile/samples.cc", "freed_by = lives_.meet_another(thread);", ";"),
     Mutant("row_lost_when_the_index_grows", "src/profile/numbered_rows.h", "i <= count_; ++i) enter", "i < count_; ++i) enter"),
     # Claims of heaps whose threads sleep
     Mutant("topmost_entry_claimed", "src/threads/claims.cc", "void** below = cache.top() - 1;", "void** below = cache.top();"),

@@ -87,8 +87,8 @@ TEST(NumberedRows, FindWhatWasAdded) {
   auto find = [&](uint32_t id) { return rows.find(id % 7, [=](const SampledThread& row) { return row.id == id; }); };
   constexpr uint32_t kRows = 5000;
   EXPECT_EQ(find(1), 0u);
-  for (uint32_t i = 1; i <= kRows; ++i) ASSERT_EQ(rows.add({i % 7, i, {}}, kRows), i);
-  EXPECT_EQ(rows.add({0, 0, {}}, kRows), 0u) << "there are as many as there may be";
+  for (uint32_t i = 1; i <= kRows; ++i) ASSERT_EQ(rows.add({i % 7, i, false, {}}, kRows), i);
+  EXPECT_EQ(rows.add({0, 0, false, {}}, kRows), 0u) << "there are as many as there may be";
   for (uint32_t i = 1; i <= kRows; ++i) ASSERT_EQ(find(i), i);
   EXPECT_EQ(find(kRows + 1), 0u);
   MappedArray<SampledThread> copy;
@@ -131,6 +131,34 @@ TEST_F(LivesOfBlocks, SayWhoAllocatedAndWhoFreed) {
   EXPECT_EQ(at_first.samples, by(feeder, feeder).samples);
   EXPECT_EQ(at_second.samples, by(feeder, eater).samples);
   EXPECT_TRUE(samples.is_valid());
+}
+
+// They share rows by their names then, but who freed what it allocated itself is known all the same.
+TEST_F(LivesOfBlocks, OfMoreThreadsThanHaveNumbers) {
+  hm_profile_start(1);
+  constexpr unsigned kThreads = kThreadsByNumber + 100;
+  for (unsigned i = 0; i < kThreads; ++i) {
+    void* left = nullptr;
+    auto body = [&](const std::function<void()>& work) {
+      on_thread([&] {
+        pthread_setname_np(pthread_self(), "many");
+        work();
+      });
+    };
+    body([&] {
+      release<9>(site<9>(hm_malloc, 100));
+      left = site<9>(hm_malloc, 100);
+    });
+    body([&] { release<9>(left); });
+  }
+  Parsed parsed = dump();
+  auto is_own = [](const Parsed::Sample& sample) { return sample.texts.at("allocated_by") == sample.texts.at("freed_by"); };
+  auto shares = [](const Parsed::Sample& sample) { return sample.texts.at("allocated_by") == "many (0)"; };
+  auto another = [](const Parsed::Sample& sample) { return sample.texts.at("freed_by") == "another of many (0)"; };
+  EXPECT_EQ(ended(parsed, site<9>, is_own).samples, kThreads);
+  EXPECT_EQ(ended(parsed, site<9>).samples, 2 * kThreads);
+  EXPECT_GE(ended(parsed, site<9>, shares).samples, 2 * 100u);
+  EXPECT_GE(ended(parsed, site<9>, another).samples, 100u);
 }
 
 TEST_F(LivesOfBlocks, SayHowOldTheyWere) {
