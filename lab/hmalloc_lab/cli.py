@@ -17,6 +17,7 @@ from .diagnosis import diagnose
 from .doctor import examine_process, examine_program
 from .errors import USAGE, Failure
 from .job import Job
+from .output import LostOutput, flush_standard_output, guard_standard_output
 from .programs import resolve
 from .progress import Progress
 
@@ -111,18 +112,25 @@ def _duration(text: str) -> float:
 
 
 def main() -> None:
+    guard_standard_output()
     try:
-        code = app(standalone_mode=False)
+        code = _run()
+        flush_standard_output()
+    except LostOutput as lost:
+        code = lost.code if lost.reader_left else _complain(f"standard output: {lost}", lost.code)
+    sys.exit(code)
+
+
+def _run() -> int | None:
+    try:
+        return app(standalone_mode=False)
     except Failure as failure:
-        code = _complain(str(failure), failure.code)
+        return _complain(str(failure), failure.code)
     except typer.TyperException as error:
         name = _command_of(error.ctx) or _command_on_line()
-        code = _complain(f"{name}: {error.format_message()} (hmalloc {name} --help)", USAGE)
+        return _complain(f"{name}: {error.format_message()} (hmalloc {name} --help)", USAGE)
     except (KeyboardInterrupt, typer.Abort):
-        code = _complain("interrupted", 130)
-    except BrokenPipeError:
-        code = 141
-    sys.exit(code)
+        return _complain("interrupted", 130)
 
 
 def _command_of(context: typer.Context | None) -> str:
