@@ -18,6 +18,7 @@ from .doctor import examine_process, examine_program
 from .errors import USAGE, Failure
 from .job import Job
 from .output import LostOutput, flush_standard_output, guard_standard_output
+from .profile import command as profiles
 from .programs import resolve
 from .progress import Progress
 
@@ -90,6 +91,30 @@ def doctor_command(context: typer.Context, command: Command = None, wants_help: 
         found = examine_program(command[0], choose("hmalloc", context.obj))
     report.show_doctor(Console(highlight=False), found)
     raise typer.Exit(0 if found.served else 1)
+
+
+@app.command("profile", context_settings=_COMMAND_LINE)
+def profile_command(
+        context: typer.Context,
+        command: Command = None,
+        wants_help: Help = False,
+        rate: Annotated[str, typer.Option("--rate")] = "",
+        top: Annotated[int, typer.Option("--top", min=1, max=1_000_000)] = 10,
+        skip: Annotated[str, typer.Option("--skip")] = "",
+        html_file: Annotated[Path | None, typer.Option("--html")] = None,
+        json_file: Annotated[Path | None, typer.Option("--json")] = None,
+        pprof_file: Annotated[Path | None, typer.Option("--pprof")] = None,
+        from_file: Annotated[Path | None, typer.Option("--from")] = None) -> None:
+    wanted = profiles.Wanted(profiles.rate(rate or profiles.RATE), top, profiles.pattern(skip), html_file, json_file,
+                             pprof_file)
+    if from_file and (command or rate or pprof_file):
+        raise Failure("profile: --from reads what is there: no program, --rate or --pprof (hmalloc profile --help)")
+    if from_file:
+        profiles.profile_file(from_file, wanted)
+        raise typer.Exit(0)
+    if not command:
+        raise Failure("profile: which program? (hmalloc profile --help)")
+    raise typer.Exit(profiles.profile_run(command, wanted, context.obj))
 
 
 app.add_typer(bench.app, name="bench")

@@ -1,13 +1,13 @@
-# Part of the launcher: hmalloc compare, doctor and bench, which are Python.
+# Part of the launcher: hmalloc compare, doctor, profile and bench, which are Python.
 # shellcheck shell=sh disable=SC2154
 
 # A mistyped program should be heard of before the first build, not after it.  Behind options, only the tool knows
 # which word is the program.
-require_named_program() { # compare or doctor, ARGS...
+require_named_program() { # compare, doctor or profile, ARGS...
   asked=$1
   [ "$2" != -- ] || shift
   case ${2-} in '' | -*) return ;; esac
-  case $asked$2 in doctor*[!0-9]* | compare*) require_program "$2" ;; esac
+  case $asked$2 in doctor*[!0-9]* | compare* | profile*) require_program "$2" ;; esac
 }
 
 # Whom the options of compare name: what follows them is the program's.
@@ -29,16 +29,33 @@ need_each() { # one name, or several with commas between
   for name in $baselines; do case ,$1, in *,$name,*) need_baselines; return ;; esac; done
 }
 
-tool() { # compare or doctor, ARGS...
+# Whether profile only reads a file: what follows its options is the program's.
+reads_profile() { # profile, ARGS...
+  while [ $# -gt 1 ]; do
+    shift
+    case $1 in
+      --from | --from=*) return 0 ;;
+      --rate | --top | --skip | --html | --json | --pprof) [ $# -lt 2 ] || shift ;;
+      --*=*) ;;
+      *) return 1 ;;
+    esac
+  done
+  return 1
+}
+
+tool() { # compare, doctor or profile, ARGS...
   case $1${2+ $2} in
     *' -h' | *' --help') help "$1" ;;
-    doctor) die 2 "doctor: which program? (hmalloc doctor --help)" ;;
+    doctor | profile) die 2 "$1: which program? (hmalloc $1 --help)" ;;
     compare) ;;
     *) require_named_program "$@" ;;
   esac
   need_python
-  need_library
-  need_named "$@"
+  case $1 in
+    compare) need_library; need_named "$@" ;;
+    profile) reads_profile "$@" || need_library ;;
+    *) need_library ;;
+  esac
   exec_python "$lab" --library "$library" --measurer "$natives/hmalloc-measure" "$@"
 }
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from conftest import ROOT
 
-COMMANDS = ["compare", "run", "doctor", "test", "bench", "trace", "pdes", "install"]
+COMMANDS = ["compare", "run", "profile", "doctor", "test", "bench", "trace", "pdes", "install"]
 WIDTH = 80
 
 

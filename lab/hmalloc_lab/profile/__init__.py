@@ -1,0 +1,1 @@
+"""Profiles of the heap: who allocates, who frees, and what follows from it."""

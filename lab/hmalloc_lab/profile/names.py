@@ -1,0 +1,72 @@
+"""Names of functions as people say them, and which functions only pass on what they got from malloc."""
+
+import re
+from collections.abc import Callable
+
+_OPERATOR = re.compile(r"\boperator\s*(new\b(\[\])?|delete\b(\[\])?|\(\)|\[\]|[-+*/%^&|~!=<>,]+|\"\"\s*\w+|[^()]+(?=\())")
+_CLONE = re.compile(r"\.(part|isra|constprop|cold|llvm|lto_priv|resolver)\b.*$|\.\d+$|@.*$")
+_HIDDEN = 0xE000  # letters that no name has
+# What follows is compared with names as `shorten` makes them.
+_WRAPPERS = re.compile(
+    r"operator (new|delete)(\[\])?"
+    r"|(__libc_|__interceptor_)?(malloc|calloc|realloc|reallocarray|free|cfree)"
+    r"|(__libc_|__interceptor_)?(memalign|aligned_alloc|posix_memalign|p?valloc)"
+    r"|_*(str|wcs)n?dup|_*(IO_)?v?asprintf(_chk)?"
+    r"|(std|__gnu_cxx|__cxxabiv1)::.*"
+    r"|[xz]_?(try)?(malloc|calloc|realloc|reallocarray|free|strn?dup|memdup)\w*"
+    r"|g_(try_)?(malloc|realloc|free)\w*|g_slice_(alloc|free)\w*|g_(strn?dup|memdup2?)"
+    r"|_?Py(Mem|Object)_(Raw|Debug)?(Malloc|Calloc|Realloc|Free)"
+    r"|(alloc|core)::.*|__?r(ust|dl|g)_(alloc|realloc|dealloc|alloc_zeroed)"
+    r"|hm_\w+|hm::.*")
+_RUST_WRAPPERS = ("<alloc::", "<core::")
+# Which of them a program has that has taken the advice already.
+TAKEN = re.compile(r"hm_(local_(alloc|realloc|cache_)|cache_alloc|cache_refill_|shared_alloc)")
+
+
+def printable(text: str) -> str:
+    """Names come from outside: what would move a terminal's cursor, or the order of its letters, is shown as its code."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def shorten(name: str) -> str:
+    """`feed` of `void feed<Server>(Server&, int) const [clone .cold]`: no arguments, of templates or of functions."""
+    words = []
+
+    def hide(match: re.Match) -> str:  # what has brackets or spaces of its own
+        words.append(match[0])
+        return chr(_HIDDEN + len(words) - 1)
+
+    text = re.sub(r"\(anonymous namespace\)::|\s*\[[^][]*\]$|\[abi:\w+\]", "", name)
+    text = _OPERATOR.sub(hide, text)
+    text = _outside(_outside(text.replace("->", ""), "<>"), "()")
+    text = re.sub(r"(\s*(const|volatile|noexcept|&&?))+$", "", text.rstrip())
+    text = text.rpartition(" ")[2].removeprefix("::")  # behind what it returns
+    text = _CLONE.sub("", re.sub(r"\{(lambda|unnamed type)[^}]*\}", r"{\1}", text).replace("::::", "::"))
+    return "".join(words[ord(c) - _HIDDEN] if _HIDDEN <= ord(c) < _HIDDEN + len(words) else c for c in text) or name
+
+
+def _outside(text: str, brackets: str) -> str:
+    kept, depth, (opening, closing) = [], 0, brackets
+    for c in text:
+        if c == opening:
+            depth += 1
+        elif c == closing:
+            depth = max(depth - 1, 0)
+        elif depth == 0:
+            kept.append(c)
+    return "".join(kept)
+
+
+def wrappers(skip: re.Pattern | None, own_functions: str) -> Callable[[str], bool]:
+    """Whether a function is to be passed over: by name, as the profile names the allocator's own, or as the user says."""
+    try:
+        own = re.compile(own_functions) if own_functions else None
+    except re.error:
+        own = None
+
+    def is_wrapper(full: str) -> bool:
+        short = shorten(full)
+        return bool(_WRAPPERS.fullmatch(short) or full.startswith(_RUST_WRAPPERS) or (own and own.fullmatch(full))
+                    or (skip and skip.search(short)))
+
+    return is_wrapper

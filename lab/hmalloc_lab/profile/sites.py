@@ -1,0 +1,188 @@
+"""Puts a profile's samples together: what each place in the program allocates, and who frees it where and when."""
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from . import symbols
+from .names import TAKEN, shorten, wrappers
+from .reader import Life, Profile
+from .symbols import Frame, Symbols
+
+OTHER_THREADS = "other threads"
+_MOST_CALLERS = 8
+_UNKNOWN_PLACE = "an unknown place"
+# Of inlined functions of templates, addr2line may know no more than the last part of the name.
+_STANDARD_LIBRARY = re.compile(r"/c\+\+/(v1|[0-9.]+)/|/rustc/\w+/library/(alloc|core|std)/")
+
+
+@dataclass
+class Amount:
+    objects: float = 0.0
+    bytes: float = 0.0
+    samples: int = 0
+
+    def add(self, objects: float, size: float, samples: int = 0) -> None:
+        self.objects += objects
+        self.bytes += size
+        self.samples += samples
+
+    def add_life(self, life: Life) -> None:
+        self.add(life.objects, life.bytes, life.samples)
+
+
+@dataclass
+class Thread:
+    name: str
+    id: int  # 0: those that no row was kept for
+
+    @classmethod
+    def of(cls, text: str) -> "Thread":
+        found = re.fullmatch(r"(.*) \((\d+)\)", text)
+        return cls(found[1], int(found[2])) if found else cls(OTHER_THREADS, 0)
+
+    def is_other_than(self, thread: "Thread") -> bool:
+        """For sure: two of those without a row may be one, or not."""
+        return self.id != thread.id
+
+    def is_surely(self, thread: "Thread") -> bool:
+        return self.id == thread.id != 0
+
+
+@dataclass
+class Site:
+    """Where the program asks for memory: the innermost function that does not only pass it on."""
+
+    frame: Frame
+    allocated: Amount = field(default_factory=Amount)
+    held: Amount = field(default_factory=Amount)
+    freed: Amount = field(default_factory=Amount)
+    handed_over: Amount = field(default_factory=Amount)  # freed by another thread than the one that allocated
+    kept: Amount = field(default_factory=Amount)         # freed by the one that allocated
+    ages: dict[int, Amount] = field(default_factory=lambda: defaultdict(Amount))
+    freed_at: dict[tuple[str, bool], Amount] = field(default_factory=lambda: defaultdict(Amount))
+    lives: list[tuple[float, float]] = field(default_factory=list)  # objects and bytes of each kind
+    stacks: dict[tuple[int, ...], float] = field(default_factory=lambda: defaultdict(float))
+    callers: list[str] = field(default_factory=list)  # of the heaviest stack, this function first
+    takes_advice: bool = False
+
+    @property
+    def block_bytes(self) -> float:
+        amount = self.allocated if self.allocated.objects else self.freed
+        return amount.bytes / amount.objects if amount.objects else 0.0
+
+
+@dataclass
+class Map:
+    period: int
+    missing: str
+    remarks: list[str]
+    total: dict[str, Amount]
+    threads: list[Thread]
+    matrix: dict[tuple[int, int], Amount]  # who allocated and who freed, as indices of threads
+    sites: list[Site]                      # those first that hand most over
+
+
+def place_of(frame: Frame) -> str:
+    where = f"{frame.file}:{frame.line}" if frame.file else ""
+    if frame.function:
+        return f"{shorten(frame.function)} ({where or frame.object})"
+    return where or (f"{frame.object}+{frame.address:#x}" if frame.object else f"{frame.address:#x}")
+
+
+def build(profile: Profile, skip: re.Pattern | None) -> Map:
+    stacks = {each.stack for each in profile.allocations} | {each.stack for each in profile.lives}
+    addresses = {address for stack in stacks for address in stack}
+    addresses |= {address for each in profile.lives for address in each.freed_at}
+    return _Builder(profile, symbols.find(profile, sorted(addresses)), skip).build()
+
+
+class _Builder:
+    def __init__(self, profile: Profile, found: Symbols, skip: re.Pattern | None) -> None:
+        self._profile, self._found = profile, found
+        self._is_wrapper = wrappers(skip, profile.own_functions)
+        self._known_wrappers, self._known_places = {}, {}
+        self._sites, self._site_of = {}, {}
+
+    def build(self) -> Map:
+        threads, matrix = self._threads(), defaultdict(Amount)
+        total = {name: Amount() for name in ("allocated", "held", "freed", "handed_over")}
+        for each in self._profile.allocations:
+            site = self._site(each.stack)
+            site.stacks[each.stack] += each.bytes
+            for amount in (site.allocated, total["allocated"]):
+                amount.add(each.objects, each.bytes)
+            for amount in (site.held, total["held"]):
+                amount.add(each.held_objects, each.held_bytes)
+        for life in self._profile.lives:
+            by, freer = threads[Thread.of(life.allocated_by).id], threads[Thread.of(life.freed_by).id]
+            self._add_life(life, by[1], freer[1])
+            matrix[by[0], freer[0]].add_life(life)
+            total["freed"].add_life(life)
+            if freer[1].is_other_than(by[1]):
+                total["handed_over"].add_life(life)
+        sites = sorted(self._sites.values(), key=lambda site: (-site.handed_over.bytes, -site.allocated.bytes))
+        for site in sites:
+            site.callers = self._callers(site)
+        return Map(self._profile.period, self._profile.missing, self._found.remarks, total,
+                   [thread for _, thread in threads.values()], dict(matrix), sites)
+
+    def _threads(self) -> dict[int, tuple[int, Thread]]:
+        """By number, with the index; the ones first that allocate and free most.  A thread may change its name: the one
+        that it had for most of its blocks is shown."""
+        names = defaultdict(lambda: defaultdict(float))
+        for life in self._profile.lives:
+            for text in (life.allocated_by, life.freed_by):
+                thread = Thread.of(text)
+                names[thread.id][thread.name] += life.bytes
+        order = sorted(names, key=lambda number: (number == 0, -sum(names[number].values()), number))
+        return {number: (at, Thread(max(names[number], key=names[number].get), number)) for at, number in enumerate(order)}
+
+    def _add_life(self, life: Life, by: Thread, freer: Thread) -> None:
+        site, is_other = self._site(life.stack), freer.is_other_than(by)
+        site.stacks[life.stack] += 0
+        site.freed.add_life(life)
+        if is_other:
+            site.handed_over.add_life(life)
+        if freer.is_surely(by):
+            site.kept.add_life(life)
+        site.ages[life.age_ns].add_life(life)
+        site.freed_at[self._place(life.freed_at), is_other].add_life(life)
+        site.lives.append((life.objects, life.bytes))
+
+    def _frames(self, stack: tuple[int, ...]) -> list[Frame]:
+        return [frame for address in stack for frame in self._found.frames[address]]
+
+    def _passes_on(self, frame: Frame) -> bool:
+        if frame.path and _STANDARD_LIBRARY.search(frame.path):
+            return True
+        if frame.function not in self._known_wrappers:
+            self._known_wrappers[frame.function] = frame.function is not None and self._is_wrapper(frame.function)
+        return self._known_wrappers[frame.function]
+
+    def _innermost(self, frames: list[Frame]) -> int:
+        return next((at for at, frame in enumerate(frames) if not self._passes_on(frame)), len(frames) - 1)
+
+    def _place(self, stack: tuple[int, ...]) -> str:
+        if stack not in self._known_places:
+            frames = self._frames(stack)
+            self._known_places[stack] = place_of(frames[self._innermost(frames)]) if frames else _UNKNOWN_PLACE
+        return self._known_places[stack]
+
+    def _site(self, stack: tuple[int, ...]) -> Site:
+        if stack in self._site_of:
+            return self._site_of[stack]
+        frames = self._frames(stack) or [Frame(None, None, None, "", 0)]
+        at = self._innermost(frames)
+        frame = frames[at]
+        # By its function where the line is not known, by its address where nothing is.
+        key = (frame.object, frame.function, frame.path, frame.line, None if frame.function else frame.address)
+        site = self._sites.setdefault(key, Site(frame))
+        site.takes_advice |= any(TAKEN.match(inner.function) for inner in frames[:at] if inner.function)
+        self._site_of[stack] = site
+        return site
+
+    def _callers(self, site: Site) -> list[str]:
+        heaviest = max(site.stacks, key=site.stacks.get)
+        frames = self._frames(heaviest)
+        return [place_of(frame) for frame in frames[self._innermost(frames):][:_MOST_CALLERS]]
