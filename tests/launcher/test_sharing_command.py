@@ -12,7 +12,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import LAUNCHER, SOURCES
+from conftest import LAUNCHER, ROOT, SOURCES
 
 RATE = ["--rate", "8K"]
 NEEDS_PAGE = pytest.mark.skipif(importlib.util.find_spec("hmalloc_lab.profile.page") is None, reason="no page is made")
@@ -71,7 +71,8 @@ def test_the_document_has_its_schema(profiled, sharing):
     _, found = profiled(*RATE, "--", sharing, "pool")
     amount = {"objects": float, "bytes": float, "samples": int}
     site = {"function": (str, None), "file": (str, None), "line": (int, None), "path": (str, None),
-            "object": str, "address": str, "stack": [str], "allocated": amount, "held": amount, "freed": amount, "handed_over": amount, "block_bytes": float,
+            "object": str, "address": str, "stack": [str], "block_bytes": float,
+            "allocated": amount, "held": amount, "freed": amount, "handed_over": amount,
             "ages": [{"from_ns": int, "to_ns": int, "amount": amount}],
             "freed_at": [{"place": str, "by_other": bool, "amount": amount}]}
     schema = {"schema": str, "version": int, "program": str, "period": int, "missing": str,
@@ -141,6 +142,26 @@ def test_addresses_are_the_files_own(profiled, build, options):
     program = build("sharing.c", "-".join(options), "-g", "-pthread", "-fno-builtin", *options)
     _, found = profiled(*RATE, "--", program)
     assert found["sites"][0]["function"] == "feed"
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_the_standard_library_passes_on(profiled, build, level):
+    _, found = profiled(*RATE, "--", build("records.cc", f"records{level}", "-g", level, "-pthread", "-lstdc++"))
+    handed_over = [site for site in found["sites"] if site["handed_over"]["bytes"]]
+    assert {(site["function"], site["file"]) for site in handed_over} == {("make_record", "records.cc")}
+    places = {each["place"].split(" ")[0] for site in handed_over for each in site["freed_at"] if each["by_other"]}
+    assert places <= {"delete_all", "Record::~Record", "~Record"}, "not ~vector and the like"
+
+
+def test_the_allocator_may_be_linked_in(profiled, build):
+    library = ROOT / "build/release/libhmalloc.a"
+    if not library.exists():
+        pytest.skip(f"{library.name} has not been built")
+    program = build("sharing.c", "linked", "-g", "-pthread", "-fno-builtin", "-Wl,--whole-archive", library,
+                    "-Wl,--no-whole-archive", "-ldl")
+    _, found = profiled(*RATE, "--", program)
+    site = found["sites"][0]
+    assert f"{site['function']} ({site['file']}:{site['line']})" == FEED and site["freed_at"][0]["place"] == CONSUME
 
 
 def test_without_binutils_there_are_functions(profiled, sharing, tmp_path):
@@ -267,9 +288,11 @@ def test_it_fits_80_columns(hmalloc, sharing):
 
 
 @pytest.mark.parametrize("option", ["--json", "--pprof", pytest.param("--html", marks=NEEDS_PAGE)])
-def test_a_full_disk_is_one_line_and_the_map_is_shown(hmalloc, sharing, option):
-    shown = hmalloc("profile", *RATE, option, "/dev/full", "--", sharing)
-    assert (shown.returncode, shown.stderr) == (1, "hmalloc: /dev/full: No space left on device\n")
+def test_a_full_disk_is_one_line_and_the_map_is_shown(hmalloc, sharing, tmp_path, option):
+    full = tmp_path / "full"  # root, who writes a file anew where the device is, would replace only this
+    full.symlink_to("/dev/full")
+    shown = hmalloc("profile", *RATE, option, full, "--", sharing)
+    assert (shown.returncode, shown.stderr) == (1, f"hmalloc: {full}: No space left on device\n")
     assert FEED in shown.stdout
 
 
@@ -473,10 +496,10 @@ def test_a_damaged_profile_is_no_traceback(kept):
     *[(name, name, True) for name in ("xmalloc", "zcalloc_num", "g_malloc0", "strdup", "PyObject_Malloc", "_PyMem_RawMalloc")],
     *[(name, name, False) for name in ("PyUnicode_New", "freeze", "mallocate", "<<<<")], ("x<", "x", False)])
 def test_names_are_short_and_wrappers_are_known(full, short, passes_on):
-    from hmalloc_lab.profile.names import shorten, wrappers
+    from hmalloc_lab.profile.names import Wrappers, shorten
 
     assert shorten(full) == short
-    assert wrappers(None, "")(full) == passes_on
+    assert Wrappers().passes_on(full) == passes_on
 
 
 # ---- Wrong options. --------------------------------------------------------------------------------------------------

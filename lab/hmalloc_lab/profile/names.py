@@ -1,7 +1,7 @@
 """Names of functions as people say them, and which functions only pass on what they got from malloc."""
 
 import re
-from collections.abc import Callable
+from contextlib import suppress
 
 _OPERATOR = re.compile(r"\boperator\s*(new\b(\[\])?|delete\b(\[\])?|\(\)|\[\]|[-+*/%^&|~!=<>,]+|\"\"\s*\w+|[^()]+(?=\())")
 _CLONE = re.compile(r"\.(part|isra|constprop|cold|llvm|lto_priv|resolver)\b.*$|\.\d+$|@.*$")
@@ -16,8 +16,9 @@ _WRAPPERS = re.compile(
     r"|[xz]_?(try)?(malloc|calloc|realloc|reallocarray|free|strn?dup|memdup)\w*"
     r"|g_(try_)?(malloc|realloc|free)\w*|g_slice_(alloc|free)\w*|g_(strn?dup|memdup2?)"
     r"|_?Py(Mem|Object)_(Raw|Debug)?(Malloc|Calloc|Realloc|Free)"
-    r"|(alloc|core)::.*|__?r(ust|dl|g)_(alloc|realloc|dealloc|alloc_zeroed)"
-    r"|hm_\w+|hm::.*")
+    r"|(alloc|core)::.*|__?r(ust|dl|g)_(alloc|realloc|dealloc|alloc_zeroed)")
+# The allocator itself, where it is linked into the program or inline there.
+_OWN = re.compile(r"hm_(malloc|calloc|realloc|aligned_alloc|free|free_sized|(shared|local|cache)_\w+)|hm::.*")
 _RUST_WRAPPERS = ("<alloc::", "<core::")
 # Which of them a program has that has taken the advice already.
 TAKEN = re.compile(r"hm_(local_(alloc|realloc|cache_)|cache_alloc|cache_refill_|shared_alloc)")
@@ -57,16 +58,18 @@ def _outside(text: str, brackets: str) -> str:
     return "".join(kept)
 
 
-def wrappers(skip: re.Pattern | None, own_functions: str) -> Callable[[str], bool]:
-    """Whether a function is to be passed over: by name, as the profile names the allocator's own, or as the user says."""
-    try:
-        own = re.compile(own_functions) if own_functions else None
-    except re.error:
-        own = None
+class Wrappers:
+    """Functions to be passed over: of the allocator's own, as the profile has them, all that they call as well."""
 
-    def is_wrapper(full: str) -> bool:
+    def __init__(self, skip: re.Pattern | None = None, own_functions: str = "") -> None:
+        self._skip, self._own = skip, None
+        with suppress(re.error, OverflowError, RecursionError):
+            self._own = re.compile(own_functions) if own_functions else None
+
+    def is_own(self, full: str) -> bool:
+        return bool(_OWN.fullmatch(shorten(full)) or (self._own and self._own.fullmatch(full)))
+
+    def passes_on(self, full: str) -> bool:
         short = shorten(full)
-        return bool(_WRAPPERS.fullmatch(short) or full.startswith(_RUST_WRAPPERS) or (own and own.fullmatch(full))
-                    or (skip and skip.search(short)))
-
-    return is_wrapper
+        return bool(_WRAPPERS.fullmatch(short) or full.startswith(_RUST_WRAPPERS)
+                    or (self._skip and self._skip.search(short)))

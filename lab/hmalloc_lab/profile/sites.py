@@ -5,13 +5,14 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from . import symbols
-from .names import TAKEN, shorten, wrappers
+from .names import TAKEN, Wrappers, shorten
 from .reader import Life, Profile
 from .symbols import Frame, Symbols
 
 OTHER_THREADS = "other threads"
 _MOST_CALLERS = 8
 _UNKNOWN_PLACE = "an unknown place"
+_STARTS = re.compile(r"start_thread|(__)?clone3?|__libc_start_\w+|_start|execute_native_thread_routine")
 # Of inlined functions of templates, addr2line may know no more than the last part of the name.
 _STANDARD_LIBRARY = re.compile(r"/c\+\+/(v1|[0-9.]+)/|/rustc/\w+/library/(alloc|core|std)/")
 
@@ -90,6 +91,12 @@ def place_of(frame: Frame) -> str:
     return where or (f"{frame.object}+{frame.address:#x}" if frame.object else f"{frame.address:#x}")
 
 
+def _starts_threads(frame: Frame) -> bool:
+    if frame.function is None:
+        return frame.object.startswith(("libstdc++.", "libc++."))  # which have no symbol for it
+    return _STARTS.fullmatch(shorten(frame.function)) is not None
+
+
 def build(profile: Profile, skip: re.Pattern | None) -> Map:
     stacks = {each.stack for each in profile.allocations} | {each.stack for each in profile.lives}
     addresses = {address for stack in stacks for address in stack}
@@ -100,8 +107,8 @@ def build(profile: Profile, skip: re.Pattern | None) -> Map:
 class _Builder:
     def __init__(self, profile: Profile, found: Symbols, skip: re.Pattern | None) -> None:
         self._profile, self._found = profile, found
-        self._is_wrapper = wrappers(skip, profile.own_functions)
-        self._known_wrappers, self._known_places = {}, {}
+        self._wrappers = Wrappers(skip, profile.own_functions)
+        self._kinds, self._known_places = {}, {}
         self._sites, self._site_of = {}, {}
 
     def build(self) -> Map:
@@ -153,15 +160,26 @@ class _Builder:
     def _frames(self, stack: tuple[int, ...]) -> list[Frame]:
         return [frame for address in stack for frame in self._found.frames[address]]
 
+    def _kind(self, function: str) -> tuple[bool, bool]:
+        if function not in self._kinds:
+            self._kinds[function] = self._wrappers.is_own(function), self._wrappers.passes_on(function)
+        return self._kinds[function]
+
+    def _is_own(self, frame: Frame) -> bool:
+        return frame.function is not None and self._kind(frame.function)[0]
+
     def _passes_on(self, frame: Frame) -> bool:
         if frame.path and _STANDARD_LIBRARY.search(frame.path):
             return True
-        if frame.function not in self._known_wrappers:
-            self._known_wrappers[frame.function] = frame.function is not None and self._is_wrapper(frame.function)
-        return self._known_wrappers[frame.function]
+        return frame.function is not None and self._kind(frame.function)[1]
 
     def _innermost(self, frames: list[Frame]) -> int:
-        return next((at for at, frame in enumerate(frames) if not self._passes_on(frame)), len(frames) - 1)
+        """Of the program's functions, without what starts its threads; if none is, the outermost that passes on."""
+        begin = max((at + 1 for at, frame in enumerate(frames) if self._is_own(frame)), default=0)
+        end = next((at for at in range(begin, len(frames)) if _starts_threads(frames[at])), len(frames))
+        if end <= begin:
+            end = len(frames)
+        return next((at for at in range(begin, end) if not self._passes_on(frames[at])), end - 1)
 
     def _place(self, stack: tuple[int, ...]) -> str:
         if stack not in self._known_places:

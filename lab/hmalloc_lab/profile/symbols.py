@@ -14,7 +14,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from .names import printable
+from .names import printable, shorten
 from .reader import Mapping, Profile
 
 # For one file; a program of a gigabyte may need half of it.
@@ -71,9 +71,21 @@ def find(profile: Profile, addresses: Iterable[int]) -> Symbols:
             found.remarks.append(remark)
         named = code.functions(places.values(), _demangled) if code else {}
         for address, place in places.items():
-            known = [row for row in lines.get(place, []) if row[1]]  # without lines, addr2line names what is nearest
-            found.frames[address] = [Frame(*row, name, place) for row in known or [(named.get(place), None, None)]]
+            rows = _whole_names(lines.get(place, []), named.get(place))
+            found.frames[address] = [Frame(*row, name, place) for row in rows]
     return found
+
+
+def _whole_names(rows: list[tuple], symbol: str | None) -> list[tuple]:
+    """Without lines, addr2line names what is nearest: then the symbol counts.  With them it may leave out what a function
+    belongs to, which the symbol of the one that all others are inlined in has."""
+    known = [row for row in rows if row[1]]
+    if not known:
+        return [(symbol, None, None)]
+    function, *where = known[-1]
+    if symbol and (function is None or shorten(symbol).endswith(shorten(function))):
+        known[-1] = (symbol, *where)
+    return known
 
 
 class _Code:
