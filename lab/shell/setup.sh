@@ -103,11 +103,19 @@ build() { # what targets_of takes
   # Once the tests are configured they stay so: switching back and forth would build everything anew.
   if [ ! -f build/release/build.ninja ] ||
     { [ "$tests" = ON ] && ! grep -q '^HMALLOC_BUILD_TESTS:BOOL=ON' build/release/CMakeCache.txt; }
-  then step configuring configure.log cmake --preset release "-DHMALLOC_BUILD_TESTS=$tests"
+  then
+    wish_probes
+    step configuring configure.log cmake --preset release "-DHMALLOC_BUILD_TESTS=$tests"
   elif ! configured "$1"
   then step configuring configure.log cmake --preset release; fi  # its libraries have come since
   # shellcheck disable=SC2046
   up_to_date $(targets_of "$1") || step "building hmalloc" build.log in_time ninja -C build/release $(targets_of "$1")
+}
+
+# What the library's probes for tracers are made with.  Before the first build, which would not notice it later.
+wish_probes() {
+  for header in /usr/include/sys/sdt.h /usr/include/*/sys/sdt.h; do [ ! -f "$header" ] || return 0; done
+  (wish systemtap-sdt-dev) || say "left out: probes for tracers"
 }
 
 # Whether the libraries were there when the build was configured.

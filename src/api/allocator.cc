@@ -120,20 +120,29 @@ void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
 // While allocations are counted: where malloc was called last, in as far as it took its slow path.
 constinit thread_local const void* caller = nullptr;
 
-// A sample may be due: the block is in the profile from here on, if there is room in it.  Nothing is open now.
+// The block is in the profile from here on, if one runs and there is room in it; or a tracer follows it.  False: neither.
+bool sample(void* block, size_t size, bool has_state) noexcept {
+  double weight = sampler.weight(size);
+  bool profiled = sampler.has_profile() && samples.add(block, size, weight, caller);
+  bool traced = !profiled && sampler.has_tracer() && (has_state || samples.add_without_stack(block));
+  if (profiled || traced) probe_alloc(block, size, static_cast<uint64_t>(weight * static_cast<double>(size) + 0.5));
+  return profiled || traced;
+}
+
+// A sample may be due.  Nothing is open now.
 HM_COLD void* sample_small(SmallHeap& heap, void* block, ClassIndex c) noexcept {
-  size_t size = size_of(c);
-  if (!sampler.takes(heap, size)) return block;
-  if (samples.add(block, size, sampler.weight(size), caller)) find_block(block).state.mark_sampled();
+  sampler.look_for_tracer();  // there may be no other slow path
+  if (!sampler.takes(heap, size_of(c))) return block;
+  if (sample(block, size_of(c), true)) find_block(block).state.mark_sampled();
   write_profile_if_asked_for();
   return block;
 }
 
-// It is freed, or another size from now on.
-void end_sample(const void* block, const void* by) noexcept {
-  samples.remove(block, by);
+// Of a block that is freed, or has another size from now on.
+void end_sample(const void* block) noexcept {
+  probe_free(block);
   write_profile_if_asked_for();
-  if (!samples.any() && !sampler.is_sampling()) sampler.rest();
+  if (counting.is_on() && !sampler.is_sampling() && !samples.any_profiled()) sampler.rest();
 }
 
 void* allocate_class(ClassIndex c) noexcept {
@@ -152,11 +161,11 @@ void* allocate_class(ClassIndex c) noexcept {
 // For blocks above 32 KB, which have no state byte: before it is the program's, and after it is no longer.
 void sample_large(void* block, size_t size) noexcept {
   if (block == nullptr || HM_LIKELY(!sampler.chooses(size))) return;
-  samples.add(block, size, sampler.weight(size), caller);
+  sample(block, size, false);
   write_profile_if_asked_for();
 }
 void forget_large(const void* block, const void* by) noexcept {
-  if (HM_UNLIKELY(samples.any())) end_sample(block, by);
+  if (HM_UNLIKELY(samples.any()) && samples.remove(block, by)) end_sample(block);
 }
 
 // Of the runs that the thread's heap keeps.
@@ -304,7 +313,8 @@ void free_in_slices(Slice& slice, void* block, const char* function, const void*
   Superblock& sb = live_small(slice, block, function);
   BlockState& state = sb.states[BlockPlace(sb, address_of(block)).index()];
   if (state.end_sample()) {
-    end_sample(block, by);
+    if (samples.any()) samples.remove(block, by);  // not in there if only a tracer follows it
+    end_sample(block);
     return deallocate(block, function);
   }
   die_on_misuse(function, block, "double free");  // it was not live when the fast path looked

@@ -3,7 +3,7 @@
 //   FREE    the block has no holder.  Only the thread that owns the superblock may change the byte (sweep).
 //   TAKEN   the program or a block cache holds the block.  Only that holder may change the byte (give_back).
 //   CACHED  a block cache holds it; only the checked library tells this from TAKEN.
-//   SAMPLED the program holds it, and a profile has an entry for it (profile/samples.h).  Otherwise as TAKEN.
+//   SAMPLED the program holds it, and a profile has it (profile/samples.h), or a tracer (probes.h).  Otherwise as TAKEN.
 //
 // So each byte has one possible writer at any time, and no read-modify-write is ever needed; SAMPLED alone ends by one.  FREE is zero, so fresh
 // and purged pages hold only free blocks.  Bit 0 says TAKEN, so that free tells it from all others by one bit.

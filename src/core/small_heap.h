@@ -5,7 +5,7 @@
 //  H1  Only the thread that uses the heap writes it, except `shelf`, which has its own locks, and what another thread takes
 //      that has claimed the heap (H4).
 //  H2  cache c holds only blocks of class c, each at most once, each TAKEN (CACHED in the checked library;
-//      SAMPLED if the program pushed it by a handle).
+//      SAMPLED if the program pushed it by a handle, or by its size when a tracer had gone).
 //  H3  The heap holds current[c] (S1), whose cursor says how far it has been swept.
 //  H4  While `in_use` is set, nobody else claims the heap; a thread sets it before it uses more of its heap than the two
 //      fast paths do, and the counts to the next look and tick.  While the heap is claimed, its thread only pops, pushes and

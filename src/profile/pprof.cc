@@ -142,7 +142,7 @@ class Profile {
       value_type(field::kSampleType, "freed_samples", "count");
     }
     value_type(field::kPeriodType, "space", "bytes");
-    number(out_, field::kPeriod, sampler.rate());
+    number(out_, field::kPeriod, sampler.profile_rate());
     number(out_, field::kDefaultSampleType, 7);  // "inuse_space", counted from 0
     number(out_, field::kDropFrames, text(kOwnFunctions));
     if (snapshot_.lost > 0) number(out_, field::kComment, lost());

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/clock.h"
+#include "base/option_parser.h"
 #include "base/process.h"
 #include "base/system_call.h"
 #include "profile/samples.h"
@@ -76,24 +77,40 @@ double Sampler::weight(size_t size) const noexcept {
 
 void Sampler::start(size_t rate) noexcept {
   LockGuard guard(lock_);
-  rate_.store(std::max<size_t>(rate, 1), std::memory_order_relaxed);
-  registry.for_each([](ThreadHeap& heap) { heap.to_sample.forget(); });  // a rate may have been lower
-  sampling_.store(true, std::memory_order_relaxed);
-  count_allocations(true);
-  show_caches(false);  // other threads do so on their next slow path
+  profile_rate_.store(std::max<size_t>(rate, 1), std::memory_order_relaxed);
+  sample_for(for_whom() | kProfile);
 }
 
 void Sampler::stop() noexcept {
-  {
-    LockGuard guard(lock_);
-    sampling_.store(false, std::memory_order_relaxed);
-  }
-  rest();
+  LockGuard guard(lock_);
+  sample_for(for_whom() & ~kProfile);
+}
+
+void Sampler::follow_tracer() noexcept {
+  LockGuard guard(lock_);
+  sample_for(tracer_listens() ? for_whom() | kTracer : for_whom() & ~kTracer);
 }
 
 void Sampler::rest() noexcept {
   LockGuard guard(lock_);
-  if (is_sampling() || samples.any()) return;
+  stop_counting();
+}
+
+// Under the lock, as the next.
+void Sampler::sample_for(int whom) noexcept {
+  if (whom != 0) {
+    rate_.store(whom & kProfile ? profile_rate() : kUsualRate, std::memory_order_relaxed);
+    registry.for_each([](ThreadHeap& heap) { heap.to_sample.forget(); });  // a rate may have been lower
+  }
+  for_whom_.store(static_cast<uint8_t>(whom), std::memory_order_relaxed);
+  if (whom == 0) return stop_counting();
+  count_allocations(true);
+  show_caches(false);  // other threads do so on their next slow path
+}
+
+// What only a tracer was told of does not keep them counted: it has gone, and hears of no free.
+void Sampler::stop_counting() noexcept {
+  if (is_sampling() || samples.any_profiled()) return;
   count_allocations(false);
   show_caches(true);
 }
@@ -103,7 +120,10 @@ void Sampler::rest() noexcept {
 void Sampler::repair(uint32_t before) noexcept {
   random_state = 0;
   if (have_heap()) my_heap()->to_sample.forget();
-  repair_after_fork(lock_, before, [] { count_allocations(counting.is_on()); });
+  repair_after_fork(lock_, before, [this] {
+    if (is_sampling()) sample_for(for_whom());
+    else count_allocations(counting.is_on());
+  });
 }
 
 }  // namespace hm

@@ -119,13 +119,22 @@ uint32_t Samples::intern(uintptr_t* frames, size_t n) noexcept {
   return added;
 }
 
-void Samples::hold(const Sample& sample) noexcept {
-  live_.store(live_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  held_bytes_.store(held_bytes() + static_cast<uint64_t>(bytes_of(sample)), std::memory_order_relaxed);
+void Samples::enter(const Sample& sample) noexcept {
+  Sample& entry = table_[slot_of(sample.block)];
+  count(entry, false);
+  count(sample, true);
+  entry = sample;
 }
-void Samples::hold_no_more(const Sample& sample) noexcept {
-  live_.store(live_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-  held_bytes_.store(held_bytes() - static_cast<uint64_t>(bytes_of(sample)), std::memory_order_relaxed);
+
+// An entry that is empty counts for nothing.
+void Samples::count(const Sample& sample, bool more) noexcept {
+  auto change = [more](auto& sum, size_t by) {
+    size_t before = sum.load(std::memory_order_relaxed);
+    sum.store(more ? before + by : before - by, std::memory_order_relaxed);
+  };
+  if (sample.block != 0) change(live_, 1);
+  if (sample.stack != 0) change(profiled_, 1);
+  change(held_bytes_, static_cast<uint64_t>(bytes_of(sample)));
 }
 
 bool Samples::add(void* block, size_t size, double weight, const void* caller) noexcept {
@@ -140,10 +149,14 @@ bool Samples::add(void* block, size_t size, double weight, const void* caller) n
   stacks_[stack].objects += weight;
   stacks_[stack].bytes += weight * static_cast<double>(size);
   uint32_t row = follow ? lives_.meet(thread) : 0;
-  Sample& sample = table_[slot_of(address_of(block))];
-  if (sample.block != 0) hold_no_more(sample);
-  sample = {address_of(block), size, weight, stack, row, thread.id, now};
-  hold(sample);
+  enter({address_of(block), size, weight, stack, row, thread.id, now});
+  return true;
+}
+
+bool Samples::add_without_stack(const void* block) noexcept {
+  LockGuard guard(lock_);
+  if (!make_room()) return false;
+  enter({address_of(block), 0, 0, 0, 0, 0, 0});
   return true;
 }
 
@@ -162,11 +175,11 @@ Sample Samples::take_out(uintptr_t block) noexcept {
     hole = slot;
   }
   table_[hole] = {};
-  hold_no_more(found);
+  count(found, false);
   return found;
 }
 
-void Samples::remove(const void* block, const void* caller) noexcept {
+bool Samples::remove(const void* block, const void* caller) noexcept {
   uint64_t now = os::now_ns();
   Sample ended;
   uint32_t epoch;
@@ -175,17 +188,18 @@ void Samples::remove(const void* block, const void* caller) noexcept {
     ended = take_out(address_of(block));
     epoch = epoch_;
   }
-  if (ended.born_ns == 0) return;
+  if (ended.born_ns == 0) return ended.block != 0;
   uintptr_t frames[kMostFrames];
   size_t n = unwinder.has(caller) || loader.has(caller) ? 0 : take_stack(frames);
   SampledThread thread = this_thread();
   LockGuard guard(lock_);
-  if (epoch != epoch_) return;  // a signal handler of this thread has forked, and this is the child
+  if (epoch != epoch_) return true;  // a signal handler of this thread has forked, and this is the child
   uint32_t freed_at = n > 0 ? intern(frames, n) : 0;
   uint32_t freed_by = lives_.meet(thread);
   if (freed_by == ended.thread && thread.id != ended.thread_id) freed_by = lives_.meet_another(thread);
   uint32_t age = age_class(now - std::min(now, ended.born_ns));
   if (!lives_.add({0, ended.stack, freed_at, ended.thread, freed_by, age, 1, ended.weight, bytes_of(ended)})) ++lost_;
+  return true;
 }
 
 void Samples::take(Snapshot& out) noexcept {
@@ -195,7 +209,7 @@ void Samples::take(Snapshot& out) noexcept {
     return;
   move_slots(out.frames.begin(), frames_.begin(), frame_count_);
   for (size_t i = 0; i < slots_; ++i) {
-    if (table_[i].block == 0) continue;
+    if (table_[i].stack == 0) continue;
     Stack& stack = out.stacks[table_[i].stack];
     stack.live_objects += table_[i].weight;
     stack.live_bytes += bytes_of(table_[i]);
@@ -213,22 +227,23 @@ void Samples::repair(uint32_t before) noexcept {
     table_.forget(), stacks_.forget(), frames_.forget(), lives_.forget();
     slots_ = 0, frame_count_ = 0;
     ++epoch_;
-    live_.store(0, std::memory_order_relaxed);
+    live_.store(0, std::memory_order_relaxed), profiled_.store(0, std::memory_order_relaxed);
     held_bytes_.store(0, std::memory_order_relaxed);
   });
 }
 
 bool Samples::is_valid() noexcept {
   LockGuard guard(lock_);
-  size_t live = 0;
+  size_t live = 0, profiled = 0;
   for (size_t i = 0; i < slots_; ++i) {
     if (table_[i].block == 0) continue;
-    ++live;
-    if (slot_of(table_[i].block) != i || table_[i].stack == 0 || table_[i].stack > stacks_.count()) return false;
+    ++live, profiled += table_[i].stack != 0;
+    if (slot_of(table_[i].block) != i || table_[i].stack > stacks_.count()) return false;
   }
   for (uint32_t i = 1; i <= lives_.all().count(); ++i)
     if (lives_.all()[i].allocated_at > stacks_.count() || lives_.all()[i].freed_at > stacks_.count()) return false;
-  return live == live_.load(std::memory_order_relaxed) && 2 * live <= slots_;
+  return live == live_.load(std::memory_order_relaxed) && profiled == profiled_.load(std::memory_order_relaxed) &&
+         2 * live <= slots_;
 }
 
 }  // namespace hm

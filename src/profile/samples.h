@@ -20,8 +20,8 @@ struct Stack {
 struct Sample {
   uintptr_t block;  // 0: there is none here
   uint64_t size;
-  double weight;  // how many blocks it stands for
-  uint32_t stack;
+  double weight;    // how many blocks it stands for
+  uint32_t stack;   // 0: it is in no profile
   uint32_t thread;  // that allocated it, its row (lives.h)
   uint32_t thread_id;
   uint64_t born_ns;  // by the monotonic clock; 0: how its life ends is not asked for
@@ -47,10 +47,13 @@ class Samples {
   static int prepare() noexcept;
   // The calling thread allocated it just now, by a call from `caller`.  False: it is not in the table.
   bool add(void* block, size_t size, double weight, const void* caller) noexcept;
+  bool add_without_stack(const void* block) noexcept;
   // The calling thread frees it, or makes it another size, by a call from `caller`.
-  void remove(const void* block, const void* caller) noexcept;
+  // False: it was not in the table.
+  bool remove(const void* block, const void* caller) noexcept;
   // Whether there may be any.  Relaxed: who frees a block has it from a thread that has added it before.
   bool any() const noexcept { return live_.load(std::memory_order_relaxed) != 0; }
+  bool any_profiled() const noexcept { return profiled_.load(std::memory_order_relaxed) != 0; }  // relaxed: as above
   // What the program holds, estimated.  Relaxed: it is a number alone.
   uint64_t held_bytes() const noexcept { return held_bytes_.load(std::memory_order_relaxed); }
   void take(Snapshot& out) noexcept;
@@ -60,11 +63,11 @@ class Samples {
 
  private:
   bool make_room() noexcept;
+  void enter(const Sample& sample) noexcept;
+  void count(const Sample& sample, bool more) noexcept;
   uint32_t intern(uintptr_t* frames, size_t n) noexcept;  // 0: no memory
   size_t slot_of(uintptr_t block) const noexcept;         // where it is, or would be
   Sample take_out(uintptr_t block) noexcept;              // all zero: it was not there
-  void hold(const Sample& sample) noexcept;
-  void hold_no_more(const Sample& sample) noexcept;
 
   Lock lock_;
   MappedArray<Sample> table_;  // open addressing, at most half full
@@ -73,9 +76,9 @@ class Samples {
   MappedArray<uintptr_t> frames_;
   Lives lives_;
   uint32_t frame_count_ = 0;
-  uint32_t epoch_ = 0;  // numbers of stacks are of one
-  std::atomic<size_t> live_{0};
-  std::atomic<uint64_t> held_bytes_{0};
+  uint32_t epoch_ = 0;                         // numbers of stacks are of one
+  std::atomic<size_t> live_{0}, profiled_{0};  // in the table, and those of them that have a stack
+  std::atomic<size_t> held_bytes_{0};
   uint64_t lost_ = 0;
 };
 extern constinit Samples samples;

@@ -9,6 +9,7 @@
 #include "pages/footprint.h"
 #include "pages/options.h"
 #include "pages/slice_pool.h"
+#include "profile/sampler.h"
 #include "threads/registry.h"
 #include "upkeep/background.h"
 #include "upkeep/hole_passes.h"
@@ -72,6 +73,7 @@ void look_for_pause() noexcept {
 void upkeep(ThreadHeap& heap) noexcept {
   HeapUse use(heap);
   background.wake();
+  sampler.look_for_tracer();
   look_for_pause();
   pressure.look(&heap);
   bool late = os::recent_ms() > heap.tick_ms + options.decay_ms / 4;
@@ -83,6 +85,7 @@ void upkeep(ThreadHeap& heap) noexcept {
 
 void upkeep_without_heap() noexcept {
   background.wake();
+  sampler.look_for_tracer();
   size_t now = slice_pool.used(), before = slices_at_look.exchange(now, std::memory_order_relaxed);
   react(now + kSlicesToShrink <= before);
   reclaim_due(os::now_ms());
@@ -90,10 +93,12 @@ void upkeep_without_heap() noexcept {
 
 void look_without_heap() noexcept {
   background.wake();
+  sampler.look_for_tracer();
   reclaim_due(os::now_ms());
 }
 
 bool background_round() noexcept {
+  sampler.look_for_tracer();
   uint64_t before = footprint.purged();
   registry.drain_dead(Registry::Drain::kAged);
   superblock_pool.release_shelved();
