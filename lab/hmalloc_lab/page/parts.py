@@ -4,6 +4,7 @@ import base64
 import hashlib
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -12,19 +13,27 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ..errors import Failure
-from . import formats, heatmap, overview
+from . import formats
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-@cache
-def templates() -> Environment:
+def environment(**filters: Callable) -> Environment:
+    """Templates that know how numbers are written, and these filters besides."""
     found = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
                         trim_blocks=True, lstrip_blocks=True)
     found.filters |= {"ratio": formats.ratio, "quantity": formats.quantity, "significant": formats.significant,
-                      "number": formats.number, "counted": formats.counted, "anchor": heatmap.anchor,
-                      "spread": overview.spread, "marked": marked}
+                      "number": formats.number, "counted": formats.counted, "marked": marked, **filters}
     return found
+
+
+@cache
+def templates() -> Environment:
+    """Those of the report."""
+    # Here, because they need the laboratory's packages, and the page of `hmalloc profile` does not.
+    from . import heatmap, overview
+
+    return environment(anchor=heatmap.anchor, spread=overview.spread)
 
 
 def marked(text: str) -> Markup:
@@ -49,12 +58,28 @@ def policy(scripts: list[str]) -> str:
 
 def replace_file(path: Path, text: str) -> None:
     """A reader finds the old page or the new one, never half of it."""
+    try:
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+        if _is_only_a_way(path):
+            path.write_text(text, encoding="utf-8")
+        else:
+            _write_beside(path, text)
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}", 1) from error
+
+
+def _is_only_a_way(path: Path) -> bool:
+    """A link, a pipe, a device: what is behind it gets the text, and it stays what it is."""
+    return path.is_symlink() or (path.exists() and not path.is_file())
+
+
+def _write_beside(path: Path, text: str) -> None:
     beside = path.with_name(path.name + ".new")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         beside.write_text(text, encoding="utf-8")
         os.replace(beside, path)
-    except OSError as error:
+    except OSError:
         with suppress(OSError):
             beside.unlink()
-        raise Failure(f"{path}: {error.strerror}", 1) from error
+        raise
