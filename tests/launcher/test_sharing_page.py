@@ -103,6 +103,9 @@ def test_every_number_of_the_matrix_is_in_the_table(redis):
     for place, line in enumerate(lines):
         assert line[0].split()[0] == names[place]
         assert line[1:-1] == [amounts.get((place, other), "") for other in range(len(names))]
+        for end, said in (("allocated_by", line[-1]), ("freed_by", sums[1 + place])):
+            whole = sample.added(cell["amount"] for cell in redis["matrix"] if cell[end] == place)
+            assert said == (shown(whole) if whole["bytes"] else "–")
     assert sums[-1] == shown(redis["total"]["freed"])
 
 
