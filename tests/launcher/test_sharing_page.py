@@ -189,6 +189,8 @@ def test_a_site_without_symbol_or_file_has_its_address_and_object():
     document["sites"][0] |= {"object": None, "stack": [], "freed_at": [], "ages": [], "file": "x.c"}
     said = words(section(page.render(document), "sites"))
     assert "x.c" in said and "x.c:" not in said and "None" not in said
+    document["sites"][0] |= {"path": "/src/deep/x.c", "line": 7}  # the command may know more of the file
+    assert "x.c:7 " in (said := words(section(page.render(document), "sites"))) and "/src/deep/x.c:7 in" in said
 
 
 def test_of_very_many_sites_the_first_of_each_order_are_shown_and_the_rest_are_counted():
@@ -206,7 +208,7 @@ def test_of_very_many_sites_the_first_of_each_order_are_shown_and_the_rest_are_c
 def test_ages_are_summed_over_the_sites(redis):
     lines = rows(section(page.render(redis), "ages"))[1:]
     labels = [line[0] for line in lines]
-    assert labels[:4] == ["under 1 µs", "1–10 µs", "10–100 µs", "100 µs–1 ms"] and labels[-1] == "1,000–10,000 s"
+    assert labels[:4] == ["under 1 µs", "1–10 µs", "10–100 µs", "100 µs–1 ms"] and labels[-1] == "1,000 s and more"
     objects = sum(age["amount"]["objects"] for site in redis["sites"] for age in site["ages"] if not age["from_ns"])
     assert lines[0][3] == page_words.count(objects).replace("\u00a0", " ")
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+_LAST_CLASS_NS = 10 ** 12  # of those that the library tells apart: it has no end
+
 
 @dataclass(frozen=True)
 class Amount:
@@ -36,7 +38,7 @@ def ages_of(found: Iterable[dict]) -> list[Age]:
     upper: dict[float, float | None] = {}
     for age in found:
         classes[age["from_ns"]] = classes.get(age["from_ns"], NOTHING) + Amount.read(age["amount"])
-        upper[age["from_ns"]] = age["to_ns"]
+        upper[age["from_ns"]] = age["to_ns"] if age["from_ns"] < _LAST_CLASS_NS else None
     served = [start for start, amount in classes.items() if amount != NOTHING]
     if not served:
         return []

@@ -14,6 +14,7 @@ class Site:
     place: int  # in the document
     name: str
     where: str
+    path: str  # of the file, as long as it is known
     found: dict
     amounts: dict[str, Amount]
     ages: list[Age]
@@ -41,7 +42,7 @@ def left_out(document: dict, sites: list[Site]) -> tuple[int, Amount]:
 def _site(place: int, found: dict) -> Site:
     freed_at = [(each["place"], each["by_other"], Amount.read(each["amount"])) for each in found["freed_at"]]
     rest = freed_at[MOST_PLACES:]
-    return Site(place, found["function"] or found["address"], _where(found), found,
+    return Site(place, found["function"] or found["address"], _where(found), found.get("path") or found["file"] or "", found,
                 {name: Amount.read(found[name]) for name in ("allocated", "held", "freed", "handed_over")},
                 ages_of(found["ages"]), freed_at[:MOST_PLACES], (len(rest), sum((each[2] for each in rest), NOTHING)))
 
