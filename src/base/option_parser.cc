@@ -59,9 +59,9 @@ void set_file(const OptionTable& table, const FileRow& row, const char* value) n
 }
 
 void set(const OptionTable& table, const char* name, size_t length, const char* value) noexcept {
-  if (is_of_others(table, name)) return;
   for (const FileRow& row : table.files)
     if (is(name, length, row.name)) return set_file(table, row, value);
+  if (is_of_others(table, name)) return;
   for (const OptionRow* row = table.rows; row != table.rows + table.count; ++row) {
     if (!is(name, length, row->name)) continue;
     size_t parsed = 0;
