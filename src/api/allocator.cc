@@ -124,6 +124,7 @@ constinit thread_local const void* caller = nullptr;
 bool sample(void* block, size_t size, bool has_state) noexcept {
   double weight = sampler.weight(size);
   bool profiled = sampler.has_profile() && samples.add(block, size, weight, caller);
+  if (profiled && !sampler.is_sampling()) profiled = !samples.drop(block);  // it was stopped meanwhile, and would not count
   bool traced = !profiled && sampler.has_tracer() && (has_state || samples.add_without_stack(block));
   if (profiled || traced) probe_alloc(block, size, static_cast<uint64_t>(weight * static_cast<double>(size) + 0.5));
   return profiled || traced;
@@ -138,10 +139,9 @@ HM_COLD void* sample_small(SmallHeap& heap, void* block, ClassIndex c) noexcept 
   return block;
 }
 
-// Of a block that is freed, or has another size from now on.
+// Of a block that is freed, or may have another size from now on.
 void end_sample(const void* block) noexcept {
   probe_free(block);
-  write_profile_if_asked_for();
   if (counting.is_on() && !sampler.is_sampling() && !samples.any_profiled()) sampler.rest();
 }
 
@@ -164,8 +164,11 @@ void sample_large(void* block, size_t size) noexcept {
   sample(block, size, false);
   write_profile_if_asked_for();
 }
-void forget_large(const void* block, const void* by) noexcept {
-  if (HM_UNLIKELY(samples.any()) && samples.remove(block, by)) end_sample(block);
+// True if it was sampled: a stack was taken, perhaps, and another thread may have been quicker.
+bool forget_large(const void* block, const void* by) noexcept {
+  if (HM_LIKELY(!samples.any()) || !samples.remove(block, by)) return false;
+  end_sample(block);
+  return true;
 }
 
 // Of the runs that the thread's heap keeps.
@@ -208,16 +211,13 @@ void* allocate_small(ClassIndex c) noexcept {
 // In place if the block already has a fitting size or can get one.  To a profile, another size of a large block is another
 // allocation.
 void* resize_in_place(const LiveBlock& live, void* block, size_t size) noexcept {
-  void* same = nullptr;
-  switch (live.kind) {
-    case LiveBlock::kRun: same = resize_large(*live.run, size) ? block : nullptr; break;
-    case LiveBlock::kHuge: same = resize_huge(*live.extent, size); break;
-    default: return size <= live.capacity && size > live.capacity / 2 ? block : nullptr;
-  }
-  if (same != nullptr) {
-    forget_large(block, __builtin_return_address(0));
-    sample_large(same, size);
-  }
+  if (live.kind == LiveBlock::kSmall) return size <= live.capacity && size > live.capacity / 2 ? block : nullptr;
+  // Before it moves: then the address may be another's at once.  What cannot be resized is freed soon.
+  forget_large(block, __builtin_return_address(0));
+  void* same = live.kind == LiveBlock::kHuge   ? resize_huge(*live.extent, size)
+               : resize_large(*live.run, size) ? block
+                                               : nullptr;
+  if (same != nullptr) sample_large(same, size);
   return same;
 }
 
@@ -305,9 +305,7 @@ void free_extent(Extent& extent, void* block, const char* function, const void* 
 void free_in_slices(Slice& slice, void* block, const char* function, const void* by) noexcept {
   if (!is_small(slice)) {
     Slice& run = live_run(slice, block, function);
-    forget_large(block, by);
-    if (HM_UNLIKELY(counting.is_on()))
-      live_run(slice, block, function);  // that may take long, and another thread was quicker
+    if (forget_large(block, by)) live_run(slice, block, function);
     return free_run(run);
   }
   Superblock& sb = live_small(slice, block, function);
@@ -315,6 +313,7 @@ void free_in_slices(Slice& slice, void* block, const char* function, const void*
   if (state.end_sample()) {
     if (samples.any()) samples.remove(block, by);  // not in there if only a tracer follows it
     end_sample(block);
+    state.mark_taken();
     return deallocate(block, function);
   }
   die_on_misuse(function, block, "double free");  // it was not live when the fast path looked

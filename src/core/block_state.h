@@ -2,10 +2,10 @@
 //
 //   FREE    the block has no holder.  Only the thread that owns the superblock may change the byte (sweep).
 //   TAKEN   the program or a block cache holds the block.  Only that holder may change the byte (give_back).
-//   CACHED  a block cache holds it; only the checked library tells this from TAKEN.
+//   CACHED  a block cache holds it; only the checked library tells this from TAKEN.  Or a sampled block is being freed.
 //   SAMPLED the program holds it, and a profile has it (profile/samples.h), or a tracer (probes.h).  Otherwise as TAKEN.
 //
-// So each byte has one possible writer at any time, and no read-modify-write is ever needed; SAMPLED alone ends by one.  FREE is zero, so fresh
+// So each byte has one possible writer at any time, and no read-modify-write is ever needed, but for the end of SAMPLED.  FREE is zero, so fresh
 // and purged pages hold only free blocks.  Bit 0 says TAKEN, so that free tells it from all others by one bit.
 #pragma once
 #include "base/sizes.h"
@@ -34,11 +34,12 @@ class BlockState {
   void mark_taken() noexcept { __atomic_store_n(&value_, uint8_t{kTaken}, __ATOMIC_RELAXED); }
   // For the thread that is about to hand the block to the program.  Relaxed: as above.
   void mark_sampled() noexcept { __atomic_store_n(&value_, uint8_t{kSampled}, __ATOMIC_RELAXED); }
-  // For who frees it: TAKEN from now on.  False: another thread was quicker, and this is a double free; between two stores
-  // of the one another would go unseen for as long as a stack takes.  Relaxed: the entry is read under a lock.
+  // For who frees it, and makes it TAKEN when all is done that the sample asks for: meanwhile it is neither TAKEN nor SAMPLED,
+  // so that another free of it is found out, however long that takes.  False: this is that one.  Relaxed: the entry is read
+  // under a lock.
   bool end_sample() noexcept {
     uint8_t expected = kSampled;
-    return __atomic_compare_exchange_n(&value_, &expected, uint8_t{kTaken}, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(&value_, &expected, uint8_t{kCached}, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   }
 
  private:

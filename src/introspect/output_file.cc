@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "base/option_parser.h"
 #include "base/process.h"
 #include "base/report.h"
@@ -57,9 +59,11 @@ bool output_exists(const char* name) noexcept {
   return file.fits() && system_call(SYS_faccessat, AT_FDCWD, file.as_argument(), F_OK) == 0;
 }
 
-bool remove_output(const char* name) noexcept {
-  FileName file(name);
-  return file.fits() && system_call(SYS_unlinkat, AT_FDCWD, file.as_argument(), 0) == 0;
+bool remove_output(const char* name, const char* suffix) noexcept {
+  FileName file(name, suffix);
+  if (!file.fits()) return false;
+  long error = system_call(SYS_unlinkat, AT_FDCWD, file.as_argument(), 0);
+  return error == 0 || error == -ENOENT;
 }
 
 bool rename_output(const char* name, const char* suffix, const char* new_suffix) noexcept {

@@ -8,7 +8,7 @@ namespace hm {
 int open_output(const char* option, const char* name, int flags, const char* suffix = "") noexcept;
 void complain_of_output(const char* option, const char* name, const char* suffix = "") noexcept;  // that line
 bool output_exists(const char* name) noexcept;
-bool remove_output(const char* name) noexcept;
+bool remove_output(const char* name, const char* suffix = "") noexcept;  // true if it is gone, whoever was quicker
 bool rename_output(const char* name, const char* suffix, const char* new_suffix) noexcept;
 
 }  // namespace hm

@@ -29,20 +29,23 @@ class MappedArray {
     clear();
     data_ = data;
     size_ = bytes / sizeof(T);
+    mapped_ = bytes;
     return true;
   }
   void clear() noexcept {
-    if (data_ != nullptr) os::unmap(data_, align_up(size_ * sizeof(T), os::page_size()));
+    if (data_ != nullptr) os::unmap(data_, mapped_);
     forget();
   }
   // Without giving its memory back.
-  void forget() noexcept { data_ = nullptr, size_ = 0; }
-  void swap(MappedArray& other) noexcept { std::swap(data_, other.data_), std::swap(size_, other.size_); }
+  void forget() noexcept { data_ = nullptr, size_ = mapped_ = 0; }
+  void swap(MappedArray& other) noexcept {
+    std::swap(data_, other.data_), std::swap(size_, other.size_), std::swap(mapped_, other.mapped_);
+  }
 
  private:
   static constexpr size_t kLeast = 64 * kKiB;
   T* data_ = nullptr;
-  size_t size_ = 0;
+  size_t size_ = 0, mapped_ = 0;  // entries, bytes
 };
 
 }  // namespace hm

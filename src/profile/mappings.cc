@@ -57,7 +57,7 @@ size_t build_id_of(const char* path, std::span<uint8_t> to) noexcept {
 
 }  // namespace
 
-Mappings::Mappings() noexcept : file_(open_to_read("/proc/self/maps")) {}
+Mappings::Mappings() noexcept : file_(open_to_read("/proc/thread-self/maps")) {}
 Mappings::~Mappings() {
   if (file_ >= 0) system_call(SYS_close, file_);
 }

@@ -9,7 +9,7 @@
 // bytes, which 1743 therefore calls weighted_bytes: as many as were allocated for each sample of this size,
 // size / (1 - exp(-size / rate)).  A reader takes it for the bytes, and weight / size for the number of blocks.  Until 1743 it
 // was the number of samples within the block times the rate, which has the same mean.  The size is the block's, as in our own
-// profiles: a request of 100 bytes has 112.
+// profiles: a request of 100 bytes has 112; of large blocks it is the request's.
 //
 // Each probe has a semaphore: a word that a tracer counts up when it comes, and down when it goes.  Without sys/sdt.h (Debian:
 // systemtap-sdt-dev) there is neither probe nor semaphore.

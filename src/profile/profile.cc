@@ -22,8 +22,8 @@ int write_profile(int fd) noexcept {
 }
 
 void repair_profile(uint32_t before) noexcept {
-  sampler.repair(before);
   samples.repair(before);
+  sampler.repair(before);
 }
 
 }  // namespace hm

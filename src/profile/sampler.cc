@@ -110,7 +110,7 @@ void Sampler::sample_for(int whom) noexcept {
 
 // What only a tracer was told of does not keep them counted: it has gone, and hears of no free.
 void Sampler::stop_counting() noexcept {
-  if (is_sampling() || samples.any_profiled()) return;
+  if (is_sampling() || samples.any_profiled_now()) return;
   count_allocations(false);
   show_caches(true);
 }

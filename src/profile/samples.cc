@@ -80,8 +80,8 @@ int Samples::prepare() noexcept {
   MappedArray<Mapping> mapping;
   if (!mapping.reserve(1)) return ENOMEM;
   for (Mappings all; all.next(mapping[0]);) {
-    if (starts_with_name(mapping[0].file, "libgcc_s.so")) unwinder.set(mapping[0]);
-    if (starts_with_name(mapping[0].file, "ld-linux")) loader.set(mapping[0]);
+    if (starts_with_name(mapping[0].file, "libgcc_s")) unwinder.set(mapping[0]);
+    if (starts_with_name(mapping[0].file, "ld-")) loader.set(mapping[0]);
   }
   mapping.clear();
   return 0;
@@ -153,6 +153,12 @@ bool Samples::add(void* block, size_t size, double weight, const void* caller) n
   return true;
 }
 
+// The allocation is told of all the same.
+bool Samples::drop(const void* block) noexcept {
+  LockGuard guard(lock_);
+  return take_out(address_of(block)).block != 0;
+}
+
 bool Samples::add_without_stack(const void* block) noexcept {
   LockGuard guard(lock_);
   if (!make_room()) return false;
@@ -188,7 +194,7 @@ bool Samples::remove(const void* block, const void* caller) noexcept {
     ended = take_out(address_of(block));
     epoch = epoch_;
   }
-  if (ended.born_ns == 0) return ended.block != 0;
+  if (ended.born_ns <= in_this_process_since_) return ended.block != 0;
   uintptr_t frames[kMostFrames];
   size_t n = unwinder.has(caller) || loader.has(caller) ? 0 : take_stack(frames);
   SampledThread thread = this_thread();
@@ -221,8 +227,10 @@ void Samples::take(Snapshot& out) noexcept {
   out.complete = true;
 }
 
-// Another thread had the lock, and perhaps was changing it: the child begins anew.
+// If another thread had the lock, and perhaps was changing it, the child begins anew.  What it has of its parent is not
+// followed to its end: another thread had allocated it, by number, and nobody handed it over.
 void Samples::repair(uint32_t before) noexcept {
+  in_this_process_since_ = os::now_ns();
   repair_after_fork(lock_, before, [this] {
     table_.forget(), stacks_.forget(), frames_.forget(), lives_.forget();
     slots_ = 0, frame_count_ = 0;

@@ -136,6 +136,21 @@ def test_who_makes_the_trigger_gets_a_profile(grows, tmp_path):
     assert profile.exists()
 
 
+@pytest.mark.parametrize("profile, line", [
+    ("nowhere/it", "hmalloc: cannot write HMALLOC_PROFILE_FILE=nowhere/it\n"),
+    ("pipe", "hmalloc: cannot write HMALLOC_PROFILE_FILE=pipe\n"),  # nobody reads, and nobody waits
+])
+def test_a_trigger_stays_where_no_profile_can_be_written(grows, tmp_path, profile, line):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "now").touch()
+    with subprocess.Popen([grows, "goes on"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env={
+            "LD_PRELOAD": str(LIBRARY), "HMALLOC_PROFILE": "heap:rate=64K", "HMALLOC_PROFILE_FILE": profile,
+            "HMALLOC_PROFILE_TRIGGER": "now"}) as process:
+        assert process.stderr.readline() == line
+        assert (tmp_path / "now").exists()
+        process.kill()
+
+
 def test_a_trigger_that_stays_is_answered_once(grows, tmp_path):
     trigger = tmp_path / "folder"
     trigger.mkdir()
