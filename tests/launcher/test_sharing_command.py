@@ -426,6 +426,32 @@ def test_what_stands_in_a_profile_is_shown(profiled, tmp_path, packed):
     assert {(thread["name"], thread["id"]) for thread in found["threads"]} == {("one", 11), ("two", 12), ("other threads", 0)}
 
 
+def test_threads_without_a_number_are_told_by_their_names(profiled, tmp_path):
+    made = Encoder()
+    ends = [("many (0)", "many (0)", 1), ("many (0)", "another of many (0)", 2), ("many (0)", "few (0)", 4),
+            ("many (0)", "other threads", 8), ("one (11)", "other threads", 16), ("other threads", "other threads", 32)]
+    for at, (by, freer, samples) in enumerate(ends, 1):
+        made.life([0x1000 * at], by, freer, samples, 64 * samples, samples)
+    file = tmp_path / "made.pb"
+    file.write_bytes(made.bytes())
+    _, found = profiled("--from", file)
+    names = [(thread["name"], thread["id"]) for thread in found["threads"]]
+    assert set(names) == {("many", 0), ("another of many", 0), ("few", 0), ("one", 11), ("other threads", 0)}
+    cells = {(names[cell["allocated_by"]][0], names[cell["freed_by"]][0]): cell["amount"]["samples"] for cell in found["matrix"]}
+    assert cells["many", "many"] == 1 and cells["many", "another of many"] == 2 and cells["many", "few"] == 4
+    assert found["total"]["handed_over"]["samples"] == 2 + 4 + 16, "one of the other threads may be one of the many"
+
+
+def test_a_row_without_a_number_is_of_several_threads(hmalloc, tmp_path):
+    made = Encoder()
+    for number in range(1, 10):
+        made.life([0x1000], f"many{number} ({number})", f"many{number} ({number})", 1, 64, 1)
+    made.life([0x1000], "many1 (0)", "many1 (0)", 1, 64, 1)
+    file = tmp_path / "made.pb"
+    file.write_bytes(made.bytes())
+    assert "1 many* (10 threads and more)" in hmalloc("profile", "--from", file).stdout
+
+
 def test_a_profile_may_be_compressed(hmalloc, kept, tmp_path):
     packed = tmp_path / "kept.pb.gz"
     packed.write_bytes(gzip.compress(kept.read_bytes()))

@@ -166,6 +166,15 @@ def test_blocks_of_threads_that_were_not_told_apart_are_not_called_kept():
     assert cell.kind == "unknown"
 
 
+def test_threads_of_one_name_without_a_number_are_told_from_those_that_free_theirs():
+    document = sample.one_thread()
+    document["threads"] = [{"name": "many", "id": 0}, {"name": "another of many", "id": 0}]
+    amount = document["matrix"][0]["amount"]
+    document["matrix"] = [{"allocated_by": 0, "freed_by": freer, "amount": amount} for freer in (0, 1)]
+    (_, cells, _), _ = Matrix(document).rows
+    assert [cell.kind for cell in cells] == ["kept", "handed"]
+
+
 def test_sites_have_callers_sizes_and_who_frees(redis):
     text = section(page.render(redis), "sites")
     bodies = re.findall(r"<tbody role.*?</tbody>.*?(?=<tbody role|$)", text, re.S)

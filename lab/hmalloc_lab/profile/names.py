@@ -3,6 +3,8 @@
 import re
 from contextlib import suppress
 
+OTHER_THREADS = "other threads"  # the row of those that the library had no row for
+
 _OPERATOR = re.compile(r"\boperator\s*(new\b(\[\])?|delete\b(\[\])?|\(\)|\[\]|[-+*/%^&|~!=<>,]+|\"\"\s*\w+|[^()]+(?=\())")
 _CLONE = re.compile(r"\.(part|isra|constprop|cold|llvm|lto_priv|resolver)\b.*$|\.\d+$|@.*$")
 _HIDDEN = 0xE000  # letters that no name has

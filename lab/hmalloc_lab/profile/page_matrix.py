@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from .names import OTHER_THREADS
 from .page_amounts import NOTHING, Amount
 
 GROUPED_FROM = 12  # more threads than these are grouped
@@ -140,12 +141,12 @@ class Matrix:
 
     def _is_crowd(self, line: Line) -> bool:
         """Threads that the library had no room to tell apart: one of them may have freed what another allocated."""
-        return any(not self._threads[index]["id"] for index in line.threads)
+        return any(self._threads[index] == {"name": OTHER_THREADS, "id": 0} for index in line.threads)
 
 
 def _pattern(thread: dict) -> str:
     """io_thd_1 and io_thd_2 are io_thd_*."""
-    return re.sub(r"\d+$", "*", thread["name"]) if thread["id"] else thread["name"]
+    return re.sub(r"\d+$", "*", thread["name"])
 
 
 def pairs(document: dict) -> list[tuple[dict, dict, Amount]]:

@@ -5,11 +5,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from . import symbols
-from .names import TAKEN, Wrappers, shorten
+from .names import OTHER_THREADS, TAKEN, Wrappers, shorten
 from .reader import Life, Profile
 from .symbols import Frame, Symbols
 
-OTHER_THREADS = "other threads"
 _MOST_CALLERS = 8
 _UNKNOWN_PLACE = "an unknown place"
 _STARTS = re.compile(r"start_thread|(__)?clone3?|__libc_start_\w+|_start|execute_native_thread_routine")
@@ -32,22 +31,30 @@ class Amount:
         self.add(life.objects, life.bytes, life.samples)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Thread:
+    """A row of the library's.  With number 0 it stands for all further threads of a name, one with "another of" before the
+    name for those of them that free what another of them allocated, and OTHER_THREADS for whoever had no row."""
+
     name: str
-    id: int  # 0: those that no row was kept for
+    id: int
 
     @classmethod
     def of(cls, text: str) -> "Thread":
         found = re.fullmatch(r"(.*) \((\d+)\)", text)
         return cls(found[1], int(found[2])) if found else cls(OTHER_THREADS, 0)
 
+    @property
+    def key(self) -> int | str:
+        """What tells it from others: a thread with a number may change its name."""
+        return self.id or self.name
+
     def is_other_than(self, thread: "Thread") -> bool:
-        """For sure: two of those without a row may be one, or not."""
-        return self.id != thread.id
+        """For sure: two of those that are not told apart may be one, or not."""
+        return self.key != thread.key and (self.id != thread.id or OTHER_THREADS not in (self.name, thread.name))
 
     def is_surely(self, thread: "Thread") -> bool:
-        return self.id == thread.id != 0
+        return self.key == thread.key != OTHER_THREADS
 
 
 @dataclass
@@ -122,7 +129,7 @@ class _Builder:
             for amount in (site.held, total["held"]):
                 amount.add(each.held_objects, each.held_bytes)
         for life in self._profile.lives:
-            by, freer = threads[Thread.of(life.allocated_by).id], threads[Thread.of(life.freed_by).id]
+            by, freer = threads[Thread.of(life.allocated_by).key], threads[Thread.of(life.freed_by).key]
             self._add_life(life, by[1], freer[1])
             matrix[by[0], freer[0]].add_life(life)
             total["freed"].add_life(life)
@@ -134,16 +141,16 @@ class _Builder:
         return Map(self._profile.period, self._profile.missing, self._found.remarks, total,
                    [thread for _, thread in threads.values()], dict(matrix), sites)
 
-    def _threads(self) -> dict[int, tuple[int, Thread]]:
-        """By number, with the index; the ones first that allocate and free most.  A thread may change its name: the one
+    def _threads(self) -> dict[int | str, tuple[int, Thread]]:
+        """By key, with the index; the ones first that allocate and free most.  A thread may change its name: the one
         that it had for most of its blocks is shown."""
         names = defaultdict(lambda: defaultdict(float))
         for life in self._profile.lives:
             for text in (life.allocated_by, life.freed_by):
                 thread = Thread.of(text)
-                names[thread.id][thread.name] += life.bytes
-        order = sorted(names, key=lambda number: (number == 0, -sum(names[number].values()), number))
-        return {number: (at, Thread(max(names[number], key=names[number].get), number)) for at, number in enumerate(order)}
+                names[thread.key][thread] += life.bytes
+        order = sorted(names, key=lambda key: (key == OTHER_THREADS, -sum(names[key].values()), str(key)))
+        return {key: (at, max(names[key], key=names[key].get)) for at, key in enumerate(order)}
 
     def _add_life(self, life: Life, by: Thread, freer: Thread) -> None:
         site, is_other = self._site(life.stack), freer.is_other_than(by)

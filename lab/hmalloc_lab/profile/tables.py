@@ -118,13 +118,18 @@ def _rows(threads: list[Thread]) -> list[_Row]:
         return [_Row(_title(thread, names.count(thread.name) > 1), [at]) for at, thread in enumerate(threads)]
     alike = defaultdict(list)
     for at, thread in enumerate(threads):
-        alike[re.sub(r"\d+", "*", thread.name) if thread.id else ""].append(at)
-    rows = [_Row(f"{pattern} ({len(members)} threads)" if len(members) > 1 else threads[members[0]].name, members)
+        alike[re.sub(r"\d+", "*", thread.name)].append(at)
+    rows = [_Row(f"{pattern} ({_counted(threads, members)})" if len(members) > 1 else threads[members[0]].name, members)
             for pattern, members in alike.items()]
     if len(rows) > _MOST_THREADS:
         rest = [member for row in rows[_MOST_THREADS - 1:] for member in row.members]
-        rows[_MOST_THREADS - 1:] = [_Row(f"others ({len(rest)} threads)", rest)]
+        rows[_MOST_THREADS - 1:] = [_Row(f"others ({_counted(threads, rest)})", rest)]
     return rows
+
+
+def _counted(threads: list[Thread], members: list[int]) -> str:
+    """A row without a number is of several."""
+    return f"{len(members)} threads{'' if all(threads[member].id for member in members) else ' and more'}"
 
 
 def _title(thread: Thread, with_number: bool) -> str:
