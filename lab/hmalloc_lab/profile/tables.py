@@ -213,7 +213,11 @@ def _count(count: float) -> str:
 
 
 def _share(part: float, whole: float) -> str:
-    return f"{part / whole:.0%}" if whole else "-"
+    """A per cent that is all or nothing only where it is."""
+    if not whole:
+        return "-"
+    rounded = f"{part / whole:.0%}"
+    return {"0%": "<1%", "100%": ">99%"}.get(rounded, rounded) if 0 < part < whole else rounded
 
 
 def _time(nanoseconds: int) -> str:
