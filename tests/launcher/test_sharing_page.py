@@ -299,6 +299,26 @@ def test_a_link_stays_a_link(tmp_path):
     assert (tmp_path / "link.html").is_symlink() and "alone" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+def test_who_may_read_a_page_stays(tmp_path):
+    file = tmp_path / "page.html"
+    file.touch(0o640)
+    page.write(sample.one_thread(), file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640 and "alone" in file.read_text(encoding="utf-8")
+
+
+def test_a_file_that_looks_like_ours_is_not_taken(tmp_path):
+    mine = tmp_path / "page.html.new"
+    mine.write_text("mine")
+    page.write(sample.one_thread(), tmp_path / "page.html")
+    assert mine.read_text() == "mine" and len(list(tmp_path.iterdir())) == 2
+
+
+def test_where_nothing_can_be_made_beside_it_a_page_is_written_itself(tmp_path):
+    file = tmp_path / ("x" * 255)
+    page.write(sample.one_thread(), file)
+    assert file.read_text(encoding="utf-8").endswith("</html>")
+
+
 def test_a_pipe_is_written_through(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     got = []
@@ -329,7 +349,7 @@ def device(tmp_path):
 def test_a_device_is_written_through(device):
     null = device("null", 3)
     page.write(sample.one_thread(), null)
-    assert null.is_char_device() and not null.with_name("null.new").exists()
+    assert null.is_char_device() and not list(null.parent.glob("null.*"))
 
 
 def test_a_full_device_is_one_line(device):

@@ -1,9 +1,11 @@
 """What the pages have in common: templates, a policy that forbids every connection, and the way into a file."""
 
 import base64
+import errno
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -16,6 +18,8 @@ from ..errors import Failure
 from . import formats
 
 _TEMPLATES = Path(__file__).parent / "templates"
+# A folder that takes no file, a file of somebody else's or mounted by itself, a name that is as long as it may be.
+_ONLY_ITSELF = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.ENAMETOOLONG)
 
 
 def environment(**filters: Callable) -> Environment:
@@ -64,7 +68,7 @@ def replace_file(path: Path, text: str) -> None:
         if _is_only_a_way(path):
             path.write_text(text, encoding="utf-8")
         else:
-            _write_beside(path, text)
+            _replace(path, text)
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}", 1) from error
 
@@ -74,12 +78,25 @@ def _is_only_a_way(path: Path) -> bool:
     return path.is_symlink() or (path.exists() and not path.is_file())
 
 
-def _write_beside(path: Path, text: str) -> None:
-    beside = path.with_name(path.name + ".new")
+def _replace(path: Path, text: str) -> None:
     try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
-    except OSError:
-        with suppress(OSError):
-            beside.unlink()
-        raise
+        _write_beside(path, text)
+    except OSError as error:
+        if error.errno not in _ONLY_ITSELF:
+            raise
+        path.write_text(text, encoding="utf-8")
+
+
+def _write_beside(path: Path, text: str) -> None:
+    beside = path.with_name(f"{path.name}.{os.getpid()}.new")
+    with beside.open("x", encoding="utf-8") as file:
+        try:
+            if path.exists():  # who may read it is as before
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+            file.write(text)
+            file.flush()
+            os.replace(beside, path)
+        except OSError:
+            with suppress(OSError):
+                beside.unlink()
+            raise
