@@ -297,6 +297,35 @@ def test_a_full_disk_is_one_line_and_the_map_is_shown(hmalloc, sharing, tmp_path
 
 
 @NEEDS_PAGE
+def test_nothing_is_written_over(hmalloc, kept, tmp_path):
+    whole, out, said = kept.read_bytes(), tmp_path / "out", "named twice, and would be written over\n"
+    (tmp_path / "link").symlink_to(kept)
+    for file, options in ((kept, ["--from", kept, "--json", kept]), (kept, ["--from", tmp_path / "link", "--html", kept]),
+                          (out, ["--from", kept, "--json", out, "--html", out]), (out, ["--pprof", out, "--json", out, "true"])):
+        shown = hmalloc("profile", *options)
+        assert (shown.returncode, shown.stdout, shown.stderr) == (2, "", f"hmalloc: {file}: {said}")
+    assert kept.read_bytes() == whole and not out.exists()
+    nowhere = tmp_path / "nowhere"  # what is no file may be named twice
+    nowhere.symlink_to("/dev/null")
+    assert hmalloc("profile", "--from", kept, "--json", nowhere, "--html", nowhere).returncode == 0
+
+
+def test_where_nothing_comes_of_it_no_file_is_made(hmalloc, sharing, tmp_path):
+    file = tmp_path / "map.json"
+    (tmp_path / "link").symlink_to(file)
+    for name in ("map.json", "link"):
+        assert hmalloc("profile", "--json", tmp_path / name, "--", sharing, "killed").returncode == 137
+    assert not file.exists() and (tmp_path / "link").is_symlink()
+
+
+def test_who_reads_from_a_pipe_gets_all(hmalloc, kept, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True)
+    assert hmalloc("profile", "--from", kept, "--json", tmp_path / "pipe").returncode == 0
+    assert json.loads(reader.communicate(timeout=60)[0])["program"] == "sharing"
+
+
+@NEEDS_PAGE
 def test_a_page_is_written(hmalloc, sharing, tmp_path):
     page = tmp_path / "map.html"
     assert hmalloc("profile", *RATE, "--html", page, "--", sharing).returncode == 0

@@ -64,7 +64,7 @@ def profile_run(command: list[str], wanted: Wanted, built: BuildPaths) -> int:
 
 def profile_file(file: Path, wanted: Wanted) -> None:
     found = reader.read(file)
-    _check(wanted)
+    _check(wanted, file)
     # The first mapping is the program's own code, but for programs that are loaded at a high address.
     names = [os.path.basename(each.file) for each in found.mappings if each.file.startswith("/")]
     _show(found, printable(names[0] if names else file.name), wanted, 0, [])
@@ -76,11 +76,14 @@ def _why(code: int) -> str:
     return "it ended by _exit, a signal or another program in its place"
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: Wanted, source: Path | None = None) -> None:
     """Now, and not when the program has run."""
-    for path in (wanted.html, wanted.json, wanted.pprof):
-        if path:
-            check_writable(path)
+    files = [path for path in (wanted.html, wanted.json, wanted.pprof) if path]
+    for path in files:
+        check_writable(path)
+    taken = [path.resolve() for path in [source, *files] if path and (path.is_file() or not path.exists())]
+    if twice := next((path for at, path in enumerate(taken) if path in taken[:at]), None):
+        raise Failure(f"{printable(str(twice))}: named twice, and would be written over")
 
 
 def _show(profile: reader.Profile, program: str, wanted: Wanted, others: int, failures: list[Failure]) -> None:
