@@ -136,6 +136,17 @@ def test_without_debug_information_there_are_functions_and_without_those_address
     assert found["advice"] == [], "there is no place to name"
 
 
+def test_a_program_may_be_called_anything(profiled, sharing, tmp_path):
+    folder = tmp_path / "two\nlines"
+    folder.mkdir()
+    program = folder / "a \x1b[31mname\u00a0\u00fc"
+    program.write_bytes(sharing.read_bytes())
+    program.chmod(0o755)
+    shown, found = profiled(*RATE, "--", program)
+    assert found["sites"][0]["function"] == "feed" and found["sites"][0]["object"] == "a \\x1b[31mname\\xa0\u00fc"
+    assert "\x1b" not in shown
+
+
 @pytest.mark.parametrize("options", [
     ["-no-pie"], ["-pie", "-Wl,-z,noseparate-code"], ["-Wl,-Ttext-segment=0x20000000", "-no-pie"]])
 def test_addresses_are_the_files_own(profiled, build, options):

@@ -56,7 +56,7 @@ def profile_run(command: list[str], wanted: Wanted, built: BuildPaths) -> int:
     run = running.run(command, choose("hmalloc", built), wanted.rate)
     if run.profile is None:
         raise Failure(f"{command[0]} wrote no profile: {_why(run.code)}", run.code or 1)
-    name = os.path.basename(command[0])
+    name = printable(os.path.basename(command[0]))
     failures = _write(wanted.pprof, lambda path: path.write_bytes(run.profile))
     _show(reader.parse(run.profile, f"the profile of {name}"), name, wanted, run.others, failures)
     return run.code

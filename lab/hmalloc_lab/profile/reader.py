@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,15 +128,19 @@ class _Rows:
                 self._comments += wire.numbers(value)
             elif isinstance(value, int):
                 self._numbers[number] = value
-        self._strings = [printable(bytes(each).decode(errors="replace")) for each in self._strings]
+        self._texts = [printable(bytes(each).decode(errors="replace")) for each in self._strings]
         self.time = self._numbers.get(9, 0)
         self.types = [self._text(dict(wire.fields(each)).get(1, 0)) for each in self._types]
 
     def _text(self, index: int | memoryview) -> str:
         index = wire.number(index)
-        if index >= len(self._strings):
+        if index >= len(self._texts):
             raise wire.Malformed
-        return self._strings[index]
+        return self._texts[index]
+
+    def _path(self, index: int) -> str:
+        """As it can be opened: not fit to be printed, and the kernel writes the end of a line in it as \\012."""
+        return os.fsdecode(bytes(self._strings[index]).replace(rb"\012", b"\n"))
 
     def profile(self) -> Profile:
         profile = Profile(self._numbers.get(12, 0), "; ".join(map(self._text, self._comments)),
@@ -144,7 +149,7 @@ class _Rows:
         for each in self._mappings:
             found = dict(wire.fields(each))
             number, start, limit, offset, file, build_id = (wire.number(found.get(key, 0)) for key in range(1, 7))
-            by_id[number] = Mapping(start, limit, offset, self._text(file), self._text(build_id))
+            by_id[number] = Mapping(start, limit, offset, self._path(file), self._text(build_id))
         profile.mappings = list(by_id.values())
         addresses = {}
         for each in self._locations:
