@@ -225,7 +225,17 @@ def test_a_script_without_a_first_line_runs(hmalloc, script):
 def test_a_killed_program_has_no_profile(hmalloc, sharing):
     shown = hmalloc("profile", *RATE, "--", sharing, "killed")
     assert shown.returncode == 137 and shown.stdout == ""
-    assert shown.stderr == f"hmalloc: {sharing} wrote no profile: a signal killed it first\n"
+    assert shown.stderr == f"hmalloc: {sharing} wrote no profile: signal 9 ended it (Killed)\n"
+
+
+@pytest.mark.parametrize("words, code, said", [
+    (["killed"], 3, "it ended by _exit, or another program took its place"),
+    (["", "10"], 3, "it ended by _exit, or another program took its place; 1 more process did: name their program")])
+def test_a_shell_leaves_without_a_profile_and_the_programs_that_it_starts_have_theirs(hmalloc, sharing, build, words, code, said):
+    leaves = build("started.c", "started")  # as some shells do
+    shown = hmalloc("profile", *RATE, "--", leaves, sharing, *words)
+    assert (shown.returncode, shown.stdout) == (code, "")
+    assert shown.stderr == f"hmalloc: {leaves} wrote no profile: {said}\n"
 
 
 def test_a_program_out_of_reach_is_not_run(hmalloc, build):
@@ -254,7 +264,7 @@ def test_a_program_that_leaves_at_once_has_no_profile(hmalloc, sharing):
     process.terminate()
     shown, errors = process.communicate(timeout=60)
     assert (process.returncode, shown) == (7, "")
-    assert errors == f"hmalloc: {sharing} wrote no profile: it ended by _exit, a signal or another program in its place\n"
+    assert errors == f"hmalloc: {sharing} wrote no profile: it ended by _exit, or another program took its place\n"
 
 
 def on_a_terminal(words, keys, columns=80):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ def profile_run(command: list[str], wanted: Wanted, built: BuildPaths) -> int:
     _check(wanted)
     run = running.run(command, choose("hmalloc", built), wanted.rate)
     if run.profile is None:
-        raise Failure(f"{command[0]} wrote no profile: {_why(run.code)}", run.code or 1)
+        raise Failure(f"{command[0]} wrote no profile: {_why(run)}", run.code or 1)
     name = printable(os.path.basename(command[0]))
     failures = _write(wanted.pprof, lambda path: path.write_bytes(run.profile))
     _show(reader.parse(run.profile, f"the profile of {name}"), name, wanted, run.others, failures)
@@ -70,10 +71,14 @@ def profile_file(file: Path, wanted: Wanted) -> None:
     _show(found, printable(names[0] if names else file.name), wanted, 0, [])
 
 
-def _why(code: int) -> str:
-    if code == 128 + 9 or code in (128 + 6, 128 + 11, 128 + 7, 128 + 4, 128 + 8):
-        return "a signal killed it first"
-    return "it ended by _exit, a signal or another program in its place"
+def _why(run: running.Run) -> str:
+    why = f"signal {run.signal} ended it ({signal.strsignal(run.signal)})" if run.signal else \
+        "it ended by _exit, or another program took its place"
+    return f"{why}; {_processes(run.others)} did: name their program" if run.others else why
+
+
+def _processes(others: int) -> str:
+    return f"{others} more process{'es' if others > 1 else ''}"
 
 
 def _check(wanted: Wanted, source: Path | None = None) -> None:
@@ -94,8 +99,7 @@ def _show(profile: reader.Profile, program: str, wanted: Wanted, others: int, fa
                  *_write(wanted.html, lambda path: _page(made, path))]
     show(Console(highlight=False), program, sharing, given, wanted.top)
     if others:
-        processes = f"{others} more process{'es' if others > 1 else ''}"
-        print(f"hmalloc: {processes} wrote a profile; this is of the one that was started", file=sys.stderr)
+        print(f"hmalloc: {_processes(others)} wrote a profile; this is of the one that was started", file=sys.stderr)
     for failure in failures:
         raise failure
 

@@ -22,6 +22,7 @@ _BY_KERNEL = 0x80  # si_code of what a terminal sends; it sends that to the prog
 @dataclass(frozen=True)
 class Run:
     code: int              # as a shell has it: 128 and the signal
+    signal: int            # that ended it, or 0
     profile: bytes | None  # of the started process, if it wrote one
     others: int            # how many more processes wrote one
 
@@ -43,14 +44,15 @@ def run(command: list[str], allocator: Allocator, rate: str) -> Run:
     with tempfile.TemporaryDirectory(prefix="hmalloc-profile-") as folder:
         environment = os.environ | {"LD_PRELOAD": libraries, "HMALLOC_PROFILE": f"heap:rate={rate}",
                                     "HMALLOC_PROFILE_FREES": "1", "HMALLOC_PROFILE_FILE": f"{folder}/%p.pb"}
-        pid, code = _attend(program.path, command, environment)
+        pid, ended = _attend(program.path, command, environment)
         files = set(Path(folder).glob("*.pb"))
         own = Path(folder, f"{pid}.pb")
-        return Run(code, own.read_bytes() if own in files else None, len(files - {own}))
+        code, number = (128 - ended, -ended) if ended < 0 else (ended, 0)
+        return Run(code, number, own.read_bytes() if own in files else None, len(files - {own}))
 
 
 def _attend(path: Path, command: list[str], environment: dict[str, str]) -> tuple[int, int]:
-    """Starts the program and waits for its end; its number and its code."""
+    """Starts the program and waits for its end; its number, and its code or minus the signal that ended it."""
     heard = _PASSED_ON | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, heard)
     usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGCHLD)}
@@ -86,7 +88,7 @@ def _wait(pid: int, heard: set) -> int:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             code = os.waitstatus_to_exitcode(status)
-            return 128 + (signal.SIGINT if interrupted and -code == signal.SIGTERM else -code) if code < 0 else code
+            return -signal.SIGINT if interrupted and code == -signal.SIGTERM else code
         got = signal.sigwaitinfo(heard)
         if got.si_signo == signal.SIGINT:
             interrupted |= _interrupt(pid, by_terminal=got.si_code == _BY_KERNEL)
