@@ -78,13 +78,13 @@ def test_few_samples_are_no_evidence(advice, plain):
 # ---- Of what was never run. ------------------------------------------------------------------------------------------
 
 
-def given_for(lives, function="make", size=64, taken=False):
+def given_for(lives, function="make", taken=False, where="made"):
     """lives: samples, whether another thread freed them, the size of their blocks."""
     from hmalloc_lab.profile.advice import advise
     from hmalloc_lab.profile.sites import Map, Site
     from hmalloc_lab.profile.symbols import Frame
 
-    site = Site(Frame(function, "/src/made.c", 7, "made", 0x1000), takes_advice=taken)
+    site = Site(Frame(function, "/src/made.c", 7, where, 0x1000), takes_advice=taken)
     for samples, by_other, size in lives:
         for amount in (site.freed, site.handed_over if by_other else site.kept):
             amount.add(10 * samples, 10 * samples * size, samples)
@@ -105,6 +105,13 @@ def test_what_the_evidence_is_for(lives, kind):
 def test_nothing_is_advised_twice_or_to_nobody():
     assert given_for([(4000, False, 64)], taken=True) == []
     assert given_for([(4000, False, 64)], function=None) == []
+
+
+@pytest.mark.parametrize("library, advised", [
+    ("libc.so.6", 0), ("libstdc++.so.6.0.30", 0), ("ld-linux-x86-64.so.2", 0), ("libm-2.31.so", 0), ("libcairo.so.2", 1),
+    ("libcrypto.so.3", 1), ("ld", 1)])
+def test_libraries_of_the_system_are_not_advised(library, advised):
+    assert len(given_for([(4000, False, 64)], where=library)) == advised
 
 
 def test_it_says_what_the_evidence_is():

@@ -567,7 +567,7 @@ def test_a_damaged_profile_is_no_traceback(kept):
     ("Ostream& operator<< <int>(Ostream&, int)", "operator<<", False),
     ("Foo::operator bool() const", "Foo::operator bool", False),
     ("Foo::operator->() const", "Foo::operator->", False), ("Foo<(Bar)1>::f()", "Foo::f", False),
-    ("parse.constprop.0", "parse", False), ("malloc@@GLIBC_2.2.5", "malloc", True),
+    ("__GI___strdup", "__strdup", True), ("parse.constprop.0", "parse", False), ("malloc@@GLIBC_2.2.5", "malloc", True),
     ("<alloc::vec::Vec<T> as core::iter::FromIterator<T>>::from_iter", "from_iter", True),
     *[(name, name, True) for name in ("xmalloc", "zcalloc_num", "g_malloc0", "strdup", "PyObject_Malloc", "_PyMem_RawMalloc")],
     *[(name, name, False) for name in ("PyUnicode_New", "freeze", "mallocate", "<<<<")], ("x<", "x", False)])

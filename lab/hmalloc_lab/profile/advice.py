@@ -1,5 +1,6 @@
 """What a program can do with hmalloc's own functions, where the profile has the evidence for it."""
 
+import re
 from dataclasses import dataclass
 
 from .names import shorten
@@ -13,6 +14,8 @@ _SHARED_FROM = 0.95
 _LOCAL_MOST_BYTES = 4096   # HM_LOCAL_MAX: a larger one takes the general path
 _CACHE_MOST_BYTES = 32768  # above, there is no cache of blocks
 _FINER_FROM = 4096         # a class more to each doubling
+# Nobody changes them for a program's sake.
+_OF_THE_SYSTEM = re.compile(r"(lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\+\+|c\+\+(abi)?)|ld-[\w-]+)[-.].*")
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ def advise(sharing: Map) -> list[Advice]:
 def _for_site(at: int, site: Site) -> Advice | None:
     samples = site.freed.samples
     if samples < _FEWEST_SAMPLES or site.takes_advice or not site.frame.function:
+        return None
+    if _OF_THE_SYSTEM.fullmatch(site.frame.object):
         return None
     if site.kept.samples == samples and _are_at_most(site, _LOCAL_MOST_BYTES):
         return _advice("local", at, site, samples, LOCAL_SAVES, "freed by its own thread",

@@ -43,7 +43,7 @@ def shorten(name: str) -> str:
     text = _OPERATOR.sub(hide, text)
     text = _outside(_outside(text.replace("->", ""), "<>"), "()")
     text = re.sub(r"(\s*(const|volatile|noexcept|&&?))+$", "", text.rstrip())
-    text = text.rpartition(" ")[2].removeprefix("::")  # behind what it returns
+    text = text.rpartition(" ")[2].removeprefix("::").removeprefix("__GI_")  # behind what it returns; a name within glibc
     text = _CLONE.sub("", re.sub(r"\{(lambda|unnamed type)[^}]*\}", r"{\1}", text).replace("::::", "::"))
     return "".join(words[ord(c) - _HIDDEN] if _HIDDEN <= ord(c) < _HIDDEN + len(words) else c for c in text) or name
 
