@@ -57,7 +57,7 @@ def compare_command(
         reference: Annotated[str, typer.Option("--against")] = "system",
         input_file: Annotated[Path | None, typer.Option("--input")] = None,
         show_output: Annotated[bool, typer.Option("--show-output")] = False,
-        json_file: Annotated[Path | None, typer.Option("--json")] = None) -> None:
+        json_file: Annotated[Path | None, typer.Option("--json", readable=False)] = None) -> None:
     built: BuildPaths = context.obj
     if not command:
         print("hmalloc: no program named, so this is the example: a log in a pipeline of threads", file=sys.stderr)
@@ -101,10 +101,10 @@ def profile_command(
         rate: Annotated[str, typer.Option("--rate")] = "",
         top: Annotated[int, typer.Option("--top", min=1, max=1_000_000)] = 10,
         skip: Annotated[str, typer.Option("--skip")] = "",
-        html_file: Annotated[Path | None, typer.Option("--html")] = None,
-        json_file: Annotated[Path | None, typer.Option("--json")] = None,
-        pprof_file: Annotated[Path | None, typer.Option("--pprof")] = None,
-        from_file: Annotated[Path | None, typer.Option("--from")] = None) -> None:
+        html_file: Annotated[Path | None, typer.Option("--html", readable=False)] = None,
+        json_file: Annotated[Path | None, typer.Option("--json", readable=False)] = None,
+        pprof_file: Annotated[Path | None, typer.Option("--pprof", readable=False)] = None,
+        from_file: Annotated[Path | None, typer.Option("--from", readable=False)] = None) -> None:
     wanted = profiles.Wanted(profiles.rate(rate or profiles.RATE), top, profiles.pattern(skip), html_file, json_file,
                              pprof_file)
     if from_file and (command or rate or pprof_file):
