@@ -67,6 +67,14 @@ def test_who_allocates_who_frees_and_where(profiled, sharing):
         assert part in shown
 
 
+def test_what_a_profile_does_not_know_stands_below_the_advice(profiled, sharing):
+    from hmalloc_lab.profile.advice import RESERVATIONS
+
+    shown, found = profiled(*RATE, "--", sharing)
+    kinds = {each["kind"] for each in found["advice"]}
+    assert kinds and [text in shown for text in RESERVATIONS.values()] == [kind in kinds for kind in RESERVATIONS]
+
+
 def test_the_document_has_its_schema(profiled, sharing):
     _, found = profiled(*RATE, "--", sharing, "pool")
     amount = {"objects": float, "bytes": float, "samples": int}
@@ -337,6 +345,22 @@ def test_where_nothing_comes_of_it_no_file_is_made(hmalloc, sharing, tmp_path):
     for name in ("map.json", "link"):
         assert hmalloc("profile", "--json", tmp_path / name, "--", sharing, "killed").returncode == 137
     assert not file.exists() and (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize("options, mode, code, said", [
+    (["--from"], 0o200, 2, "cannot be read: Permission denied"), (["--json"], 0o400, 2, "Permission denied"),
+    (["--json"], 0o200, 0, None)])
+def test_it_asks_for_no_more_than_it_needs(sharing, tmp_path, options, mode, code, said):
+    weak = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if weak and subprocess.run([*weak, "true"], capture_output=True).returncode != 0:
+        pytest.skip("root cannot be made weaker here")
+    file = tmp_path / "file"
+    file.touch()
+    file.chmod(mode)
+    program = [] if options == ["--from"] else ["--", sharing]
+    shown = subprocess.run([*weak, LAUNCHER, "profile", *options, file, *program], stdin=subprocess.DEVNULL, env=environment(),
+                           capture_output=True, text=True, timeout=60)
+    assert (shown.returncode, shown.stderr) == (code, f"hmalloc: {file}: {said}\n" if said else "")
 
 
 def test_who_reads_from_a_pipe_gets_all(hmalloc, kept, tmp_path):

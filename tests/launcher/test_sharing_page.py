@@ -175,6 +175,15 @@ def test_threads_of_one_name_without_a_number_are_told_from_those_that_free_thei
     assert [cell.kind for cell in cells] == ["kept", "handed"]
 
 
+def test_what_a_profile_does_not_know_stands_beside_the_advice(redis):
+    from hmalloc_lab.profile.advice import RESERVATIONS
+
+    for kinds in ((), ("local",), ("shared",), ("local", "shared")):
+        given = [each for each in redis["advice"] if each["kind"] in kinds]
+        said = words(section(page.render(redis | {"advice": given}), "advice"))
+        assert [text in said for text in RESERVATIONS.values()] == [kind in kinds for kind in RESERVATIONS]
+
+
 def test_sites_have_callers_sizes_and_who_frees(redis):
     text = section(page.render(redis), "sites")
     bodies = re.findall(r"<tbody role.*?</tbody>.*?(?=<tbody role|$)", text, re.S)

@@ -14,6 +14,10 @@ _SHARED_FROM = 0.95
 _LOCAL_MOST_BYTES = 4096   # HM_LOCAL_MAX: a larger one takes the general path
 _CACHE_MOST_BYTES = 32768  # above, there is no cache of blocks
 _FINER_FROM = 4096         # a class more to each doubling
+# What a profile does not know, by the kind of advice.
+RESERVATIONS = {
+    "local": "hm_local_alloc clears nothing and aligns to 16 bytes; a place may ask for more (calloc, aligned_alloc).",
+    "shared": "No cache has a handle while a profile runs: a place that uses one already is named all the same."}
 # Nobody changes them for a program's sake.
 _OF_THE_SYSTEM = re.compile(r"(lib(c|m|dl|rt|pthread|resolv|gcc_s|stdc\+\+|c\+\+(abi)?)|ld-[\w-]+)[-.].*")
 

@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from ..page import parts
 from . import page_sites, page_words
+from .advice import RESERVATIONS
 from .page_amounts import NOTHING, Amount, ages_of
 from .page_matrix import Matrix, pairs
 
@@ -33,6 +34,7 @@ def render(document: dict) -> str:
         left_out=page_sites.left_out(document, sites),
         has_site={site.place for site in sites},
         ages=ages_of(age for site in document["sites"] for age in site["ages"]),
+        reservations=[text for kind, text in RESERVATIONS.items() if kind in {each["kind"] for each in document["advice"]}],
         few=page_words.FEW_SAMPLES,
         style=Markup(parts.joined(_STYLES)),
         script=Markup(script),

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from .advice import Advice
+from .advice import RESERVATIONS, Advice
 from .document import heaviest
 from .sites import Amount, Map, Site, Thread, place_of
 
@@ -192,9 +192,9 @@ def _advice(console: Console, given: list[Advice], top: int) -> None:
         _say(console, f"- {each.text}")
     if len(given) > top:
         _say(console, f"- {len(given) - top} more (--top)")
-    if any(each.kind == "shared" for each in given):
-        _say(console, "No cache has a handle while a profile runs: a place that uses one already is named all the same.",
-             "dim")
+    for kind, text in RESERVATIONS.items():
+        if any(each.kind == kind for each in given):
+            _say(console, text, "dim")
 
 
 # ---- Numbers. -------------------------------------------------------------------------------------------------------
