@@ -2,6 +2,7 @@
 
 import re
 from contextlib import suppress
+from functools import cache
 
 OTHER_THREADS = "other threads"  # the row of those that the library had no row for
 
@@ -31,6 +32,7 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
+@cache  # a name is on many stacks
 def shorten(name: str) -> str:
     """`feed` of `void feed<Server>(Server&, int) const [clone .cold]`: no arguments, of templates or of functions."""
     words = []
