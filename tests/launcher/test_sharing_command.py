@@ -313,6 +313,11 @@ def test_it_fits_80_columns(hmalloc, sharing):
     assert max(len(line) for line in tables if " are " not in line) <= 80
 
 
+def test_a_wide_terminal_is_not_filled_with_spaces(hmalloc, kept):
+    shown = hmalloc("profile", "--from", kept, COLUMNS="400").stdout
+    assert max(map(len, shown[:shown.index("Advice")].splitlines())) < 200
+
+
 # ---- Where it writes to. ---------------------------------------------------------------------------------------------
 
 

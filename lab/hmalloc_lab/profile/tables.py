@@ -167,7 +167,7 @@ def _frees(console: Console, sharing: Map, top: int) -> None:
         if rest := freed[_FREEING_PLACES:]:
             size = sum(amount.bytes for _, amount in rest)
             table.add_row(_bytes(size), _share(size, site.handed_over.bytes), f"{len(rest)} more places")
-        console.print(Padding(table, (0, 0, 0, 2)))
+        console.print(Padding(table, (0, 0, 0, 2), expand=False))
 
 
 def _ages(console: Console, sharing: Map) -> None:
