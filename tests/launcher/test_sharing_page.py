@@ -175,6 +175,14 @@ def test_threads_of_one_name_without_a_number_are_told_from_those_that_free_thei
     assert [cell.kind for cell in cells] == ["kept", "handed"]
 
 
+def test_a_row_without_a_number_is_of_several_threads():
+    document = sample.many_threads(40)
+    document["threads"] = [{"name": f"worker-{place}", "id": place} for place in range(40)]
+    assert [line.name for line in Matrix(document).lines if not line.is_member] == ["worker-* (40+)"]
+    document["threads"][0]["id"] = 40
+    assert [line.name for line in Matrix(document).lines if not line.is_member] == ["worker-* (40)"]
+
+
 def test_what_a_profile_does_not_know_stands_beside_the_advice(redis):
     from hmalloc_lab.profile.advice import RESERVATIONS
 

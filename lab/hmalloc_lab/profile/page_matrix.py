@@ -76,9 +76,10 @@ class Matrix:
         thread = self._threads[index]
         return Line(thread["name"], thread["id"] or None, (index,), group, group is not None)
 
-    @staticmethod
-    def _group(name: str, members: list[int], number: int | None) -> Line:
-        return Line(f"{name} ({len(members):,})" if name else f"{len(members):,} more threads", None, tuple(members), number)
+    def _group(self, name: str, members: list[int], number: int | None) -> Line:
+        # A row without a number is of several threads.
+        count = f"{len(members):,}{'' if all(self._threads[index]['id'] for index in members) else '+'}"
+        return Line(f"{name} ({count})" if name else f"{count} more threads", None, tuple(members), number)
 
     @cached_property
     def _weights(self) -> list[float]:
