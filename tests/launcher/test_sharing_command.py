@@ -251,6 +251,28 @@ def test_a_program_out_of_reach_is_not_run(hmalloc, build):
     assert shown.returncode == 1 and "statically linked" in shown.stderr and shown.stdout == ""
 
 
+def test_what_happens_to_the_folder_of_profiles_is_no_traceback(hmalloc, script, tmp_path):
+    """Children that live on may write into it while it is taken away."""
+    takes = script('rm -r "${HMALLOC_PROFILE_FILE%/*}"; : > "${HMALLOC_PROFILE_FILE%/*}"; exit 4\n')
+    shown = hmalloc("profile", "--", takes, TMPDIR=str(tmp_path))
+    assert shown.returncode == 4 and "Traceback" not in shown.stderr
+
+
+def test_without_a_folder_for_the_profile_there_is_a_line(monkeypatch):
+    import tempfile
+
+    from hmalloc_lab.errors import Failure
+    from hmalloc_lab.profile import running
+
+    def fail(**_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", fail)
+    with pytest.raises(Failure, match="^no folder for the profile: No space left on device$") as failure:
+        running._folder()
+    assert failure.value.code == 1
+
+
 # ---- Signals. --------------------------------------------------------------------------------------------------------
 
 

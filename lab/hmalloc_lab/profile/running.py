@@ -41,7 +41,7 @@ def preload(command: list[str], allocator: Allocator) -> tuple[Program, str]:
 
 def run(command: list[str], allocator: Allocator, rate: str) -> Run:
     program, libraries = preload(command, allocator)
-    with tempfile.TemporaryDirectory(prefix="hmalloc-profile-") as folder:
+    with _folder() as folder:
         environment = os.environ | {"LD_PRELOAD": libraries, "HMALLOC_PROFILE": f"heap:rate={rate}",
                                     "HMALLOC_PROFILE_FREES": "1", "HMALLOC_PROFILE_FILE": f"{folder}/%p.pb"}
         pid, ended = _attend(program.path, command, environment)
@@ -49,6 +49,13 @@ def run(command: list[str], allocator: Allocator, rate: str) -> Run:
         own = Path(folder, f"{pid}.pb")
         code, number = (128 - ended, -ended) if ended < 0 else (ended, 0)
         return Run(code, number, own.read_bytes() if own in files else None, len(files - {own}))
+
+
+def _folder() -> tempfile.TemporaryDirectory:
+    try:  # children that live on may write into it while it is taken away
+        return tempfile.TemporaryDirectory(prefix="hmalloc-profile-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise Failure(f"no folder for the profile: {error.strerror}", 1) from error
 
 
 def _attend(path: Path, command: list[str], environment: dict[str, str]) -> tuple[int, int]:
