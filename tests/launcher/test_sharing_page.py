@@ -330,8 +330,11 @@ def test_a_file_that_looks_like_ours_is_not_taken(tmp_path):
     assert mine.read_text() == "mine" and len(list(tmp_path.iterdir())) == 2
 
 
-def test_where_nothing_can_be_made_beside_it_a_page_is_written_itself(tmp_path):
-    file = tmp_path / ("x" * 255)
+@pytest.mark.parametrize("name, beside", [("x" * 255, None), ("page.html", f"page.html.{os.getpid()}.new")])
+def test_where_nothing_can_be_made_beside_it_a_page_is_written_itself(tmp_path, name, beside):
+    file = tmp_path / name
+    if beside:
+        (tmp_path / beside).touch()
     page.write(sample.one_thread(), file)
     assert file.read_text(encoding="utf-8").endswith("</html>")
 

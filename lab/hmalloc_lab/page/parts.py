@@ -19,7 +19,7 @@ from . import formats
 
 _TEMPLATES = Path(__file__).parent / "templates"
 # A folder that takes no file, a file of somebody else's or mounted by itself, a name that is as long as it may be.
-_ONLY_ITSELF = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.ENAMETOOLONG)
+_ONLY_ITSELF = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.ENAMETOOLONG, errno.EEXIST)
 
 
 def environment(**filters: Callable) -> Environment:
