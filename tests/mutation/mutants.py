@@ -180,7 +180,7 @@ MUTANTS = [
            "profile_rate() != 0 ? profile_rate() : kUsualRate", (UNIT,)),
     Mutant("weight_is_a_count", "src/api/allocator.cc", "static_cast<uint64_t>(weight * static_cast<double>(size) + 0.5)",
            "static_cast<uint64_t>(weight + 0.5)", (UNIT,)),
-    Mutant("what_was_not_sampled_is_told_of", "src/api/allocator.cc", "&& samples.remove(block, by)) end_sample", "&& (samples.remove(block, by), true)) end_sample", (UNIT,)),
+    Mutant("what_was_not_sampled_is_told_of", "src/api/allocator.cc", "|| !samples.remove(block, by)) return", "|| (samples.remove(block, by), false)) return", (UNIT,)),
     Mutant("tracers_blocks_keep_allocations_counted", "src/profile/samples.cc", "if (sample.stack != 0) change(profiled_, 1);", "if (sample.block != 0) change(profiled_, 1);", (UNIT,)),
     # Claims of heaps whose threads sleep
     Mutant("topmost_entry_claimed", "src/threads/claims.cc", "void** below = cache.top() - 1;", "void** below = cache.top();"),
