@@ -170,7 +170,7 @@ MUTANTS = [
     Mutant("stack_taken_for_the_unwinder_that_frees", "src/profile/samples.cc", "unwinder.has(caller) || loader.has(caller) ? 0", "loader.has(caller) ? 0"),
     Mutant("stack_taken_for_the_loader_that_frees", "src/profile/samples.cc", "unwinder.has(caller) || loader.has(caller) ? 0", "unwinder.has(caller) ? 0"),
     Mutant("life_of_another_age", "src/profile/lives.h", "ns >= least_age(c + 1)", "ns > least_age(c + 1)"),
-    Mutant("lives_that_differ_in_who_frees", "src/profile/lives.cc", "\n           row.freed_by == life.freed_by &&", ""),
+    Mutant("lives_that_are_alike_are_one", "src/profile/lives.cc", "  lives_[known].samples += life.samples;\n", ""),
     Mutant("name_that_is_cut_within_a_character", "src/profile/pprof.cc", "if ((text[i] & 0xc0) != 0x80) return 0;", ";"),
     Mutant("another_thread_of_that_name", "src/profile/samples.cc", "freed_by = lives_.meet_another(thread);", ";"),
     Mutant("row_lost_when_the_index_grows", "src/profile/numbered_rows.h", "i <= count_; ++i) enter", "i < count_; ++i) enter"),

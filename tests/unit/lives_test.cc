@@ -90,7 +90,7 @@ TEST(AgeClass, IsAPowerOfTen) {
 TEST(NumberedRows, FindWhatWasAdded) {
   NumberedRows<SampledThread> rows;
   auto find = [&](uint32_t id) { return rows.find(id % 7, [=](const SampledThread& row) { return row.id == id; }); };
-  constexpr uint32_t kRows = 5000;
+  constexpr uint32_t kRows = 50'000;  // more than the first index has room for
   EXPECT_EQ(find(1), 0u);
   for (uint32_t i = 1; i <= kRows; ++i) ASSERT_EQ(rows.add({i % 7, i, false, {}}, kRows), i);
   EXPECT_EQ(rows.add({0, 0, false, {}}, kRows), 0u) << "there are as many as there may be";
