@@ -24,8 +24,8 @@
 
 // By the names that sys/sdt.h gives them in the notes.
 extern "C" {
-[[gnu::visibility("hidden")]] extern unsigned short otel_memory_alloc_semaphore;
-[[gnu::visibility("hidden")]] extern unsigned short otel_memory_free_semaphore;
+[[gnu::visibility("hidden"), gnu::weak]] extern unsigned short otel_memory_alloc_semaphore;
+[[gnu::visibility("hidden"), gnu::weak]] extern unsigned short otel_memory_free_semaphore;
 }
 
 namespace hm {
