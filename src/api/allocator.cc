@@ -126,7 +126,7 @@ bool sample(void* block, size_t size, bool has_state) noexcept {
   bool profiled = sampler.has_profile() && samples.add(block, size, weight, caller);
   if (profiled && !sampler.is_sampling()) profiled = !samples.drop(block);  // it was stopped meanwhile, and would not count
   bool traced = !profiled && sampler.has_tracer() && (has_state || samples.add_without_stack(block));
-  if (profiled || traced) probe_alloc(block, size, static_cast<uint64_t>(weight * static_cast<double>(size) + 0.5));
+  if (profiled || traced) probe_alloc(block, size, rounded(weight * static_cast<double>(size)));
   return profiled || traced;
 }
 

@@ -13,7 +13,7 @@ namespace hm {
 namespace {
 
 constexpr size_t kMostLives = size_t{1} << 18;
-constexpr size_t kMostThreads = 4 * kThreadsByNumber;
+constexpr size_t kMostThreads = size_t{4} * kThreadsByNumber;
 
 uint64_t hash_of(const Life& life) noexcept {
   uint64_t hash = mix(life.allocated_at + (uint64_t{life.freed_at} << 32));

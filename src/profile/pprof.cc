@@ -97,11 +97,6 @@ constexpr const char kOwnFunctions[] =
     "hm_(malloc|calloc|realloc|aligned_alloc|shared_alloc|local_alloc|local_realloc|cache_alloc|cache_refill_)|"
     "hm::(\\(anonymous namespace\\)::)?(allocate|sample|reallocate|resize).*|hm::Samples::.*";
 
-uint64_t rounded(double value) noexcept {  // without libm
-  auto whole = static_cast<uint64_t>(value);
-  return whole + (value - static_cast<double>(whole) >= 0.5 ? 1 : 0);
-}
-
 // How many bytes the character has that starts here; 0: this is not UTF-8.
 size_t length_in_utf8(const unsigned char* text) noexcept {
   unsigned char first = text[0];

@@ -1,7 +1,7 @@
 #include "profile/probes.h"
 
 #if HM_PROBES
-#define _SDT_HAS_SEMAPHORES 1
+#define _SDT_HAS_SEMAPHORES 1  // NOLINT(bugprone-reserved-identifier): sys/sdt.h calls it so
 #include <sys/sdt.h>
 
 extern "C" {

@@ -53,4 +53,9 @@ extern constinit Sampler sampler;
 double minus_log(double u) noexcept;
 double one_minus_exp(double x) noexcept;
 
+inline uint64_t rounded(double value) noexcept {  // without libm
+  auto whole = static_cast<uint64_t>(value);
+  return whole + (value - static_cast<double>(whole) >= 0.5 ? 1 : 0);
+}
+
 }  // namespace hm

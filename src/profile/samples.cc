@@ -1,6 +1,5 @@
 #include "profile/samples.h"
 
-#include <bit>
 #include <cerrno>
 
 #include "base/clock.h"

@@ -178,8 +178,8 @@ MUTANTS = [
     Mutant("tracer_that_has_gone_is_followed", "src/profile/sampler.cc", "for_whom() | kTracer : for_whom() & ~kTracer", "for_whom() | kTracer : for_whom()", (UNIT,)),
     Mutant("tracer_gets_the_rate_of_an_earlier_profile", "src/profile/sampler.cc", "whom & kProfile ? profile_rate() : kUsualRate",
            "profile_rate() != 0 ? profile_rate() : kUsualRate", (UNIT,)),
-    Mutant("weight_is_a_count", "src/api/allocator.cc", "static_cast<uint64_t>(weight * static_cast<double>(size) + 0.5)",
-           "static_cast<uint64_t>(weight + 0.5)", (UNIT,)),
+    Mutant("weight_is_a_count", "src/api/allocator.cc", "rounded(weight * static_cast<double>(size))",
+           "rounded(weight)", (UNIT,)),
     Mutant("what_was_not_sampled_is_told_of", "src/api/allocator.cc", "|| !samples.remove(block, by)) return", "|| (samples.remove(block, by), false)) return", (UNIT,)),
     Mutant("tracers_blocks_keep_allocations_counted", "src/profile/samples.cc", "if (sample.stack != 0) change(profiled_, 1);", "if (sample.block != 0) change(profiled_, 1);", (UNIT,)),
     # Claims of heaps whose threads sleep
