@@ -22,7 +22,9 @@ constinit bool last_is_written = false;                    // under it
 constinit bool peak_fails = false, trigger_stays = false;  // and one line has said so; under it, too
 // Relaxed: hints; both are written under the lock.
 constinit std::atomic<uint64_t> last_look_ms{0}, written_peak{0};
-constinit std::atomic<uint32_t> process{0};  // that looks first; relaxed: a child of vfork() shares this but is another
+// Whose files these are: the process that looks first, for a child of vfork() shares this but is another.  Relaxed: it is a
+// number alone.
+constinit std::atomic<uint32_t> process{0};
 
 bool write_to(int fd) noexcept {
   int error = write_profile(fd);
@@ -95,8 +97,8 @@ void profile_files_after_fork_in_child(uint32_t before) noexcept {
   repair_after_fork(writing, before, [] {});
   last_is_written = false;
   process.store(0, std::memory_order_relaxed);
-  written_peak.store(samples.held_bytes(),
-                     std::memory_order_relaxed);  // a peak of its own is above what it has of its parent
+  // A peak of its own is above what it has of its parent.
+  written_peak.store(samples.held_bytes(), std::memory_order_relaxed);
 }
 
 }  // namespace hm

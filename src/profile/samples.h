@@ -49,16 +49,16 @@ class Samples {
   bool add(void* block, size_t size, double weight, const void* caller) noexcept;
   bool add_without_stack(const void* block) noexcept;
   bool drop(const void* block) noexcept;  // it was not sampled after all; false: it was not in the table
-  // The calling thread frees it, or makes it another size, by a call from `caller`.
-  // False: it was not in the table.
+  // The calling thread frees it, or makes it another size, by a call from `caller`.  False: it was not in the table.
   bool remove(const void* block, const void* caller) noexcept;
   // Whether there may be any.  Relaxed: who frees a block has it from a thread that has added it before.
   bool any() const noexcept { return live_.load(std::memory_order_relaxed) != 0; }
-  bool any_profiled_now() noexcept {  // under the lock: orders a stop and the end of the last one
+  bool any_profiled() const noexcept { return profiled_.load(std::memory_order_relaxed) != 0; }  // relaxed: as above
+  // For a stop: of it and the end of the last one, whichever comes second under the lock sees the other.
+  bool any_profiled_now() noexcept {
     LockGuard guard(lock_);
     return any_profiled();
   }
-  bool any_profiled() const noexcept { return profiled_.load(std::memory_order_relaxed) != 0; }  // relaxed: as above
   // What the program holds, estimated.  Relaxed: it is a number alone.
   uint64_t held_bytes() const noexcept { return held_bytes_.load(std::memory_order_relaxed); }
   void take(Snapshot& out) noexcept;
@@ -85,7 +85,7 @@ class Samples {
   std::atomic<size_t> live_{0}, profiled_{0};  // in the table, and those of them that have a stack
   std::atomic<size_t> held_bytes_{0};
   uint64_t lost_ = 0;
-  uint64_t in_this_process_since_ = 0;
+  uint64_t in_this_process_since_ = 0;  // of a child: what is older was allocated by its parent; 0: it is none
 };
 extern constinit Samples samples;
 
