@@ -117,10 +117,47 @@ def profile_command(
     raise typer.Exit(profiles.profile_run(command, wanted, context.obj))
 
 
+@app.command("inspect", context_settings={**_COMMAND_LINE, "allow_interspersed_args": True})
+def inspect_command(
+        what: Annotated[str, typer.Argument()] = "",
+        wants_help: Help = False,
+        stop: Annotated[bool, typer.Option("--stop")] = False,
+        leaks: Annotated[bool, typer.Option("--leaks")] = False,
+        block: Annotated[str, typer.Option("--block")] = "",
+        every: Annotated[str, typer.Option("--every")] = "",
+        diff: Annotated[bool, typer.Option("--diff")] = False,
+        top: Annotated[int, typer.Option("--top", min=1, max=1_000_000)] = 16,
+        json_file: Annotated[Path | None, typer.Option("--json", readable=False)] = None,
+        blocks_file: Annotated[Path | None, typer.Option("--blocks", readable=False)] = None,
+        picture_file: Annotated[Path | None, typer.Option("--picture", readable=False)] = None) -> None:
+    from .inspect import command  # it takes a while to load numpy, which the others do not need
+
+    if not what:
+        raise Failure("inspect: which process, or which core file? (hmalloc inspect --help)")
+    if diff and not every:
+        raise Failure("inspect: --diff compares with the look before: say --every how long")
+    if every and (leaks or block or json_file or blocks_file or picture_file):
+        raise Failure("inspect: --every shows tables; no --leaks, --block or file")
+    command.inspect(what, command.Wanted(stop, leaks, command.address(block), _duration(every, "--every"), diff, top,
+                                         json_file, blocks_file, picture_file))
+
+
+@app.command("top", context_settings=_COMMAND_LINE)
+def top_command(
+        what: Annotated[str, typer.Argument()] = "",
+        wants_help: Help = False,
+        every: Annotated[str, typer.Option("--every")] = "1s") -> None:
+    from .inspect import top  # as above
+
+    if not what:
+        raise Failure("top: which process? (hmalloc top --help)")
+    top.watch(what, _duration(every, "--every"))
+
+
 app.add_typer(bench.app, name="bench")
 
 
-def _duration(text: str) -> float:
+def _duration(text: str, option: str = "--for") -> float:
     """Seconds in `10`, `10s`, `500ms`, `2m`; 0 for the empty string."""
     if not text:
         return 0.0
@@ -133,7 +170,7 @@ def _duration(text: str) -> float:
             if 0.01 <= seconds <= 86400:
                 return seconds
             break
-    raise Failure(f"--for {text}: not a length of time (10s, 500ms, 2m)")
+    raise Failure(f"{option} {text}: not a length of time (10s, 500ms, 2m)")
 
 
 def main() -> None:

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/report.h"
+#include "introspect/layout.h"
 #include "introspect/profile_files.h"
 #include "introspect/reports_at_exit.h"
 #include "pages/options.h"
@@ -70,6 +71,7 @@ void say_whether_active() noexcept {
 
 __attribute__((constructor(101))) void start() noexcept {
   os::find_clock();
+  complete_layout();
   read_options();
   repair_forks_with(repair);
   pthread_atfork(nullptr, nullptr, process_was_forked);

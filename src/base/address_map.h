@@ -56,6 +56,7 @@ class AddressMap {
   }
 
  private:
+  friend struct Layout;
   static constexpr bool is_covered(uintptr_t unit) noexcept {
 #if defined(__x86_64__)
     return unit < kUnits;

@@ -72,6 +72,7 @@ class BlockCache {
   uint32_t direct_frees_left() const noexcept { return static_cast<uint32_t>(std::max(direct_left_, 0)); }
 
  private:
+  friend struct Layout;
   static uint32_t half_of(const Shelf* heap) noexcept { return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(heap)); }
 
   std::atomic<void**> top_{nullptr};

@@ -63,6 +63,7 @@ struct Extent {
   }
 
  private:
+  friend struct Layout;
   std::atomic<ExtentState> state_{ExtentState::kUnused};
   std::atomic<char*> start_{nullptr};
   std::atomic<size_t> bytes_{0};

@@ -35,14 +35,16 @@ class ExtentTable {
   void repair() noexcept;
 
  private:
+  friend struct Layout;
   static constexpr size_t kPiece = 4 * kKiB;   // leaves and slabs are cut out of these
   static constexpr size_t kArena = 64 * kKiB;  // mapped at a time
   struct Leaf {
     std::array<std::atomic<Extent*>, kPiece / sizeof(Extent*)> starts;
   };
+  static constexpr size_t kInSlab = (kPiece - sizeof(void*)) / sizeof(Extent);
   struct Slab {
     Slab* next;
-    std::array<Extent, (kPiece - sizeof(Slab*)) / sizeof(Extent)> extents;
+    std::array<Extent, kInSlab> extents;
   };
   static_assert(sizeof(Leaf) == kPiece && sizeof(Slab) <= kPiece);
   static constexpr size_t kInLeaf = sizeof(Leaf) / sizeof(Extent*);

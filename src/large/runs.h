@@ -27,6 +27,7 @@ class LargeCache {
   size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
  private:
+  friend struct Layout;
   static constexpr size_t kMostRuns = 8;
   Slice& remove(size_t i) noexcept;
   std::array<Slice*, kMostRuns> runs_{};     // oldest first

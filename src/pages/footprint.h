@@ -34,6 +34,7 @@ class Footprint {
   void count_refilled(size_t bytes) noexcept { refilled_.fetch_add(bytes, std::memory_order_relaxed); }
 
  private:
+  friend struct Layout;
   std::atomic<size_t> huge_{0}, slices_{0};
   std::atomic<size_t> heaps_{0};
   std::atomic<uint64_t> purged_{0};

@@ -82,6 +82,7 @@ class SlicePool {
   bool is_valid() noexcept;
 
  private:
+  friend struct Layout;
   static constexpr size_t kChunksPerOpener = 16;
   static constexpr size_t kMinPatience = 4, kMaxPatience = 16 * kSlicesInChunk;  // slices
   struct Place {

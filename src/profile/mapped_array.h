@@ -43,6 +43,7 @@ class MappedArray {
   }
 
  private:
+  friend struct Layout;
   static constexpr size_t kLeast = 64 * kKiB;
   T* data_ = nullptr;
   size_t size_ = 0, mapped_ = 0;  // entries, bytes

@@ -67,6 +67,7 @@ class Samples {
   bool is_valid() noexcept;
 
  private:
+  friend struct Layout;
   bool make_room() noexcept;
   void enter(const Sample& sample) noexcept;
   void count(const Sample& sample, bool more) noexcept;

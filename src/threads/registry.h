@@ -59,6 +59,7 @@ class Registry {
   void repair(uint32_t before) noexcept;
 
  private:
+  friend struct Layout;
   friend void detach(void* heap) noexcept;
   ThreadHeap* create(bool live) noexcept;
   ThreadHeap* pop_dead() noexcept;

@@ -632,9 +632,9 @@ def test_names_are_short_and_wrappers_are_known(full, short, passes_on):
 @pytest.mark.parametrize("part, whole, said", [
     (0, 0, "-"), (0, 9, "0%"), (9, 9, "100%"), (1, 999, "<1%"), (998, 999, ">99%"), (0.995, 100, "1%"), (1, 2, "50%")])
 def test_all_and_nothing_are_said_of_all_and_nothing(part, whole, said):
-    from hmalloc_lab.profile.tables import _share
+    from hmalloc_lab.printing import in_percent
 
-    assert _share(part, whole) == said
+    assert in_percent(part, whole) == said
 
 
 # ---- Wrong options. --------------------------------------------------------------------------------------------------

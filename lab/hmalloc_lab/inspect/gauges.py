@@ -1,0 +1,32 @@
+"""The gauges and counters of hm_stats (hmalloc.h), as the library counts them (src/introspect/stats.cc), from outside."""
+
+from .census import PAGE, Census
+from .heap import FREE, Snapshot
+
+COUNTERS = ("purged", "cross_thread_frees", "refills", "flushes")
+
+
+def gauges(snapshot: Snapshot, census: Census) -> dict[str, int]:
+    rows, counters = snapshot.layout, snapshot.counters
+    huge = sum(-(-each.size // PAGE) * PAGE for each in snapshot.huge)
+    cached_runs = sum(run.length for run in snapshot.cached_runs)
+    in_use = sum(each.length for each in snapshot.superblocks if each.count(FREE) < len(each.states))
+    metadata = (len(snapshot.chunks) * rows["chunk.bytes"] // rows["slice.bytes"] * rows["slice.descriptor"]
+                + counters["extent_pieces"] * rows["slab.bytes"] + len(snapshot.heaps) * rows["heap.descriptor"]
+                + sum(len(each.states) for each in snapshot.superblocks))
+    active = in_use + census.large_bytes + huge + cached_runs
+    return {
+        "allocated": census.small.live_bytes + census.large_bytes + huge,
+        "cached": census.cached_bytes,
+        "active": active,
+        "resident": census.small.bytes + census.large_bytes + cached_runs + metadata + census.free_dirty + huge
+        + census.kept_bytes,
+        "retained": max(snapshot.mapped - active - metadata, 0),
+        "mapped": snapshot.mapped,
+        "metadata": metadata,
+        "peak_active": max(active, counters["most_slices"] * rows["slice.bytes"] + counters["most_huge"]),
+        "purged": counters["purged"],
+        "cross_thread_frees": counters["foreign_frees"] + sum(heap.foreign_frees for heap in snapshot.heaps),
+        "refills": sum(heap.refills for heap in snapshot.heaps),
+        "flushes": sum(heap.flushes for heap in snapshot.heaps),
+    }

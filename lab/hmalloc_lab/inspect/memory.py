@@ -1,0 +1,61 @@
+"""The memory of a process or of a core file, as far as it can be read.  Nothing is ever written."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+
+class Unreadable(Exception):
+    """There is nothing at this address, or the file lacks it."""
+
+    def __init__(self, address: int) -> None:
+        super().__init__(f"nothing can be read at {address:#x}")
+        self.address = address
+
+
+@dataclass(frozen=True)
+class Mapping:
+    start: int
+    end: int
+    rights: str
+    """As the system writes them: rw-p."""
+    path: str = ""
+    offset: int = 0
+
+    def __contains__(self, address: int) -> bool:
+        return self.start <= address < self.end
+
+
+@dataclass(frozen=True)
+class Thread:
+    number: int
+    name: str
+    stack: int
+    """The stack pointer."""
+    pointer: int
+    """The thread pointer, from which its variables are found."""
+    registers: bytes
+
+
+class Memory(ABC):
+    title: str
+    """What is read, for a person."""
+    stands_still: bool
+    """Whether nothing changes while it is read."""
+    mappings: list[Mapping]
+    threads: list[Thread]
+    """Of what stands still."""
+
+    @abstractmethod
+    def read(self, address: int, size: int) -> bytes:
+        """All of it, or Unreadable."""
+
+    def word(self, address: int) -> int:
+        return int.from_bytes(self.read(address, 8), "little")
+
+    def words(self, address: int, count: int) -> np.ndarray:
+        return np.frombuffer(self.read(address, 8 * count), dtype="<u8")
+
+    def mapping_of(self, address: int) -> Mapping | None:
+        return next((each for each in self.mappings if address in each), None)

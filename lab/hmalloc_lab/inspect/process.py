@@ -1,0 +1,200 @@
+"""The memory of a process.  It is read through /proc/PID/mem, which stays with that process: no other that gets its number
+later is ever read.  If it is to stand still, it is stopped as debuggers do it, and goes on when the tool ends, however it
+ends."""
+
+import ctypes
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import Failure
+from .memory import Mapping, Memory, Thread, Unreadable
+from .registers import FLOATING, GENERAL, THREAD_POINTER, of_machine
+
+_SEIZE, _INTERRUPT, _DETACH, _GETREGSET = 0x4206, 0x4207, 17, 0x4204
+_ALL_THREADS = 0x40000000  # __WALL
+_NO_MEMORY = "the process has ended, or is a thread of the kernel's"
+_LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) \S+ \S+ *(.*)")
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.ptrace.restype = ctypes.c_long
+_libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+
+
+class ProcessMemory(Memory):
+    def __init__(self, number: int) -> None:
+        self.number = number
+        try:
+            # The memory first: what is read later, by the number, may be another process's.
+            self._folder = _thread_with_memory(number)
+            self._file = os.open(self._folder / "mem", os.O_RDONLY | os.O_CLOEXEC)
+            self.name = Path(f"/proc/{number}/comm").read_text(errors="replace").strip()
+            self.mappings = _mappings(self._folder)
+            self.stands_still = _is_stopped(number)
+        except FileNotFoundError as error:
+            raise Failure(f"{number}: no such process") from error
+        except ProcessLookupError as error:
+            raise Failure(f"{number}: {_NO_MEMORY}") from error
+        except PermissionError as error:
+            raise Failure(f"{number}: {_missing_right(number)}") from error
+        if not self.mappings:
+            raise Failure(f"{number}: {_NO_MEMORY}")
+        self.title = f"{self.name} (process {number})"
+        self.threads = []
+
+    def has_ended(self) -> bool:
+        """Its memory has gone; the number may be another's by now."""
+        try:
+            return not os.pread(self._file, 1, self.mappings[0].start)
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def read(self, address: int, size: int) -> bytes:
+        parts = []
+        while size > 0:
+            try:
+                part = os.pread(self._file, size, address)
+            except (OSError, OverflowError) as error:
+                raise Unreadable(address) from error
+            if not part:  # the process has ended
+                raise Unreadable(address)
+            parts.append(part)
+            address, size = address + len(part), size - len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Meanwhile none of its threads runs."""
+        held: dict[int, int] = {}
+        before = self.stands_still
+        try:
+            _hold_all(self.number, held)
+            self.stands_still = True
+            self.mappings = _mappings(self._folder)
+            self.threads = [_thread(self.number, each) for each in sorted(held)]
+            yield
+        finally:
+            self.stands_still = before
+            for each, its_signal in held.items():
+                _libc.ptrace(_DETACH, each, None, its_signal or None)
+
+
+def _thread_with_memory(number: int) -> Path:
+    """The first thread may have ended before the others; then it has no memory any more."""
+    folders = [Path(f"/proc/{number}/task/{each}") for each in sorted(_threads(number))]
+    return next((each for each in folders if _has_memory(each)), folders[0])
+
+
+def _has_memory(folder: Path) -> bool:
+    try:
+        return bool((folder / "maps").read_bytes())
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def _mappings(folder: Path) -> list[Mapping]:
+    text = (folder / "maps").read_text(errors="replace")
+    found = filter(None, map(_LINE.match, text.splitlines()))
+    return [Mapping(int(start, 16), int(end, 16), rights, path, int(offset, 16))
+            for start, end, rights, offset, path in (each.groups() for each in found)]
+
+
+def _is_stopped(number: int) -> bool:
+    return all(_state(number, each) in "Tt" for each in _threads(number))
+
+
+def _state(number: int, thread: int) -> str:
+    try:
+        return Path(f"/proc/{number}/task/{thread}/stat").read_bytes().rpartition(b")")[2].split()[0].decode()
+    except (OSError, IndexError):
+        return "X"
+
+
+def _threads(number: int) -> list[int]:
+    try:
+        return [int(each) for each in os.listdir(f"/proc/{number}/task")]
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise Failure(f"{number}: no such process") from error
+
+
+def _missing_right(number: int) -> str:
+    try:
+        owner = os.stat(f"/proc/{number}").st_uid
+    except OSError:
+        owner = os.geteuid()
+    try:
+        scope = Path("/proc/sys/kernel/yama/ptrace_scope").read_text().strip()
+    except OSError:
+        scope = "0"
+    if owner != os.geteuid():
+        return f"it belongs to another user ({owner}): try as that user, or with sudo"
+    if scope != "0":
+        return (f"the kernel lets nobody look who has not started it (kernel.yama.ptrace_scope is {scope}): try with sudo; "
+                "a container needs the capability SYS_PTRACE")
+    return "the kernel does not let you look into it: try with sudo; a container needs the capability SYS_PTRACE"
+
+
+def _ptrace(request: int, thread: int, address: int = 0, data: object = None) -> None:
+    if _libc.ptrace(request, thread, address, data) < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+
+
+def _hold_all(number: int, held: dict[int, int]) -> None:
+    """Threads may start others until the last of them has stopped."""
+    while new := [each for each in _threads(number) if each not in held and _state(number, each) not in "XZ"]:
+        for each in new:
+            _hold(number, each, held)
+    if not held:
+        raise Failure(f"{number}: the process has ended")
+
+
+def _hold(number: int, thread: int, held: dict[int, int]) -> None:
+    try:
+        _ptrace(_SEIZE, thread)
+        held[thread] = 0
+        _ptrace(_INTERRUPT, thread)
+        status = os.waitpid(thread, _ALL_THREADS)[1]
+        if not os.WIFSTOPPED(status):
+            del held[thread]  # it has ended instead
+        elif status >> 16 == 0:
+            held[thread] = os.WSTOPSIG(status)  # a signal came first: it gets that when it goes on
+    except ProcessLookupError:
+        held.pop(thread, None)
+    except PermissionError as error:
+        tracer = _tracer(number)
+        raise Failure(f"{number}: process {tracer} traces it already, perhaps a debugger" if tracer
+                      else f"{number}: {_missing_right(number)}") from error
+
+
+def _tracer(number: int) -> int:
+    found = re.search(r"TracerPid:\s*(\d+)", Path(f"/proc/{number}/status").read_text())
+    return int(found[1]) if found else 0
+
+
+class _Vector(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+
+
+def _register_set(thread: int, which: int) -> bytes:
+    space = ctypes.create_string_buffer(4096)
+    vector = _Vector(ctypes.addressof(space), len(space))
+    try:
+        _ptrace(_GETREGSET, thread, which, ctypes.addressof(vector))
+    except OSError:
+        return b""
+    return space.raw[:vector.length]
+
+
+def _thread(number: int, thread: int) -> Thread:
+    general = _register_set(thread, GENERAL)
+    stack, pointer = of_machine(os.uname().machine, general, _register_set(thread, THREAD_POINTER))
+    try:
+        name = Path(f"/proc/{number}/task/{thread}/comm").read_text(errors="replace").strip()
+    except OSError:
+        name = ""
+    return Thread(thread, name, stack, pointer, general + _register_set(thread, FLOATING))
