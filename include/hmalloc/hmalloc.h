@@ -139,8 +139,10 @@ struct hm_stats {
   uint32_t live_heaps;         /* of these, the ones that have a thread now */
 };
 HM_API void hm_stats_get(struct hm_stats* out) HM_NOEXCEPT;
-/* Writes the same to a descriptor, also per class and per thread: text, or JSON if json != 0.  Allocates nothing. */
-HM_API void hm_stats_print(int fd, int json) HM_NOEXCEPT;
+/* Writes the same to a descriptor, also per class and per thread, as text for people, as JSON (docs/stats.schema.json), or as
+ * OpenMetrics 1.0.  Allocates nothing. */
+enum { HM_STATS_TEXT = 0, HM_STATS_JSON = 1, HM_STATS_OPENMETRICS = 2 };
+HM_API void hm_stats_print(int fd, int form) HM_NOEXCEPT;
 
 /* ---- Profiles of the heap. -------------------------------------------------------------------------------------- */
 

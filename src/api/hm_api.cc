@@ -141,7 +141,7 @@ void hm_profile_stop() noexcept { stop_profile(); }
 int hm_profile_dump(int fd) noexcept { return write_profile(fd); }
 
 void hm_stats_get(struct hm_stats* out) noexcept { gather(*out); }
-void hm_stats_print(int fd, int json) noexcept {
+void hm_stats_print(int fd, int form) noexcept {
   FdWriter out(fd);
-  print_stats(out, json != 0);
+  print_stats(out, form);
 }

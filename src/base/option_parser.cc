@@ -29,10 +29,16 @@ bool parse_flag(const char* text, size_t& out) noexcept {
   return false;
 }
 
+bool parse_stats(const char* text, size_t& out) noexcept {
+  if (strcmp(text, "json") == 0) return out = 2, true;
+  if (strcmp(text, "openmetrics") == 0) return out = 3, true;
+  return parse_flag(text, out);
+}
+
 bool parse(OptionKind kind, const char* text, size_t& out) noexcept {
   switch (kind) {
     case OptionKind::kFlag: return parse_flag(text, out);
-    case OptionKind::kStats: return strcmp(text, "json") == 0 ? (out = 2, true) : parse_flag(text, out);
+    case OptionKind::kStats: return parse_stats(text, out);
     case OptionKind::kNumber: return parse_number(text, out) && *text == '\0';
     case OptionKind::kSize: return parse_size(text, out);
     case OptionKind::kThousandths: return parse_thousandths(text, out);

@@ -10,7 +10,7 @@ enum class OptionKind : uint8_t {
   kFlag,  // 0 or 1, no or yes, off or on
   kNumber,
   kSize,         // bytes; takes K, M, G
-  kStats,        // 0, 1 or json (2)
+  kStats,        // 0, 1, json (2) or openmetrics (3)
   kThousandths,  // 1.2 and 6/5 are both 1200
   kLimit,        // bytes, with decimals, as 1.5G; or kShare and thousandths of a percent, for 80%
   kProfile       // 0, heap (kUsualRate) or heap:rate=512K: bytes from sample to sample

@@ -48,7 +48,7 @@ void report_stats() noexcept {
   int fd = options.stats_file[0] == '\0' ? STDERR_FILENO : open_output("STATS_FILE", options.stats_file, O_APPEND);
   if (fd < 0) return;
   FdWriter out(fd, record);
-  print_stats(out, options.show_stats == 2);
+  print_stats(out, static_cast<int>(options.show_stats) - 1);
   out.flush();
   if (out.error() != 0 && fd != STDERR_FILENO) complain_of_output("STATS_FILE", options.stats_file);
   if (fd != STDERR_FILENO) system_call(SYS_close, fd);

@@ -2,120 +2,39 @@
 
 #include <cerrno>
 
-#include "base/os_pages.h"
 #include "base/process.h"
-#include "core/superblock_pool.h"
-#include "large/runs.h"
-#include "pages/footprint.h"
-#include "pages/options.h"
-#include "pages/slice_pool.h"
+#include "introspect/census.h"
 #include "threads/registry.h"
 
 namespace hm {
 namespace {
 
-struct ClassGauges {
-  uint64_t superblocks, held_blocks, cached_blocks;  // held: by the program or by a cache
-};
-struct Census {
-  hm_stats total{};
-  std::array<ClassGauges, kClasses> classes{};
-  uint64_t active_in_superblocks = 0;
-  uint64_t cached_runs = 0;  // bytes
-  uint64_t large_blocks = 0, large_bytes = 0;
-};
-
-void count_slices(Census& census) noexcept {
-  slice_pool.for_each([&](Slice& first) {
-    if (first.kind() == SliceKind::kLarge) {
-      ++census.large_blocks;
-      census.large_bytes += large_capacity(first);
-      return;
-    }
-    Superblock& sb = Superblock::of(first);
-    ClassGauges& gauges = census.classes[index_of(sb.class_index())];
-    size_t held = sb.blocks - sb.free_blocks();
-    ++gauges.superblocks;
-    gauges.held_blocks += held;
-    if (held > 0) census.active_in_superblocks += slices_of(sb.class_index()) * kSlice;
-  });
-}
-
-void count_heaps(Census& census) noexcept {
-  registry.for_each([&](ThreadHeap& heap) {
-    ++census.total.heaps;
-    census.total.live_heaps += heap.live;
-    census.total.refills += heap.refills.get();
-    census.total.flushes += heap.flushes.get();
-    census.total.cross_thread_frees += heap.cross_thread_frees.get();
-    census.total.metadata += sizeof(ThreadHeap);
-    if (heap.shelf.stranded) return;
-    for (size_t c = 0; c < kClasses; ++c) {
-      size_t cached = heap.cached_blocks(c);
-      census.classes[c].cached_blocks += cached;
-      census.total.cached += cached * kClassSize[c];
-    }
-    census.cached_runs += heap.large.bytes();
-  });
-}
-
-// What may be held beyond the program's own peak: docs/design.md, "Footprint".
-uint64_t bound_beyond(uint64_t peak, uint64_t huge_peak, uint64_t heaps) noexcept {
-  uint64_t superblocks = (ThreadHeap::kMaxFull + ThreadHeap::kProducerReuseDistance) * slices_of(ClassIndex{kClasses - 1});
-  for (size_t c = 0; c < kClasses; ++c) superblocks += slices_of(ClassIndex(c));
-  uint64_t of_heap = options.cache_bytes + LargeCache::kMaxBytes + superblocks * kSlice;
-  return (peak + huge_peak) / 4 + heaps * of_heap + 2 * kChunk + kMaxKept;
-}
-
-Census take_census() noexcept {
-  Census census;
-  hm_stats& total = census.total;
-  total.cross_thread_frees = footprint.cross_thread_frees();
-  count_slices(census);
-  count_heaps(census);
-  HugeGauges huge = huge_gauges();
-  SlicePool::Gauges slices = slice_pool.gauges();
-  uint64_t held = 0;
-  for (size_t c = 0; c < kClasses; ++c) held += census.classes[c].held_blocks * kClassSize[c];
-  total.active += census.active_in_superblocks + census.large_bytes + huge.active;
-  total.allocated = (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active;
-  total.cached += census.cached_runs;
-  total.mapped += slices.chunks * kChunk + slices.space + huge.mapped;
-  total.metadata += slices.chunks * kSlicesInChunk * sizeof(Slice) + huge.descriptors;
-  for (size_t c = 0; c < kClasses; ++c) total.metadata += census.classes[c].superblocks * blocks_of(ClassIndex(c));
-  uint64_t superblocks = 0;
-  for (size_t c = 0; c < kClasses; ++c) superblocks += census.classes[c].superblocks * slices_of(ClassIndex(c)) * kSlice;
-  total.resident = superblocks + census.large_bytes + census.cached_runs + total.metadata + slices.dirty_slices * kSlice +
-                   huge.active + huge.kept;
-  total.active += census.cached_runs;
-  total.retained = total.mapped > total.active + total.metadata ? total.mapped - total.active - total.metadata : 0;
-  total.purged = footprint.purged();
-  total.os_calls = os::calls();
-  total.peak_active = std::max(total.active, slices.max_used_slices * kSlice + huge.max_active);
-  total.bound = bound_beyond(total.peak_active, huge.max_active, total.heaps);
-  return census;
-}
-
-struct Row {
+enum class Kind : uint8_t { kBytes, kNumber, kBytesSoFar, kNumberSoFar };
+struct Metric {
   const char* name;
-  uint64_t hm_stats::* field;
+  Kind kind;
   const char* meaning;
 };
+struct Row {
+  Metric metric;
+  uint64_t hm_stats::* field;
+};
 constexpr Row kRows[] = {
-    {"allocated", &hm_stats::allocated, "held by the program"},
-    {"cached", &hm_stats::cached, "waiting in block caches"},
-    {"active", &hm_stats::active, "superblocks and large blocks in use"},
-    {"resident", &hm_stats::resident, "active, metadata, freed and not yet given back"},
-    {"retained", &hm_stats::retained, "mapped and unused"},
-    {"mapped", &hm_stats::mapped, "address space"},
-    {"metadata", &hm_stats::metadata, "descriptors, states, heaps"},
-    {"peak_active", &hm_stats::peak_active, "largest active so far, slices and huge blocks each at their peak"},
-    {"bound", &hm_stats::bound, "most that is kept beyond the program's peak"},
-    {"purged", &hm_stats::purged, "given back so far"},
-    {"cross_thread_frees", &hm_stats::cross_thread_frees, "blocks, seen when caches were flushed"},
-    {"refills", &hm_stats::refills, "of block caches"},
-    {"flushes", &hm_stats::flushes, "of block caches"},
-    {"os_calls", &hm_stats::os_calls, "mmap, munmap, mremap, madvise, mprotect"},
+    {{"allocated", Kind::kBytes, "held by the program"}, &hm_stats::allocated},
+    {{"cached", Kind::kBytes, "waiting in block caches"}, &hm_stats::cached},
+    {{"active", Kind::kBytes, "superblocks and large blocks in use"}, &hm_stats::active},
+    {{"resident", Kind::kBytes, "active, metadata, freed and not yet given back"}, &hm_stats::resident},
+    {{"retained", Kind::kBytes, "mapped and unused"}, &hm_stats::retained},
+    {{"mapped", Kind::kBytes, "address space"}, &hm_stats::mapped},
+    {{"metadata", Kind::kBytes, "descriptors, states, heaps"}, &hm_stats::metadata},
+    {{"peak_active", Kind::kBytes, "largest active so far, slices and huge blocks each at their peak"},
+     &hm_stats::peak_active},
+    {{"bound", Kind::kBytes, "most that is kept beyond the program's peak"}, &hm_stats::bound},
+    {{"purged", Kind::kBytesSoFar, "given back so far"}, &hm_stats::purged},
+    {{"cross_thread_frees", Kind::kNumberSoFar, "blocks, seen when caches were flushed"}, &hm_stats::cross_thread_frees},
+    {{"refills", Kind::kNumberSoFar, "of block caches"}, &hm_stats::refills},
+    {{"flushes", Kind::kNumberSoFar, "of block caches"}, &hm_stats::flushes},
+    {{"os_calls", Kind::kNumberSoFar, "mmap, munmap, mremap, madvise, mprotect"}, &hm_stats::os_calls},
 };
 
 // Without the registry's lock: a pipe may be full until a thread has read it, and that may be about to get its heap.
@@ -124,10 +43,17 @@ void for_each_heap(Visit visit) noexcept {
   for (ThreadHeap* heap = registry.newest(); heap != nullptr; heap = heap->next) visit(*heap, registry.is_live(*heap));
 }
 
+uint64_t cached_bytes(const ThreadHeap& heap) noexcept {
+  uint64_t bytes = 0;
+  for (size_t c = 0; c < kClasses && !heap.shelf.stranded; ++c) bytes += heap.cached_blocks(c) * kClassSize[c];
+  return bytes;
+}
+
 void print_text(FdWriter& text, const Census& census) noexcept {
   text << "hmalloc " << HM_VERSION_STRING << " statistics of process " << uint64_t{id_of_process()} << " ("
        << program_invocation_short_name << "), bytes, except counts\n";
-  for (const Row& row : kRows) text.padded(census.total.*row.field, 16) << "  " << row.name << ": " << row.meaning << "\n";
+  for (const Row& row : kRows)
+    text.padded(census.total.*row.field, 16) << "  " << row.metric.name << ": " << row.metric.meaning << "\n";
   text.padded(census.total.heaps, 16) << "  heaps, " << uint64_t{census.total.live_heaps} << " of them live\n";
   text.padded(census.large_bytes, 16) << "  in " << census.large_blocks << " large blocks\n";
   text << "      class  superblocks    allocated       cached\n";
@@ -139,9 +65,7 @@ void print_text(FdWriter& text, const Census& census) noexcept {
   }
   text << "       heap       cached      refills      flushes  cross frees\n";
   for_each_heap([&](ThreadHeap& heap, bool live) {
-    uint64_t cached = 0;
-    for (size_t c = 0; c < kClasses && !heap.shelf.stranded; ++c) cached += heap.cached_blocks(c) * kClassSize[c];
-    text.padded(heap.id, 11).padded(cached, 13).padded(heap.refills.get(), 13).padded(heap.flushes.get(), 13);
+    text.padded(heap.id, 11).padded(cached_bytes(heap), 13).padded(heap.refills.get(), 13).padded(heap.flushes.get(), 13);
     text.padded(heap.cross_thread_frees.get(), 13) << (live ? "\n" : "  (no thread)\n");
   });
 }
@@ -158,9 +82,10 @@ void print_json_string(FdWriter& text, const char* bytes) noexcept {
 }
 
 void print_json(FdWriter& text, const Census& census) noexcept {
-  text << "{\"version\":\"" << HM_VERSION_STRING << "\",\"pid\":" << uint64_t{id_of_process()} << ",\"program\":";
+  text << "{\"schema\":1,\"version\":\"" << HM_VERSION_STRING << "\",\"pid\":" << uint64_t{id_of_process()}
+       << ",\"program\":";
   print_json_string(text, program_invocation_short_name);
-  for (const Row& row : kRows) text << ",\"" << row.name << "\":" << census.total.*row.field;
+  for (const Row& row : kRows) text << ",\"" << row.metric.name << "\":" << census.total.*row.field;
   text << ",\"heaps\":" << uint64_t{census.total.heaps} << ",\"live_heaps\":" << uint64_t{census.total.live_heaps};
   text << ",\"large_blocks\":" << census.large_blocks << ",\"large_bytes\":" << census.large_bytes;
   text << ",\"classes\":[";
@@ -176,20 +101,94 @@ void print_json(FdWriter& text, const Census& census) noexcept {
   comma = "";
   for_each_heap([&](ThreadHeap& heap, bool live) {
     text << comma << "{\"heap\":" << uint64_t{heap.id} << ",\"live\":" << (live ? "true" : "false")
-         << ",\"refills\":" << heap.refills.get() << ",\"flushes\":" << heap.flushes.get()
-         << ",\"cross_thread_frees\":" << heap.cross_thread_frees.get() << "}";
+         << ",\"cached\":" << cached_bytes(heap) << ",\"refills\":" << heap.refills.get()
+         << ",\"flushes\":" << heap.flushes.get() << ",\"cross_thread_frees\":" << heap.cross_thread_frees.get() << "}";
     comma = ",";
   });
   text << "]}\n";
+}
+
+// OpenMetrics 1.0, but only what the older text format of Prometheus knows too, which takes the rest for comments.
+class MetricsText {
+ public:
+  explicit MetricsText(FdWriter& text) noexcept : text_(text) {}
+  void begin(const char* prefix, const Metric& metric) noexcept {
+    prefix_ = prefix, metric_ = &metric;
+    text_ << "# TYPE ", name() << (is_counter() ? " counter\n" : " gauge\n");
+    if (is_in_bytes()) text_ << "# UNIT ", name() << " bytes\n";
+    text_ << "# HELP ", name() << " " << metric.meaning << "\n";
+  }
+  // Every one says whose it is, for whoever collects the files of several processes.
+  void add(uint64_t value, const char* label = nullptr, uint64_t label_value = 0) noexcept {
+    name() << (is_counter() ? "_total{" : "{");
+    if (label != nullptr) text_ << label << "=\"" << label_value << "\",";
+    text_ << "pid=\"" << uint64_t{id_of_process()} << "\",program=\"";
+    put_label(program_invocation_short_name);
+    text_ << "\"} " << value << "\n";
+  }
+
+ private:
+  bool is_counter() const noexcept { return metric_->kind == Kind::kBytesSoFar || metric_->kind == Kind::kNumberSoFar; }
+  bool is_in_bytes() const noexcept { return metric_->kind == Kind::kBytes || metric_->kind == Kind::kBytesSoFar; }
+  FdWriter& name() noexcept { return text_ << "hmalloc_" << prefix_ << metric_->name << (is_in_bytes() ? "_bytes" : ""); }
+  // In UTF-8, as if the bytes were Latin-1 (above).  Of what is no character only a line's end can be written; and some readers
+  // take others for one.
+  void put_label(const char* bytes) noexcept {
+    for (; *bytes != '\0'; ++bytes) {
+      auto byte = static_cast<unsigned char>(*bytes);
+      if (byte >= 0x80) text_.put(static_cast<char>(0xc0 | byte >> 6)).put(static_cast<char>(0x80 | (byte & 0x3f)));
+      else if (byte == '\n') text_ << "\\n";
+      else if (byte < ' ' || byte == 0x7f) text_.put('?');
+      else (byte == '"' || byte == '\\' ? text_.put('\\') : text_).put(*bytes);
+    }
+  }
+  FdWriter& text_;
+  const char* prefix_ = "";
+  const Metric* metric_ = nullptr;
+};
+
+// A series for each heap costs whoever stores it: there may be thousands, and those of the first threads last longest.
+constexpr uint32_t kHeapsInMetrics = 64;
+
+void print_metrics(FdWriter& text, const Census& census) noexcept {
+  MetricsText metrics(text);
+  auto one = [&](const Metric& metric, uint64_t value) { metrics.begin("", metric), metrics.add(value); };
+  auto of_classes = [&](const Metric& metric, uint64_t ClassGauges::* field) {
+    metrics.begin("class_", metric);
+    for (size_t c = 0; c < kClasses; ++c)
+      if (census.classes[c].superblocks > 0) metrics.add(census.classes[c].*field, "class", kClassSize[c]);
+  };
+  auto of_heaps = [&](const Metric& metric, auto value) {
+    metrics.begin("heap_", metric);
+    for_each_heap([&](ThreadHeap& heap, bool) {
+      if (heap.id < kHeapsInMetrics) metrics.add(value(heap), "heap", heap.id);
+    });
+  };
+  for (const Row& row : kRows) one(row.metric, census.total.*row.field);
+  one({"heaps", Kind::kNumber, "of threads"}, census.total.heaps);
+  one({"live_heaps", Kind::kNumber, "that have a thread now"}, census.total.live_heaps);
+  one({"large_blocks", Kind::kNumber, "of 32 KB to 1 MB"}, census.large_blocks);
+  one({"large", Kind::kBytes, "in blocks of 32 KB to 1 MB"}, census.large_bytes);
+  of_classes({"superblocks", Kind::kNumber, "of the class"}, &ClassGauges::superblocks);
+  of_classes({"held_blocks", Kind::kNumber, "held by the program or a cache"}, &ClassGauges::held_blocks);
+  of_classes({"cached_blocks", Kind::kNumber, "waiting in block caches"}, &ClassGauges::cached_blocks);
+  of_heaps({"cached", Kind::kBytes, "waiting in its block caches"}, cached_bytes);
+  of_heaps({"refills", Kind::kNumberSoFar, "of its block caches"}, [](ThreadHeap& heap) { return heap.refills.get(); });
+  of_heaps({"flushes", Kind::kNumberSoFar, "of its block caches"}, [](ThreadHeap& heap) { return heap.flushes.get(); });
+  of_heaps({"cross_thread_frees", Kind::kNumberSoFar, "by its thread, of other heaps' blocks"},
+           [](ThreadHeap& heap) { return heap.cross_thread_frees.get(); });
+  text << "# EOF\n";
 }
 
 }  // namespace
 
 void gather(hm_stats& out) noexcept { out = take_census().total; }
 
-void print_stats(FdWriter& out, bool json) noexcept {
+void print_stats(FdWriter& out, int form) noexcept {
   Census census = take_census();
-  json ? print_json(out, census) : print_text(out, census);
+  if (form == HM_STATS_TEXT) print_text(out, census);
+  else if (form == HM_STATS_OPENMETRICS) print_metrics(out, census);
+  else print_json(out, census);
 }
 
 }  // namespace hm

@@ -6,7 +6,7 @@
 
 #define HM_OPTIONS(HM_OPTION)                                                                                            \
   HM_OPTION(verbose, "VERBOSE", kFlag, 0, "say at start whether hmalloc is active, and the options in effect")           \
-  HM_OPTION(show_stats, "SHOW_STATS", kStats, 0, "print statistics at exit: 1 as text, json as JSON")                    \
+  HM_OPTION(show_stats, "SHOW_STATS", kStats, 0, "print statistics at exit: 1 as text, json, openmetrics")               \
   HM_OPTION(profile, "PROFILE", kProfile, 0, "heap, or heap:rate=SIZE: write a profile of the heap at exit")             \
   HM_OPTION(profile_frees, "PROFILE_FREES", kFlag, 0, "profiles also say who frees what was sampled, where, and when")   \
   HM_OPTION(profile_peak, "PROFILE_PEAK", kFlag, 0, "while a profile runs, write one also when the program holds most")  \

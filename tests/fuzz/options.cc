@@ -105,7 +105,8 @@ std::optional<size_t> expected(hm::OptionKind kind, const std::string& text) {
   size_t at = 0;
   switch (kind) {
     case hm::OptionKind::kFlag: return flag_in(text);
-    case hm::OptionKind::kStats: return text == "json" ? std::optional<size_t>(2) : flag_in(text);
+    case hm::OptionKind::kStats:
+      return text == "json" ? std::optional<size_t>(2) : text == "openmetrics" ? std::optional<size_t>(3) : flag_in(text);
     case hm::OptionKind::kNumber: {
       auto value = number(text, at);
       return at == text.size() ? value : std::nullopt;

@@ -41,7 +41,7 @@ def test_the_switch_of_the_launcher_is_no_option_of_the_library(hmalloc):
     assert "HMALLOC_INSTALL_PACKAGES" not in hmalloc("run", "true", HMALLOC_INSTALL_PACKAGES="0").stderr
 
 
-@pytest.mark.parametrize("option, value", [("--stats", "1"), ("--stats=json", "json")])
+@pytest.mark.parametrize("option, value", [("--stats", "1"), ("--stats=json", "json"), ("--stats=openmetrics", "openmetrics")])
 def test_statistics(hmalloc, option, value):
     assert hmalloc("run", option, "--", "sh", "-c", "echo $HMALLOC_SHOW_STATS").stdout == f"{value}\n"
     assert hmalloc("run", option, "--", "true").stderr != ""

@@ -49,7 +49,6 @@ ATOMICS = {
     "src/pages/slice_pool.cc": "the number of chunks, a hint",
     "src/pages/slice_pool_purge.cc": "the number of chunks, a hint",
     "src/pages/slice_pool_repair.cc": "the number of chunks, a hint",
-    "src/introspect/stats.cc": "the peak",
     "src/core/counting.h": "whether allocations are counted, a hint; bytes to the next sample",
     "src/core/current_heap.cc": "the tables of classes, while they change",
     "src/core/current_heap.h": "the tables of classes, for ThreadSanitizer alone",

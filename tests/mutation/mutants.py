@@ -255,6 +255,8 @@ MUTANTS = [
     Mutant("no_rest_after_holes_were_filled", "src/upkeep/pause_passes.h", "refilled - refilled_ >= gain_ / 2", "refilled - refilled_ > gain_"),
     Mutant("no_pass_after_a_pause", "src/upkeep/reclaim.cc", "  hole_passes.after_pause(now_ms - last);\n", ""),
     Mutant("huge_pages_are_kept", "src/upkeep/hole_passes.cc", "  if (due != 0) slice_pool.give_up_huge_page(sb);\n", ""),
+    # Statistics for machines
+    Mutant("a_series_for_each_heap", "src/introspect/stats.cc", "if (heap.id < kHeapsInMetrics) metrics", "metrics"),
     # The child of a fork
     Mutant("slices_not_rebuilt", "src/pages/slice_pool_repair.cc", "  rebuild();\n  lock_.unlock();", "  lock_.unlock();"),
     Mutant("purge_not_undone", "src/pages/slice_pool_repair.cc", "  if (whole && purge_broken) undo_purge();\n", ""),

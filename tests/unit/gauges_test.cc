@@ -100,7 +100,7 @@ void act_as(Who who, const Block& block, const std::function<void()>& body, cons
 
 // A number that only the printed statistics have.
 uint64_t printed(const std::string& name) {
-  std::string text = printed_stats(true);
+  std::string text = printed_stats(HM_STATS_JSON);
   size_t at = text.find("\"" + name + "\":");
   EXPECT_NE(at, std::string::npos) << name;
   return std::stoull(text.substr(at + name.size() + 3));

@@ -8,6 +8,7 @@
 
 #include <barrier>
 #include <regex>
+#include <sstream>
 
 #include "support.h"
 #include "threads/registry.h"
@@ -133,20 +134,48 @@ TEST(Stats, TheHeapOfLateDestructorsIsNotLive) {
 }
 
 TEST(Stats, JsonIsJson) {
-  EXPECT_TRUE(is_json(printed_stats(true)));
+  EXPECT_TRUE(is_json(printed_stats(HM_STATS_JSON)));
   for (size_t size : {10u, 5000u, 100000u, 3u << 20}) allocate_many(1, size);
   hm_free(hm_local_alloc(10));
   on_thread([] { hm_free(hm_malloc(100)); });
-  std::string text = printed_stats(true);
+  std::string text = printed_stats(HM_STATS_JSON);
   EXPECT_TRUE(is_json(text)) << text;
   for (const char* name : {"version", "allocated", "active", "resident", "retained", "mapped", "metadata", "classes",
                            "threads", "cross_thread_frees", "bound"})
     EXPECT_NE(text.find("\"" + std::string(name) + "\":"), std::string::npos) << name;
 }
 
+TEST(Stats, OpenMetricsIsLinesOfThreeKinds) {
+  allocate_many(10, 1000);
+  on_thread([] { hm_free(hm_malloc(100)); });
+  std::string text = printed_stats(HM_STATS_OPENMETRICS);
+  const std::regex kLine(R"(# (TYPE hmalloc_\w+ (gauge|counter)|UNIT hmalloc_\w+_bytes bytes|HELP hmalloc_\w+ [^\\]+)"
+                         R"(|EOF)|hmalloc_\w+\{((class|heap)="\d+",)?pid="\d+",program="hm_unit"\} \d+)");
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_TRUE(std::regex_match(line, kLine)) << line;
+  std::string whose = "pid=\"" + std::to_string(getpid()) + "\",program=\"hm_unit\"} ";
+  EXPECT_NE(text.find("hmalloc_class_held_blocks{class=\"1024\"," + whose), std::string::npos) << text;
+  EXPECT_NE(text.find("hmalloc_allocated_bytes{" + whose + "10240\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("hmalloc_heap_refills_total{heap=\"1\"," + whose), std::string::npos) << text;
+  EXPECT_NE(text.find("hmalloc_purged_bytes_total{" + whose), std::string::npos) << text;
+}
+
+// Whoever stores series would have them for ever.
+TEST(Stats, OpenMetricsHasNoMoreThan64Heaps) {
+  std::barrier all_have_one(100);
+  on_threads(100, [&](unsigned) {
+    hm_free(hm_malloc(10));
+    all_have_one.arrive_and_wait();
+  });
+  std::string text = printed_stats(HM_STATS_OPENMETRICS), part = "hmalloc_heap_refills_total{";
+  size_t series = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++series;
+  EXPECT_EQ(series, 64u);
+}
+
 TEST(Stats, TextNamesEveryGaugeAndClass) {
   allocate_many(1, 1000);
-  std::string text = printed_stats(false);
+  std::string text = printed_stats(HM_STATS_TEXT);
   for (const char* name : {"allocated:", "active:", "resident:", "retained:", "mapped:", "metadata:", "1024"})
     EXPECT_NE(text.find(name), std::string::npos) << name << "\n" << text;
 }

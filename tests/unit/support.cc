@@ -153,9 +153,9 @@ hm_stats stats_now() {
   return stats;
 }
 
-std::string printed_stats(bool json) {
+std::string printed_stats(int form) {
   FILE* file = tmpfile();
-  hm_stats_print(fileno(file), json);
+  hm_stats_print(fileno(file), form);
   std::string text(static_cast<size_t>(lseek(fileno(file), 0, SEEK_END)), '\0');
   EXPECT_EQ(pread(fileno(file), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
   fclose(file);

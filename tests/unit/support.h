@@ -93,7 +93,7 @@ Superblock& fresh_superblock(ClassIndex c);
 void drop(Superblock& sb);
 
 hm_stats stats_now();
-std::string printed_stats(bool json);
+std::string printed_stats(int form);
 
 // Bytes that the program holds, as the census sees them, after everything that may be given back has been.
 size_t allocated_after_collect();
