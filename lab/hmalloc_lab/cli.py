@@ -154,6 +154,34 @@ def top_command(
     top.watch(what, _duration(every, "--every"))
 
 
+@app.command("stats", context_settings={**_COMMAND_LINE, "allow_interspersed_args": True})
+def stats_command(
+        what: Annotated[str, typer.Argument()] = "",
+        wants_help: Help = False,
+        as_json: Annotated[bool, typer.Option("--json")] = False,
+        openmetrics: Annotated[bool, typer.Option("--openmetrics")] = False,
+        watch: Annotated[str, typer.Option("--watch")] = "") -> None:
+    from .inspect import statistics  # as above
+
+    if not what:
+        raise Failure("stats: which process? (hmalloc stats --help)")
+    if as_json and openmetrics:
+        raise Failure("stats: --json or --openmetrics, not both")
+    statistics.show(what, "json" if as_json else "openmetrics" if openmetrics else "", _duration(watch, "--watch"))
+
+
+@app.command("export", context_settings={**_COMMAND_LINE, "allow_interspersed_args": True})
+def export_command(
+        what: Annotated[list[str] | None, typer.Argument()] = None,
+        wants_help: Help = False,
+        listen: Annotated[str, typer.Option("--listen")] = "") -> None:
+    from .inspect import statistics  # as above
+
+    if not what:
+        raise Failure("export: which processes? (hmalloc export --help)")
+    statistics.export(what, listen or statistics.ADDRESS)
+
+
 app.add_typer(bench.app, name="bench")
 
 

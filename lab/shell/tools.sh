@@ -1,4 +1,4 @@
-# Part of the launcher: hmalloc compare, doctor, inspect, profile, top and bench, which are Python.
+# Part of the launcher: hmalloc compare, doctor, export, inspect, profile, stats, top and bench, which are Python.
 # shellcheck shell=sh disable=SC2154
 
 # A mistyped program should be heard of before the first build, not after it.  Behind options, only the tool knows
@@ -43,20 +43,21 @@ reads_profile() { # profile, ARGS...
   return 1
 }
 
-tool() { # compare, doctor, inspect, profile or top, ARGS...
+tool() { # COMMAND, ARGS...
   case $1${2+ $2} in
     *' -h' | *' --help') help "$1" ;;
     inspect) die 2 "inspect: which process, or which core file? (hmalloc inspect --help)" ;;
-    top) die 2 "top: which process? (hmalloc top --help)" ;;
+    stats | top) die 2 "$1: which process? (hmalloc $1 --help)" ;;
+    export) die 2 "export: which processes? (hmalloc export --help)" ;;
     doctor | profile) die 2 "$1: which program? (hmalloc $1 --help)" ;;
-    compare | inspect* | top*) ;;
+    compare | export* | inspect* | stats* | top*) ;;
     *) require_named_program "$@" ;;
   esac
   need_python
   case $1 in
     compare) need_library; need_named "$@" ;;
     profile) reads_profile "$@" || need_library ;;
-    inspect | top) ;;
+    export | inspect | stats | top) ;;
     *) need_library ;;
   esac
   exec_python "$lab" --library "$library" --measurer "$natives/hmalloc-measure" "$@"

@@ -12,9 +12,11 @@
 #include "base/system_call.h"
 
 namespace hm::os {
+
+alignas(kLine) constinit std::atomic<uint64_t> call_count{0};
+
 namespace {
 
-alignas(kLine) std::atomic<uint64_t> call_count{0};  // relaxed: a count for statistics and fault injection
 #if defined(HM_FAULTS)
 std::atomic<uint64_t> fail_from{0}, fail_to{0};  // relaxed: calls from fail_from on fail, up to but excluding fail_to
 #endif

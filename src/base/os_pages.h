@@ -1,6 +1,8 @@
 // The one place that asks the system for memory.  Every call preserves errno and reports failure by its result; the
 // entry points set ENOMEM.  In the fault-injection build the n-th call fails, for any n (HM_FAIL_NTH).
 #pragma once
+#include <atomic>
+
 #include "base/sizes.h"
 
 namespace hm::os {
@@ -36,6 +38,7 @@ bool empty_in_children(void* base, size_t bytes) noexcept;
 // Asks for huge pages, or for small ones again; only a hint.
 void prefer_huge_pages(void* base, size_t bytes, bool huge = true) noexcept;
 
+extern std::atomic<uint64_t> call_count;               // relaxed: for statistics and fault injection
 uint64_t calls() noexcept;                             // number of calls so far
 void fail_after(uint64_t n, uint64_t count) noexcept;  // fault-injection build: after n more calls, `count` fail
 

@@ -46,12 +46,8 @@ void count_heaps(Census& census) noexcept {
   });
 }
 
-// What may be held beyond the program's own peak: docs/design.md, "Footprint".
 uint64_t bound_beyond(uint64_t peak, uint64_t huge_peak, uint64_t heaps) noexcept {
-  uint64_t superblocks = (ThreadHeap::kMaxFull + ThreadHeap::kProducerReuseDistance) * slices_of(ClassIndex{kClasses - 1});
-  for (size_t c = 0; c < kClasses; ++c) superblocks += slices_of(ClassIndex(c));
-  uint64_t of_heap = options.cache_bytes + LargeCache::kMaxBytes + superblocks * kSlice;
-  return (peak + huge_peak) / 4 + heaps * of_heap + 2 * kChunk + kMaxKept;
+  return (peak + huge_peak) / 4 + heaps * (options.cache_bytes + bound_of_heap()) + kBoundOfProcess;
 }
 
 }  // namespace

@@ -4,9 +4,18 @@
 
 #include <array>
 
-#include "base/size_classes.h"
+#include "large/extent_retention.h"
+#include "threads/thread_heap.h"
 
 namespace hm {
+
+// What may be held beyond the program's own peak, in bytes: a quarter of that, and this (docs/design.md, "Footprint").
+inline constexpr size_t kBoundOfProcess = 2 * kChunk + kMaxKept;
+consteval size_t bound_of_heap() {  // without its caches of small blocks
+  size_t slices = (ThreadHeap::kMaxFull + ThreadHeap::kProducerReuseDistance) * slices_of(ClassIndex{kClasses - 1});
+  for (size_t c = 0; c < kClasses; ++c) slices += slices_of(ClassIndex(c));
+  return LargeCache::kMaxBytes + slices * kSlice;
+}
 
 struct ClassGauges {
   uint64_t superblocks, held_blocks, cached_blocks;  // held: by the program or by a cache

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "introspect/census.h"
 #include "large/huge_store.h"
 #include "pages/slice_pool.h"
 #include "profile/samples.h"
@@ -132,6 +133,10 @@ struct Layout {
         {"counter.most_slices", &slice_pool.max_used_},
         {"counter.most_huge", &huge_store.max_active},
         {"counter.extent_pieces", &extent_table.pieces_},  // each of slab.bytes
+        {"counter.os_calls", &os::call_count},
+        {"counter.cache_bytes", &options.cache_bytes},
+        {"bound.heap", bound_of_heap()},  // and a thread's block caches, of at most so many bytes
+        {"bound.process", kBoundOfProcess},
 
         // Where a profile has the addresses of sampled blocks: no references to them.
         {"profile", &samples.table_},

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 from conftest import LAUNCHER, ROOT
+from heap_truth import LIBRARY, Held, environment
 
-LIBRARY = ROOT / "build/release/libhmalloc.so"
 ARCHIVE = ROOT / "build/release/libhmalloc.a"
 THREADS, LOST = 3, 70
 TRACED = 320  # what glibc allocates for each thread's variables, at most
@@ -29,37 +29,6 @@ TRACED = 320  # what glibc allocates for each thread's variables, at most
 @pytest.fixture(scope="session")
 def program(hmalloc, build):
     return build("heap_truth.c", "heap_truth", "-g", "-pthread", "-fno-builtin")
-
-
-def environment(**more):
-    return {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "HMALLOC_"))} | more
-
-
-class Held:
-    """The program while it waits, and what it says that it holds."""
-
-    def __init__(self, command, truth, **more):
-        self.process = subprocess.Popen([*command, truth], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-                                        env=environment(**more))
-        assert self.line() == "ready"
-        self.number = self.process.pid
-        rows = [line.split() for line in truth.read_text().splitlines()]
-        self.truth = {int(address, 16): int(size) for address, size, _ in rows}
-        self.lost = {int(address, 16) for address, _, kind in rows if kind == "lost"}
-
-    def line(self):
-        return self.process.stdout.readline().strip()
-
-    def ask(self, line):
-        self.process.stdin.write(f"{line}\n")
-        return self.line()
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.stdin.write("end\n")
-        assert self.process.wait(60) == 0
-        self.process.stdin.close(), self.process.stdout.close()
 
 
 @pytest.fixture

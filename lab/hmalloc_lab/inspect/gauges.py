@@ -3,8 +3,6 @@
 from .census import PAGE, Census
 from .heap import FREE, Snapshot
 
-COUNTERS = ("purged", "cross_thread_frees", "refills", "flushes")
-
 
 def gauges(snapshot: Snapshot, census: Census) -> dict[str, int]:
     rows, counters = snapshot.layout, snapshot.counters
@@ -15,6 +13,7 @@ def gauges(snapshot: Snapshot, census: Census) -> dict[str, int]:
                 + counters["extent_pieces"] * rows["slab.bytes"] + len(snapshot.heaps) * rows["heap.descriptor"]
                 + sum(len(each.states) for each in snapshot.superblocks))
     active = in_use + census.large_bytes + huge + cached_runs
+    peak = max(active, counters["most_slices"] * rows["slice.bytes"] + counters["most_huge"])
     return {
         "allocated": census.small.live_bytes + census.large_bytes + huge,
         "cached": census.cached_bytes,
@@ -24,9 +23,28 @@ def gauges(snapshot: Snapshot, census: Census) -> dict[str, int]:
         "retained": max(snapshot.mapped - active - metadata, 0),
         "mapped": snapshot.mapped,
         "metadata": metadata,
-        "peak_active": max(active, counters["most_slices"] * rows["slice.bytes"] + counters["most_huge"]),
+        "peak_active": peak,
+        "bound": (peak + counters["most_huge"]) // 4 + rows["bound.process"]
+        + len(snapshot.heaps) * (counters["cache_bytes"] + rows["bound.heap"]),
         "purged": counters["purged"],
         "cross_thread_frees": counters["foreign_frees"] + sum(heap.foreign_frees for heap in snapshot.heaps),
         "refills": sum(heap.refills for heap in snapshot.heaps),
         "flushes": sum(heap.flushes for heap in snapshot.heaps),
+        "os_calls": counters["os_calls"],
+        "heaps": len(snapshot.heaps),
+        "live_heaps": sum(heap.live for heap in snapshot.heaps),
+        "large_blocks": census.large_blocks,
+        "large_bytes": census.large_bytes,
+    }
+
+
+def document(number: int, program: str, snapshot: Snapshot, census: Census) -> dict:
+    """As docs/stats.schema.json says."""
+    return {
+        "schema": 1, "version": snapshot.layout.library, "pid": number, "program": program, **gauges(snapshot, census),
+        "classes": [{"size": size, "superblocks": count.superblocks, "held_blocks": count.live + count.cached,
+                     "cached_blocks": count.cached} for size, count in sorted(census.classes.items())],
+        "threads": [{"heap": heap.number, "live": heap.live, "cached": heap.cached_bytes, "refills": heap.refills,
+                     "flushes": heap.flushes, "cross_thread_frees": heap.foreign_frees}
+                    for heap in sorted(snapshot.heaps, key=lambda heap: -heap.number)],
     }

@@ -14,6 +14,7 @@ FREE, LIVE, CACHED, SAMPLED = 0, 1, 2, 3
 """A block's state, as it is told here: CACHED in every library, and SAMPLED is live, too."""
 
 _NO_STATE = 255
+_TRIES = 5
 _MOST_HEAPS, _MOST_REGIONS, _MOST_SLABS = 1 << 20, 1 << 22, 1 << 22
 
 
@@ -121,11 +122,16 @@ class Snapshot:
 
 
 def take(memory: Memory, layout: Layout) -> Snapshot:
-    try:
-        return _Reader(memory, layout).take()
-    except (Damaged, Unreadable) as error:
-        why = "" if memory.stands_still else "; or it changed too much while it was read: try --stop"
-        raise Failure(f"{memory.title}: its heap is damaged: {error}{why}", 1) from error
+    """A process that runs may change a list while it is read; then it is tried again."""
+    tries = 1 if memory.stands_still else _TRIES
+    while True:
+        try:
+            return _Reader(memory, layout).take()
+        except (Damaged, Unreadable) as error:
+            tries -= 1
+            if tries == 0:
+                why = "" if memory.stands_still else "; or it changed too much while it was read: try --stop"
+                raise Failure(f"{memory.title}: its heap is damaged: {error}{why}", 1) from error
 
 
 class _Reader:

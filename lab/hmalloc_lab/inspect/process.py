@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 from ..errors import Failure
 from .memory import Mapping, Memory, Thread, Unreadable
 from .registers import FLOATING, GENERAL, THREAD_POINTER, of_machine
@@ -22,6 +24,17 @@ _libc.ptrace.restype = ctypes.c_long
 _libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 
 
+def find(what: str) -> int:
+    """A number, or the name of a program of which one process runs."""
+    if what.isdecimal():
+        return int(what)
+    found = [process.pid for process in psutil.process_iter(["name"]) if process.info["name"] == what]
+    if len(found) != 1:
+        raise Failure(f"{what}: {'no process has' if not found else f'{len(found)} processes have'} this name"
+                      f"{': say which by its number, ' + ', '.join(map(str, found[:8])) if found else ''}")
+    return found[0]
+
+
 class ProcessMemory(Memory):
     def __init__(self, number: int) -> None:
         self.number = number
@@ -29,7 +42,7 @@ class ProcessMemory(Memory):
             # The memory first: what is read later, by the number, may be another process's.
             self._folder = _thread_with_memory(number)
             self._file = os.open(self._folder / "mem", os.O_RDONLY | os.O_CLOEXEC)
-            self.name = Path(f"/proc/{number}/comm").read_text(errors="replace").strip()
+            self.name = _name(number)
             self.mappings = _mappings(self._folder)
             self.stands_still = _is_stopped(number)
         except FileNotFoundError as error:
@@ -81,6 +94,13 @@ class ProcessMemory(Memory):
             self.stands_still = before
             for each, its_signal in held.items():
                 _libc.ptrace(_DETACH, each, None, its_signal or None)
+
+
+def _name(number: int) -> str:
+    """That of its program; the system keeps 15 characters of it, and the process may have changed what it was called with."""
+    short = Path(f"/proc/{number}/comm").read_text(errors="replace").strip()
+    called = os.path.basename(Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")[0].decode(errors="replace"))
+    return called if len(short) == 15 and called.startswith(short) else short
 
 
 def _thread_with_memory(number: int) -> Path:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import psutil
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -20,7 +19,7 @@ from ..errors import Failure
 from ..printing import in_bytes, in_number, new_table
 from . import census, gauges, layout
 from .heap import Heap, Snapshot, take
-from .process import ProcessMemory
+from .process import ProcessMemory, find
 
 _GAUGES = (("allocated", "the program holds it"), ("cached", "in caches of threads"),
            ("active", "superblocks and large blocks"), ("resident", "active, metadata, freed and kept"),
@@ -39,17 +38,6 @@ class Look:
 
     def of_heap(self, number: int) -> Heap | None:
         return next((heap for heap in self.snapshot.heaps if heap.number == number), None)
-
-
-def find(what: str) -> int:
-    """A number, or the name of a program of which one process runs."""
-    if what.isdecimal():
-        return int(what)
-    found = [process.pid for process in psutil.process_iter(["name"]) if process.info["name"] == what]
-    if len(found) != 1:
-        raise Failure(f"{what}: {'no process has' if not found else f'{len(found)} processes have'} this name"
-                      f"{': say which by its number, ' + ', '.join(map(str, found[:8])) if found else ''}")
-    return found[0]
 
 
 def watch(what: str, every: float) -> None:
