@@ -74,9 +74,12 @@ make_venv() { "$python" -m venv "$venv" && add_packages tools; }
 
 add_packages() { # tools | lab
   locked "$1" >"$venv/$1.new" &&
-    in_time "$venv/bin/python" -m pip install --disable-pip-version-check --retries 1 --timeout 15 --require-hashes \
-      -r "$venv/$1.new" &&
+    pip_install -r "$venv/$1.new" &&
     mv "$venv/$1.new" "$venv/$1.lock"
+}
+
+pip_install() { # OPTIONS-OF-PIP...
+  in_time "$venv/bin/python" -m pip install --disable-pip-version-check --retries 1 --timeout 15 --require-hashes "$@"
 }
 
 # What a command needs.  `quick` and `default` are suites of tests (tests/CMakeLists.txt), `everything` is all of them.
@@ -210,8 +213,7 @@ wish_programs() {
 
 add_programs() {
   version=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])') && mkdir -p "$state/programs" &&
-    in_time "$venv/bin/python" -m pip install --disable-pip-version-check --retries 1 --timeout 15 --require-hashes \
-      --no-deps --only-binary :all: --python-version "$version" --upgrade --target "$state/programs" -r "$wanted" &&
+    pip_install --no-deps --only-binary :all: --python-version "$version" --upgrade --target "$state/programs" -r "$wanted" &&
     cp "$wanted" "$state/programs/installed"
 }
 

@@ -116,6 +116,8 @@ need_everything() {
   # shellcheck disable=SC2086
   install_missing $packages
   wish clang-19  # tests/compilers: the newest that Debian 12 and 13 have
+  wish bpftrace gdb heaptrack linux-perf  # tests/neighbours
+  alone wish_memray
   need_tests everything
 }
 
@@ -128,6 +130,15 @@ test_packages() {
   echo redis-server redis-tools
   [ ! -f "$here/tests/integration/run.py" ] || "$venv/bin/python" "$here/tests/integration/run.py" --packages
 }
+
+# What tests/neighbours has of Python's registry.
+wish_memray() {
+  wanted=$here/tests/neighbours/requirements.lock
+  ! cmp -s "$wanted" "$venv/neighbours.lock" || return 0
+  (step "fetching memray" memray.log add_memray) || say "left out: memray"
+}
+
+add_memray() { pip_install --no-deps --only-binary :all: -r "$wanted" && cp "$wanted" "$venv/neighbours.lock"; }
 
 # AArch64, by a cross compiler and under emulation; where that is the machine's own, the other stages have been it.
 machine=$(uname -m)
