@@ -1,0 +1,134 @@
+"""A program whose threads pass blocks on, and ways to profile it; a run that several tests look at is made once."""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import struct
+import sys
+import tempfile
+import termios
+import time
+import traceback
+from subprocess import CompletedProcess
+from types import SimpleNamespace
+
+import pytest
+from conftest import ROOT, SOURCES
+
+RATE = ["--rate", "8K"]
+
+
+def line_of(text):
+    return next(at for at, line in enumerate((SOURCES / "sharing.c").read_text().splitlines(), 1) if text in line)
+
+
+FEED, CONSUME = f"feed (sharing.c:{line_of('xmalloc(kBlock)')})", f"consume (sharing.c:{line_of('free(passed[i])')})"
+
+
+def environment():
+    return {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "HMALLOC_"))}
+
+
+def on_a_terminal(words, keys, columns=80):
+    """What is shown on a terminal, and the exit code; keys are pressed when the program is ready."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(words[0], list(map(str, words)), environment() | {"TERM": "dumb"})
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    shown, end = b"", time.monotonic() + 60
+    while time.monotonic() < end and select.select([terminal], [], [], 60)[0]:
+        try:
+            shown += os.read(terminal, 65536)
+        except OSError:
+            break
+        if keys and b"ready" in shown:
+            os.write(terminal, keys)
+            keys = b""
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(terminal)
+    return shown.decode().replace("\r\n", "\n"), code
+
+
+@pytest.fixture(scope="session")
+def sharing(hmalloc, build):
+    return build("sharing.c", "sharing", "-g", "-pthread", "-fno-builtin")
+
+
+def _run(tool, program, folder, *words):
+    files = SimpleNamespace(**{name: folder / name for name in ("json", "html", "pprof")})
+    written = [word for name, file in vars(files).items() for word in (f"--{name}", file)]
+    result = tool("profile", *RATE, *written, "--", program, *words)
+    assert result.returncode == 0, result.stderr
+    return SimpleNamespace(shown=result.stdout, found=json.loads(files.json.read_text()), page=files.html.read_text(),
+                           profile=files.pprof)
+
+
+@pytest.fixture(scope="session")
+def mapped(tool, sharing, tmp_path_factory):
+    """The program was run: what was shown, the document, the page, and the file of the profile."""
+    return _run(tool, sharing, tmp_path_factory.mktemp("mapped"))
+
+
+@pytest.fixture(scope="session")
+def pooled(tool, sharing, tmp_path_factory):
+    """The same with many threads."""
+    return _run(tool, sharing, tmp_path_factory.mktemp("pooled"), "pool")
+
+
+@pytest.fixture(scope="session")
+def tool(hmalloc):
+    """What the launcher starts, in a child of this process, which has read the modules already: that is most of what a call
+    takes."""
+    import pydantic.type_adapter  # noqa: F401  typer would, at each call
+    from hmalloc_lab import cli
+
+    release = ROOT / "build/release"
+
+    def child(arguments, variables, files):
+        for number, file in enumerate(files):
+            os.dup2(file.fileno(), number)
+        sys.stdin, sys.stdout, sys.stderr = (open(number, mode, closefd=False) for number, mode in enumerate("rww"))
+        kept = environment() | variables
+        os.environ.clear()
+        os.environ.update(kept)
+        sys.argv = [str(word) for word in (ROOT / "lab", "--library", release / "libhmalloc.so",
+                                           "--measurer", release / "hmalloc-measure", *arguments)]
+        try:
+            cli.main()
+        except SystemExit as end:
+            return end.code or 0
+        except BaseException:
+            traceback.print_exc()
+        return 1
+
+    def call(*arguments, stdout=None, **variables):
+        with open(os.devnull) as nothing, tempfile.TemporaryFile("w+") as shown, tempfile.TemporaryFile("w+") as errors:
+            process = os.fork()
+            if process == 0:
+                code = 1
+                try:
+                    code = child(arguments, variables, (nothing, stdout or shown, errors))
+                    sys.stdout.flush()
+                    sys.stderr.flush()
+                finally:
+                    os._exit(code)
+            code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+            texts = [file.seek(0) or file.read() for file in (shown, errors)]
+        return CompletedProcess(arguments, code, *texts)
+
+    return call
+
+
+@pytest.fixture
+def profiled(tool, tmp_path):
+    """The tables and the document of a run, or of a profile that is there."""
+
+    def call(*arguments, **environment):
+        file = tmp_path / "map.json"
+        shown = tool("profile", "--json", file, *arguments, **environment)
+        assert shown.returncode == 0, shown.stderr
+        return shown.stdout, json.loads(file.read_text())
+
+    return call
