@@ -97,7 +97,7 @@ class ProcessMemory(Memory):
 
 
 def _name(number: int) -> str:
-    """That of its program; the system keeps 15 characters of it, and the process may have changed what it was called with."""
+    """That of its program.  The system keeps 15 characters of it; what the process was called with it may have changed."""
     short = Path(f"/proc/{number}/comm").read_text(errors="replace").strip()
     called = os.path.basename(Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")[0].decode(errors="replace"))
     return called if len(short) == 15 and called.startswith(short) else short
