@@ -14,9 +14,9 @@ def environment(**more):
 
 
 class Held:
-    def __init__(self, command, truth, **more):
-        self.process = subprocess.Popen([*command, truth], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
-                                        env=environment(**more))
+    def __init__(self, command, truth, *arguments, **more):
+        self.process = subprocess.Popen([*command, truth, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        bufsize=1, env=environment(**more))
         assert self.line() == "ready"
         self.number = self.process.pid
         rows = [line.split() for line in truth.read_text().splitlines()]

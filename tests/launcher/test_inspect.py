@@ -266,6 +266,24 @@ def test_top_needs_a_terminal_and_one_process(held, hmalloc):
 # ---- The program is none the worse for it. ----------------------------------------------------------------------------
 
 
+def test_what_nobody_has_written_to_is_not_read(program, tmp_path, inspect):
+    found = Held([program], tmp_path / "truth", "sparse", LD_PRELOAD=str(LIBRARY))
+
+    def in_kilobytes():
+        status = Path(f"/proc/{found.number}/status").read_text()
+        return [int(re.search(rf"{name}:\s*(\d+)", status)[1]) for name in ("VmRSS", "VmPTE")]
+
+    try:
+        if not Path(f"/proc/{found.number}/pagemap").exists():
+            pytest.skip("this kernel does not say which pages are there")
+        before = in_kilobytes()
+        _, document, _ = inspect(found.number, "--leaks")
+        assert document["leaks"]["blocks"] == 2 * LOST and document["leaks"]["searched"] < 256 << 20
+        assert all(now - then < 1024 for now, then in zip(in_kilobytes(), before, strict=True))
+    finally:
+        found.end()
+
+
 def test_no_signal_is_lost_while_it_is_stopped(held, hmalloc):
     sent = 0
     with subprocess.Popen([sys.executable, "-c", f"import subprocess\nfor i in range(3): subprocess.run(['{LAUNCHER}', "

@@ -2,9 +2,10 @@
 
 Every word that may be a reference counts as one: in registers, stacks, private memory that the program can read, and in the
 blocks that are reached from there, to the start of a block or into it.  Not searched are free and cached blocks, the
-allocator's own memory, what lies below the end of a stack, and memory that is shared with other processes."""
+allocator's own memory, what lies below the end of a stack, pages that the program has never written, and memory that is
+shared with other processes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,8 +76,8 @@ class _Blocks:
 
 
 class Search:
-    def __init__(self, memory: Memory, snapshot: Snapshot, step: Callable[[], None] = lambda: None) -> None:
-        self.memory, self.snapshot, self.step = memory, snapshot, step
+    def __init__(self, memory: Memory, snapshot: Snapshot) -> None:
+        self.memory, self.snapshot = memory, snapshot
         self.blocks = _Blocks(snapshot)
         self.searched = self.unread = 0
 
@@ -136,11 +137,10 @@ class Search:
             yield each.start, each.start + each.size
 
     def _words(self, start: int, end: int) -> Iterator[tuple[int, np.ndarray]]:
-        """Its whole words, piece by piece; without the pages that nobody can read."""
-        start, end = -(-start // 8) * 8, end // 8 * 8
-        for at in range(start, end, _PIECE):
-            yield from self._piece(at, min(at + _PIECE, end))
-            self.step()
+        """Its whole words, piece by piece; without the pages that nobody has written, or can read."""
+        for begin, stop in self.memory.touched(-(-start // 8) * 8, end // 8 * 8):
+            for at in range(begin, stop, _PIECE):
+                yield from self._piece(at, min(at + _PIECE, stop))
 
     def _piece(self, start: int, end: int) -> Iterator[tuple[int, np.ndarray]]:
         try:

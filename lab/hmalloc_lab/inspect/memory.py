@@ -1,6 +1,7 @@
 """The memory of a process or of a core file, as far as it can be read.  Nothing is ever written."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +51,10 @@ class Memory(ABC):
     @abstractmethod
     def read(self, address: int, size: int) -> bytes:
         """All of it, or Unreadable."""
+
+    def touched(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """What of this the program may have written: all of it, unless the system says more."""
+        yield start, end
 
     def word(self, address: int) -> int:
         return int.from_bytes(self.read(address, 8), "little")

@@ -3,12 +3,14 @@ later is ever read.  If it is to stand still, it is stopped as debuggers do it, 
 ends."""
 
 import ctypes
+import mmap
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import psutil
 
 from ..errors import Failure
@@ -17,6 +19,8 @@ from .registers import FLOATING, GENERAL, THREAD_POINTER, of_machine
 
 _SEIZE, _INTERRUPT, _DETACH, _GETREGSET = 0x4206, 0x4207, 17, 0x4204
 _ALL_THREADS = 0x40000000  # __WALL
+_PRESENT_OR_SWAPPED, _OF_A_FILE = np.uint64(3 << 62), np.uint64(1 << 61)  # in /proc/PID/pagemap
+_PAGES_AT_ONCE = 1 << 20
 _NO_MEMORY = "the process has ended, or is a thread of the kernel's"
 _LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) \S+ \S+ *(.*)")
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -42,6 +46,7 @@ class ProcessMemory(Memory):
             # The memory first: what is read later, by the number, may be another process's.
             self._folder = _thread_with_memory(number)
             self._file = os.open(self._folder / "mem", os.O_RDONLY | os.O_CLOEXEC)
+            self._pages = _pages(self._folder)
             self.name = _name(number)
             self.mappings = _mappings(self._folder)
             self.stands_still = _is_stopped(number)
@@ -65,6 +70,21 @@ class ProcessMemory(Memory):
 
     def close(self) -> None:
         os.close(self._file)
+        if self._pages is not None:
+            os.close(self._pages)
+
+    def touched(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Reading the others would fill the process's page tables, bring in whole files, and take long."""
+        if self._pages is None:
+            yield start, end
+            return
+        for first in range(start // mmap.PAGESIZE, -(-end // mmap.PAGESIZE), _PAGES_AT_ONCE):
+            count = min(-(-end // mmap.PAGESIZE) - first, _PAGES_AT_ONCE)
+            what = np.frombuffer(os.pread(self._pages, 8 * count, 8 * first), "<u8")
+            is_touched = (what & _PRESENT_OR_SWAPPED != 0) & (what & _OF_A_FILE == 0)
+            edges = np.flatnonzero(np.diff(is_touched, prepend=False, append=False)) + first
+            for begin, stop in edges.reshape(-1, 2).tolist():
+                yield max(begin * mmap.PAGESIZE, start), min(stop * mmap.PAGESIZE, end)
 
     def read(self, address: int, size: int) -> bytes:
         parts = []
@@ -114,6 +134,14 @@ def _has_memory(folder: Path) -> bool:
         return bool((folder / "maps").read_bytes())
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def _pages(folder: Path) -> int | None:
+    """Not every kernel says of each page whether it is there."""
+    try:
+        return os.open(folder / "pagemap", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
 
 
 def _mappings(folder: Path) -> list[Mapping]:

@@ -1,6 +1,7 @@
 // Holds blocks at random, in three threads that also free each other's, and says in a file which they are: a line for each, its
 // address and the size that was asked for.  Some of them are lost.  For hmalloc inspect.
-//   heap_truth FILE [crash]    "ready" on the standard output: whoever reads it may look
+//   heap_truth FILE [crash | sparse]    "ready" on the standard output: whoever reads it may look
+// It crashes then, or first maps much that it never writes to.
 // Lines on its standard input: "grow" allocates more, "signals" says how many signals came, "statistics" prints hmalloc's as
 // JSON; any other one ends it.
 #define _GNU_SOURCE
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 __attribute__((weak)) void hm_stats_print(int descriptor, int json);
@@ -105,6 +107,13 @@ __attribute__((noinline)) static void wipe(void) {
   __asm__ volatile("" : : "r"(space) : "memory");
 }
 
+// Addresses, a block, and private pages of a file, of which nothing is ever written.
+static void map_much(const char* file) {
+  mmap(NULL, (size_t)4 << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  mmap(NULL, 1 << 14, PROT_READ | PROT_WRITE, MAP_PRIVATE, open(file, O_RDONLY), 0);
+  grown[999] = malloc(256 << 20);
+}
+
 static void count_signal(int number) {
   (void)number;
   ++signals;
@@ -159,6 +168,7 @@ int main(int count, char** arguments) {
   close(file);
   wipe();
   signal(SIGRTMIN, count_signal);
+  if (count > 2 && strcmp(arguments[2], "sparse") == 0) map_much(arguments[0]);
   say("ready\n");
   if (count > 2 && strcmp(arguments[2], "crash") == 0) abort();
   obey();
