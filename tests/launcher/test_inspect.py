@@ -299,6 +299,20 @@ def test_no_signal_is_lost_while_it_is_stopped(held, hmalloc):
         pass
 
 
+def test_a_thread_that_cannot_be_stopped(program, tmp_path, hmalloc):
+    found = Held([program], tmp_path / "truth", "vfork", LD_PRELOAD=str(LIBRARY))
+    try:
+        while Path(f"/proc/{found.number}/stat").read_text().split()[2] != "D":
+            time.sleep(0.01)
+        shown = hmalloc("inspect", found.number, "--stop")
+        assert shown.returncode == 2 and shown.stdout == ""
+        assert re.fullmatch(r"hmalloc: \d+: one of its threads waits in the kernel .*, and cannot be stopped\n", shown.stderr)
+        found.process.stdin.write("the child ends\n")
+        assert found.ask("signals") == "0"
+    finally:
+        found.end()
+
+
 def test_two_at_once_and_one_that_is_traced(held, hmalloc):
     tracer = subprocess.Popen([sys.executable, "-B", "-c", f"""
 import sys

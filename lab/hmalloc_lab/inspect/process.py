@@ -6,6 +6,8 @@ import ctypes
 import mmap
 import os
 import re
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,14 +15,15 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from ..errors import Failure
+from ..errors import USAGE, Failure
 from .memory import Mapping, Memory, Thread, Unreadable
 from .registers import FLOATING, GENERAL, THREAD_POINTER, of_machine
 
-_SEIZE, _INTERRUPT, _DETACH, _GETREGSET = 0x4206, 0x4207, 17, 0x4204
+_SEIZE, _INTERRUPT, _CONT, _DETACH, _GETREGSET = 0x4206, 0x4207, 7, 17, 0x4204
 _ALL_THREADS = 0x40000000  # __WALL
 _PRESENT_OR_SWAPPED, _OF_A_FILE = np.uint64(3 << 62), np.uint64(1 << 61)  # in /proc/PID/pagemap
 _PAGES_AT_ONCE = 1 << 20
+_PATIENCE = 5  # seconds without another thread that has stopped
 _NO_MEMORY = "the process has ended, or is a thread of the kernel's"
 _LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) \S+ \S+ *(.*)")
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -102,18 +105,19 @@ class ProcessMemory(Memory):
     @contextmanager
     def standing_still(self) -> Iterator[None]:
         """Meanwhile none of its threads runs."""
-        held: dict[int, int] = {}
+        held: set[int] = set()
         before = self.stands_still
         try:
-            _hold_all(self.number, held)
+            with _giving_up(self.number, held):
+                _hold_all(self.number, held)
             self.stands_still = True
             self.mappings = _mappings(self._folder)
             self.threads = [_thread(self.number, each) for each in sorted(held)]
             yield
         finally:
             self.stands_still = before
-            for each, its_signal in held.items():
-                _libc.ptrace(_DETACH, each, None, its_signal or None)
+            for each in held:
+                _libc.ptrace(_DETACH, each, None, None)
 
 
 def _name(number: int) -> str:
@@ -192,7 +196,31 @@ def _ptrace(request: int, thread: int, address: int = 0, data: object = None) ->
         raise OSError(error, os.strerror(error))
 
 
-def _hold_all(number: int, held: dict[int, int]) -> None:
+@contextmanager
+def _giving_up(number: int, held: set[int]) -> Iterator[None]:
+    """A thread that waits in the kernel, as in vfork, stops when that is over.  In an execve that waits for threads that are
+    held, even the call that is to stop it waits.  The others would stand still meanwhile; they go on as the tool ends."""
+    done = threading.Event()
+
+    def wait() -> None:
+        before = -1
+        while not done.wait(_PATIENCE):
+            if len(held) == before:
+                print(f"hmalloc: {number}: one of its threads waits in the kernel (for a program that it starts, or for a "
+                      "disk), and cannot be stopped", file=sys.stderr, flush=True)
+                os._exit(USAGE)
+            before = len(held)
+
+    watcher = threading.Thread(target=wait, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _hold_all(number: int, held: set[int]) -> None:
     """Threads may start others until the last of them has stopped."""
     while new := [each for each in _threads(number) if each not in held and _state(number, each) not in "XZ"]:
         for each in new:
@@ -201,18 +229,20 @@ def _hold_all(number: int, held: dict[int, int]) -> None:
         raise Failure(f"{number}: the process has ended")
 
 
-def _hold(number: int, thread: int, held: dict[int, int]) -> None:
+def _hold(number: int, thread: int, held: set[int]) -> None:
     try:
         _ptrace(_SEIZE, thread)
-        held[thread] = 0
+        held.add(thread)
         _ptrace(_INTERRUPT, thread)
-        status = os.waitpid(thread, _ALL_THREADS)[1]
-        if not os.WIFSTOPPED(status):
-            del held[thread]  # it has ended instead
-        elif status >> 16 == 0:
-            held[thread] = os.WSTOPSIG(status)  # a signal came first: it gets that when it goes on
+        while os.WIFSTOPPED(status := os.waitpid(thread, _ALL_THREADS)[1]):
+            if status >> 16:
+                return
+            # A signal came first.  It gets that at once, as it would be lost if the tool were killed, and stops thereafter.
+            _ptrace(_INTERRUPT, thread)
+            _ptrace(_CONT, thread, 0, os.WSTOPSIG(status))
+        held.discard(thread)  # it has ended instead
     except ProcessLookupError:
-        held.pop(thread, None)
+        held.discard(thread)
     except PermissionError as error:
         tracer = _tracer(number)
         raise Failure(f"{number}: process {tracer} traces it already, perhaps a debugger" if tracer

@@ -1,7 +1,7 @@
 // Holds blocks at random, in three threads that also free each other's, and says in a file which they are: a line for each, its
 // address and the size that was asked for.  Some of them are lost.  For hmalloc inspect.
-//   heap_truth FILE [crash | sparse]    "ready" on the standard output: whoever reads it may look
-// It crashes then, or first maps much that it never writes to.
+//   heap_truth FILE [crash | sparse | vfork]    "ready" on the standard output: whoever reads it may look
+// It crashes then, or first maps much that it never writes to, or waits for a child of vfork until the first line.
 // Lines on its standard input: "grow" allocates more, "signals" says how many signals came, "statistics" prints hmalloc's as
 // JSON; any other one ends it.
 #define _GNU_SOURCE
@@ -171,6 +171,10 @@ int main(int count, char** arguments) {
   if (count > 2 && strcmp(arguments[2], "sparse") == 0) map_much(arguments[0]);
   say("ready\n");
   if (count > 2 && strcmp(arguments[2], "crash") == 0) abort();
+  if (count > 2 && strcmp(arguments[2], "vfork") == 0 && vfork() == 0) {
+    read_line((char[16]){0}, 16);
+    _exit(0);
+  }
   obey();
   pthread_barrier_wait(&stand);
   for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
