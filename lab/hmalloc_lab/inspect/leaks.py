@@ -206,9 +206,11 @@ def root_ranges(memory: Memory, snapshot: Snapshot) -> Iterator[tuple[int, int]]
 
 
 def _is_searched(mapping: Mapping, module: Mapping) -> bool:
-    special = mapping.path.startswith(("/dev/", "[v"))
+    # Private memory of /dev/zero is memory as any other; to read a device's may do something.
+    special = mapping.path.startswith(("/dev/", "[v")) and not mapping.path.startswith(("/dev/zero", "/dev/shm/"))
     library = "libhmalloc" in module.path and mapping.path == module.path
-    return mapping.rights[0] == "r" and mapping.rights[2] != "x" and mapping.rights[3] == "p" and not special and not library
+    code = mapping.rights[1:3] == "-x"  # where stacks may be executed, data may, too
+    return mapping.rights[0] == "r" and not code and mapping.rights[3] == "p" and not special and not library
 
 
 def _first_in_use(mapping: Mapping, threads: list[Thread]) -> int:

@@ -27,6 +27,7 @@ struct held {
 
 static struct held table[kThreads][kSlots];
 static struct held huge[kHuge];
+static void** elsewhere[2];
 static uintptr_t lost[kLost][2];  // complemented, so that they are no references
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t stand;
@@ -100,6 +101,16 @@ __attribute__((noinline)) static void lose(void) {
   }
 }
 
+// Blocks to which something refers in memory of other kinds only.
+static void refer_from_elsewhere(void) {
+  int zero = open("/dev/zero", O_RDWR);
+  elsewhere[0] = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, zero, 0);
+  elsewhere[1] = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (int i = 0; i < 2; ++i)
+    if (elsewhere[i] != MAP_FAILED) *elsewhere[i] = malloc(kLostSize);
+  close(zero);
+}
+
 // So that no reference stays on the stack below.
 __attribute__((noinline)) static void wipe(void) {
   char space[65536];
@@ -158,11 +169,14 @@ int main(int count, char** arguments) {
   pthread_barrier_wait(&stand);
   lose();
   hold_huge();
+  refer_from_elsewhere();
   for (int i = 0; i < kHuge; ++i)
     if (huge[i].block != NULL) dprintf(file, "%p %zu held\n", huge[i].block, huge[i].size);
   for (int who = 0; who < kThreads; ++who)
     for (int i = 0; i < kSlots; ++i)
       if (table[who][i].block != NULL) dprintf(file, "%p %zu held\n", table[who][i].block, table[who][i].size);
+  for (int i = 0; i < 2; ++i)
+    if (elsewhere[i] != MAP_FAILED) dprintf(file, "%p %d held\n", *elsewhere[i], kLostSize);
   for (int i = 0; i < kLost; ++i)
     dprintf(file, "%p %d lost\n%p %d lost\n", (void*)~lost[i][0], kLostSize, (void*)~lost[i][1], kRefersSize);
   close(file);
