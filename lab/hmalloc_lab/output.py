@@ -36,7 +36,9 @@ def guard_standard_output() -> None:
         return
     sys.stdout.flush()
     raw = _Guarded(sys.stdout.fileno(), "wb", closefd=False)
-    sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=sys.stdout.encoding, errors=sys.stdout.errors,
+    # A terminal that has no such sign is no reason to end: pictures are made of some.
+    errors = sys.stdout.errors if sys.stdout.encoding == "utf-8" else "replace"
+    sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=sys.stdout.encoding, errors=errors,
                                   line_buffering=raw.isatty())
 
 

@@ -335,6 +335,25 @@ with ProcessMemory({held.number}).standing_still():
 # ---- Whatever it looks at. --------------------------------------------------------------------------------------------
 
 
+def test_names_that_no_terminal_should_see(program, inspect, tmp_path):
+    copy = os.fsencode(tmp_path) + b"/\x1b[2J[red]\n\xff"
+    shutil.copy(program, copy)
+    found = Held([copy], tmp_path / "truth", LD_PRELOAD=str(LIBRARY))
+    shown, document, _ = inspect(found.number, "--stop", "--picture", tmp_path / "heap.svg")
+    name = "?[2J[red]?\N{REPLACEMENT CHARACTER}"
+    assert shown.startswith(f"{name} (process {found.number})") and "\x1b" not in shown
+    assert f"{name} ({found.number})" in [heap["thread"] for heap in document["heaps"]]
+    assert "\x1b" not in (tmp_path / "heap.svg").read_text(encoding="utf-8")
+    found.end()
+
+
+def test_a_terminal_without_the_signs_of_the_picture(held):
+    tools()
+    shown = subprocess.run([sys.executable, "-B", ROOT / "lab", "inspect", str(held.number)], capture_output=True, check=False,
+                           env=environment(PYTHONIOENCODING="ascii"))
+    assert shown.returncode == 0 and shown.stderr == b"" and b"MMMM" in shown.stdout
+
+
 def test_what_is_no_process_with_hmalloc(hmalloc, tmp_path):
     ended = subprocess.Popen(["true"])
     ended.wait()

@@ -102,7 +102,7 @@ def _look(console: Console, memory: Memory, wanted: Wanted) -> None:
 def _write(path: Path | None, text: Callable[[], str]) -> None:
     try:
         if path:
-            path.write_text(text())
+            path.write_text(text(), encoding="utf-8")
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}", 1) from error
 

@@ -9,7 +9,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
 from ..errors import Failure
-from .memory import Mapping, Memory, Thread, Unreadable
+from .memory import Mapping, Memory, Thread, Unreadable, printable
 from .registers import of_machine
 
 _RIGHTS = ((4, "r"), (2, "w"), (1, "x"))  # PF_R and so on
@@ -107,7 +107,7 @@ def _threads(notes: list, machine: str) -> list[Thread]:
     for note in notes:
         data = note["n_descdata"]
         if note["n_type"] == "NT_PRPSINFO":
-            name = note["n_desc"]["pr_fname"].split(b"\0")[0].decode(errors="replace")
+            name = printable(note["n_desc"]["pr_fname"].split(b"\0")[0].decode(errors="replace"))
         elif note["n_type"] == "NT_PRSTATUS":
             found.append([int.from_bytes(data[_NUMBER:_NUMBER + 4], "little"), data[_REGISTERS:-8], b"", b""])
         elif found and note["n_type"] == "NT_FPREGSET":

@@ -15,6 +15,11 @@ class Unreadable(Exception):
         self.address = address
 
 
+def printable(name: str) -> str:
+    """On one line of any terminal, and in XML: threads and files may have any bytes as their names."""
+    return "".join(each if each.isprintable() else "?" for each in name)
+
+
 @dataclass(frozen=True)
 class Mapping:
     start: int

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 
 from .heap import CACHED, FREE, LIVE, SAMPLED, Snapshot, Superblock
-from .memory import Memory, Unreadable
+from .memory import Memory, Unreadable, printable
 
 _STATES = {FREE: "free", LIVE: "live", CACHED: "cached", SAMPLED: "live and sampled"}
 _NEIGHBOURS = 2
@@ -100,5 +100,5 @@ def _elsewhere(memory: Memory, snapshot: Snapshot, address: int) -> str:
     thread = next((each for each in memory.threads if each.stack in mapping and mapping.path in ("", "[stack]")), None)
     if thread and address >= thread.stack:
         return f"no block; perhaps on the stack of thread {thread.number} ({thread.name})"
-    return f"no block of hmalloc's; in {mapping.path or 'a mapping without a name'} " \
+    return f"no block of hmalloc's; in {printable(mapping.path) or 'a mapping without a name'} " \
            f"({mapping.start:x}-{mapping.end:x} {mapping.rights})"

@@ -16,7 +16,7 @@ import numpy as np
 import psutil
 
 from ..errors import USAGE, Failure
-from .memory import Mapping, Memory, Thread, Unreadable
+from .memory import Mapping, Memory, Thread, Unreadable, printable
 from .registers import FLOATING, GENERAL, THREAD_POINTER, of_machine
 
 _SEIZE, _INTERRUPT, _CONT, _DETACH, _GETREGSET = 0x4206, 0x4207, 7, 17, 0x4204
@@ -50,7 +50,7 @@ class ProcessMemory(Memory):
             self._folder = _thread_with_memory(number)
             self._file = os.open(self._folder / "mem", os.O_RDONLY | os.O_CLOEXEC)
             self._pages = _pages(self._folder)
-            self.name = _name(number)
+            self.name = _program(number)
             self.mappings = _mappings(self._folder)
             self.stands_still = _is_stopped(number)
         except FileNotFoundError as error:
@@ -120,11 +120,11 @@ class ProcessMemory(Memory):
                 _libc.ptrace(_DETACH, each, None, None)
 
 
-def _name(number: int) -> str:
-    """That of its program.  The system keeps 15 characters of it; what the process was called with it may have changed."""
-    short = Path(f"/proc/{number}/comm").read_text(errors="replace").strip()
+def _program(number: int) -> str:
+    """The system keeps 15 characters of it; what the process was called with it may have changed."""
+    short = _name(Path(f"/proc/{number}"))
     called = os.path.basename(Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")[0].decode(errors="replace"))
-    return called if len(short) == 15 and called.startswith(short) else short
+    return printable(called) if len(short) == 15 and called.startswith(short) else short
 
 
 def _thread_with_memory(number: int) -> Path:
@@ -146,6 +146,10 @@ def _pages(folder: Path) -> int | None:
         return os.open(folder / "pagemap", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
+
+
+def _name(folder: Path) -> str:
+    return printable((folder / "comm").read_bytes().decode(errors="replace").removesuffix("\n"))
 
 
 def _mappings(folder: Path) -> list[Mapping]:
@@ -272,7 +276,7 @@ def _thread(number: int, thread: int) -> Thread:
     general = _register_set(thread, GENERAL)
     stack, pointer = of_machine(os.uname().machine, general, _register_set(thread, THREAD_POINTER))
     try:
-        name = Path(f"/proc/{number}/task/{thread}/comm").read_text(errors="replace").strip()
+        name = _name(Path(f"/proc/{number}/task/{thread}"))
     except OSError:
         name = ""
     return Thread(thread, name, stack, pointer, general + _register_set(thread, FLOATING))
