@@ -335,6 +335,34 @@ with ProcessMemory({held.number}).standing_still():
 # ---- Whatever it looks at. --------------------------------------------------------------------------------------------
 
 
+def test_a_process_that_ends_or_goes_on_meanwhile(held):
+    errors, process = tools()
+    from hmalloc_lab.inspect import heap, layout
+
+    memory = process.ProcessMemory(held.number)
+    found = layout.find(memory)
+    held.process.send_signal(signal.SIGSTOP)
+    os.waitpid(held.number, os.WUNTRACED)
+    read, places = memory.read, []
+
+    def read_and_let_it_go_on(address, size):
+        places.append(address)
+        if len(places) == 5:
+            held.process.send_signal(signal.SIGCONT)
+            while memory.stands_still:
+                pass
+        return read(address, size)
+
+    assert heap.take(memory, found).exact
+    memory.read = read_and_let_it_go_on
+    assert not heap.take(memory, found).exact
+    memory.read = read
+    held.end()
+    with pytest.raises(errors.Failure, match=rf"heap_truth \(process {held.number}\) has ended"):
+        heap.take(memory, found)
+    memory.close()
+
+
 def test_names_that_no_terminal_should_see(program, inspect, tmp_path):
     copy = os.fsencode(tmp_path) + b"/\x1b[2J[red]\n\xff"
     shutil.copy(program, copy)

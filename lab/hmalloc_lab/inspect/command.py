@@ -85,6 +85,8 @@ def _look(console: Console, memory: Memory, wanted: Wanted) -> None:
             leaks = Search(memory, snapshot).run()
         if wanted.block is not None:
             lines = [*places.describe(memory, snapshot, wanted.block)]
+        if memory.has_ended():
+            raise Failure(f"{memory.title} has ended")
     # From here on the program may run: what is shown has been read.
     found = census.count(snapshot)
     if wanted.block is not None:
@@ -114,10 +116,13 @@ def _watch(console: Console, memory: Memory, wanted: Wanted) -> None:
     show.show(console, before[0], before[1], wanted.top)
     while True:
         time.sleep(wanted.every)
-        if isinstance(memory, ProcessMemory) and memory.has_ended():
+        try:
+            now = _counted(memory, found, wanted)
+        except Failure:
+            if not memory.has_ended():
+                raise
             print(f"hmalloc: {memory.title} has ended", file=sys.stderr)
             return
-        now = _counted(memory, found, wanted)
         looks += 1
         head(console, f"{time.strftime('%H:%M:%S')}, look {looks}"
                       f"{': what has changed since the one before' if wanted.diff else ''}")

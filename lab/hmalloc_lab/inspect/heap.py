@@ -129,6 +129,8 @@ def take(memory: Memory, layout: Layout) -> Snapshot:
             return _Reader(memory, layout).take()
         except (Damaged, Unreadable) as error:
             tries -= 1
+            if memory.has_ended():
+                raise Failure(f"{memory.title} has ended") from error
             if tries == 0:
                 why = "" if memory.stands_still else "; or it changed too much while it was read: try --stop"
                 raise Failure(f"{memory.title}: its heap is damaged: {error}{why}", 1) from error
@@ -156,6 +158,7 @@ class _Reader:
         self._own_memory()
         self.snapshot.counters = {name.removeprefix("counter."): self.memory.word(place)
                                   for name, place in self.layout.rows.items() if name.startswith("counter.")}
+        self.snapshot.exact &= self.memory.stands_still  # somebody may have let it go on
         return self.snapshot
 
     def _tolerating(self, read: Callable[[], None]) -> None:
@@ -163,7 +166,7 @@ class _Reader:
         try:
             read()
         except (Damaged, Unreadable):
-            if self.memory.stands_still:
+            if self.snapshot.exact:
                 raise
             self.snapshot.changing += 1
 

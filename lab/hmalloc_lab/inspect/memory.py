@@ -48,10 +48,14 @@ class Memory(ABC):
     title: str
     """What is read, for a person."""
     stands_still: bool
-    """Whether nothing changes while it is read."""
+    """Whether nothing changes now."""
     mappings: list[Mapping]
     threads: list[Thread]
     """Of what stands still."""
+
+    def has_ended(self) -> bool:
+        """What is read later means nothing."""
+        return False
 
     @abstractmethod
     def read(self, address: int, size: int) -> bytes:

@@ -52,7 +52,6 @@ class ProcessMemory(Memory):
             self._pages = _pages(self._folder)
             self.name = _program(number)
             self.mappings = _mappings(self._folder)
-            self.stands_still = _is_stopped(number)
         except FileNotFoundError as error:
             raise Failure(f"{number}: no such process") from error
         except ProcessLookupError as error:
@@ -63,9 +62,18 @@ class ProcessMemory(Memory):
             raise Failure(f"{number}: {_NO_MEMORY}")
         self.title = f"{self.name} (process {number})"
         self.threads = []
+        self._is_held = False
+
+    @property
+    def stands_still(self) -> bool:
+        """The first thread may have ended before the others."""
+        try:
+            return self._is_held or all(_state(self.number, each) in "TtZ" for each in _threads(self.number))
+        except Failure:
+            return False
 
     def has_ended(self) -> bool:
-        """Its memory has gone; the number may be another's by now."""
+        """Its memory has gone, as after execve; the number may be another's by now."""
         try:
             return not os.pread(self._file, 1, self.mappings[0].start)
         except OSError:
@@ -106,16 +114,15 @@ class ProcessMemory(Memory):
     def standing_still(self) -> Iterator[None]:
         """Meanwhile none of its threads runs."""
         held: set[int] = set()
-        before = self.stands_still
         try:
             with _giving_up(self.number, held):
                 _hold_all(self.number, held)
-            self.stands_still = True
+            self._is_held = True
             self.mappings = _mappings(self._folder)
             self.threads = [_thread(self.number, each) for each in sorted(held)]
             yield
         finally:
-            self.stands_still = before
+            self._is_held = False
             for each in held:
                 _libc.ptrace(_DETACH, each, None, None)
 
@@ -157,10 +164,6 @@ def _mappings(folder: Path) -> list[Mapping]:
     found = filter(None, map(_LINE.match, text.splitlines()))
     return [Mapping(int(start, 16), int(end, 16), rights, path, int(offset, 16))
             for start, end, rights, offset, path in (each.groups() for each in found)]
-
-
-def _is_stopped(number: int) -> bool:
-    return all(_state(number, each) in "Tt" for each in _threads(number))
 
 
 def _state(number: int, thread: int) -> str:

@@ -52,9 +52,12 @@ def watch(what: str, every: float) -> None:
                 live.update(_page(memory.title, first, before, now, live.console.size.height), refresh=True)
                 if _is_asked_to_end(every):
                     break
-                if memory.has_ended():
-                    break
-                before, now = now, _look(memory, found)
+                try:
+                    before, now = now, _look(memory, found)
+                except Failure:
+                    if memory.has_ended():
+                        break
+                    raise
         if memory.has_ended():
             print(f"hmalloc: {memory.title} has ended", file=sys.stderr)
     finally:
