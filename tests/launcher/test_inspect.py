@@ -135,16 +135,21 @@ def test_lost_blocks_are_those_to_which_nothing_refers(held, inspect):
     assert all(address in held.lost for row in leaks["by_size"] for address in row["first"])
 
 
-def test_a_core_file_says_the_same(program, tmp_path, inspect, hmalloc):
+def core_of(program, folder, library, kinds="0x33"):
     pattern = Path("/proc/sys/kernel/core_pattern").read_text().strip()
     if pattern.startswith(("|", "/")):
         pytest.skip(f"core files go elsewhere here: {pattern}")
-    truth = tmp_path / "truth"
-    subprocess.run(["sh", "-c", 'ulimit -c unlimited; exec "$0" "$1" crash', program, truth], cwd=tmp_path,
-                   env=environment(LD_PRELOAD=str(LIBRARY)), stdout=subprocess.DEVNULL, check=False)
-    core = next((each for each in tmp_path.iterdir() if each.name.startswith("core")), None)
+    crash = f'ulimit -c unlimited; echo {kinds} > /proc/self/coredump_filter; LD_PRELOAD="$2" exec "$0" "$1" crash'
+    subprocess.run(["sh", "-c", crash, program, folder / "truth", library], cwd=folder, env=environment(),
+                   stdout=subprocess.DEVNULL, check=False)
+    core = next((each for each in folder.iterdir() if each.name.startswith("core")), None)
     if core is None:
         pytest.skip("the system has written no core file")
+    return core
+
+
+def test_a_core_file_says_the_same(program, tmp_path, inspect, hmalloc):
+    core, truth = core_of(program, tmp_path, LIBRARY), tmp_path / "truth"
     _, document, rows = inspect(core, "--leaks")
     assert_is_the_truth({int(line.split()[0], 16): int(line.split()[1]) for line in truth.read_text().splitlines()},
                         document, rows)
@@ -155,6 +160,19 @@ def test_a_core_file_says_the_same(program, tmp_path, inspect, hmalloc):
         core.write_bytes(whole[:length])
         shown = hmalloc("inspect", core)
         assert shown.returncode == 2 and re.fullmatch(r"hmalloc: .*(cut off|no core file|damaged).*\n", shown.stderr)
+    core.write_bytes(whole[:39] + b"\xff" + whole[40:])  # where the table of segments is
+    assert hmalloc("inspect", core).stderr == f"hmalloc: {core}: the core file is damaged\n"
+
+
+def test_a_core_file_without_what_stands_in_files(program, tmp_path, hmalloc):
+    library = shutil.copy(LIBRARY, tmp_path / "libhmalloc.so")
+    core = core_of(program, tmp_path, library, "0x3")
+    assert "140 of 56.9K" in hmalloc("inspect", core, "--leaks").stdout
+    library.unlink()
+    os.mkfifo(library)  # to read it would wait for ever
+    shown = hmalloc("inspect", core)
+    assert (shown.returncode, shown.stderr) == (
+        2, f"hmalloc: core file {core}: it lacks the beginning of {library}, and that is not there any more\n")
 
 
 def test_an_address_is_explained(held, inspect, hmalloc):

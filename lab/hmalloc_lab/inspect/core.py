@@ -35,7 +35,7 @@ class CoreMemory(Memory):
             raise Failure(f"{path}: no core file of a 64-bit program")
         try:
             self._load(elf, path)
-        except (ELFError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
+        except (ELFError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
             raise Failure(f"{path}: the core file is damaged") from error
 
     def _load(self, elf: ELFFile, path: Path) -> None:
@@ -90,6 +90,9 @@ class CoreMemory(Memory):
         for start, end, offset, name in self._files:
             if start <= address < end:
                 try:
+                    # A device, or a pipe that now has this name, is not for reading.
+                    if not Path(name).is_file():
+                        return b""
                     with open(name, "rb") as file:
                         return os.pread(file.fileno(), min(size, end - address), offset + address - start)
                 except OSError:

@@ -38,11 +38,20 @@ def find(memory: Memory) -> Layout:
         except Unreadable:
             continue
     if not found:
-        older = next((each.path for each in memory.mappings if "libhmalloc" in each.path), None)
-        raise Failure(f"{memory.title}: its {older} is older than this tool, and says nothing of its layout" if older
-                      else f"{memory.title}: no hmalloc in it, neither as a library nor linked in")
+        raise Failure(f"{memory.title}: {_why_none(memory)}")
     # Of several copies, the one that the program allocates from.
     return max(found, key=lambda each: _is_used(memory, each))
+
+
+def _why_none(memory: Memory) -> str:
+    library = next((each for each in memory.mappings if "libhmalloc" in each.path), None)
+    if library is None:
+        return "no hmalloc in it, neither as a library nor linked in"
+    try:
+        memory.read(library.start, 1)
+    except Unreadable:
+        return f"it lacks the beginning of {library.path}, and that is not there any more"
+    return f"its {library.path} is older than this tool, and says nothing of its layout"
 
 
 def _is_used(memory: Memory, layout: Layout) -> bool:
