@@ -135,6 +135,18 @@ def test_lost_blocks_are_those_to_which_nothing_refers(held, inspect):
     assert all(address in held.lost for row in leaks["by_size"] for address in row["first"])
 
 
+def test_what_a_fork_has_left_behind_is_neither_live_nor_lost(program, tmp_path, inspect):
+    found = Held([program], tmp_path / "truth", "fork", LD_PRELOAD=str(LIBRARY))
+    try:
+        child = int(subprocess.check_output(["pgrep", "-P", str(found.number)]))
+        _, document, rows = inspect(child, "--leaks")
+        assert_is_the_truth(found.truth, document, rows)
+        assert document["leaks"]["blocks"] == 2 * LOST
+        assert_gauges_agree(child, json.loads(found.ask("statistics")))
+    finally:
+        found.end()
+
+
 def core_of(program, folder, library, kinds="0x33"):
     pattern = Path("/proc/sys/kernel/core_pattern").read_text().strip()
     if pattern.startswith(("|", "/")):
@@ -223,11 +235,14 @@ def test_a_picture_and_files_that_cannot_be_written(held, hmalloc, tmp_path):
 
 
 def test_gauges_are_those_that_the_library_counts(held):
+    assert_gauges_agree(held.number, json.loads(held.ask("statistics")))
+
+
+def assert_gauges_agree(number, library):
     _, process = tools()
     from hmalloc_lab.inspect import census, gauges, heap, layout
 
-    library = json.loads(held.ask("statistics"))
-    memory = process.ProcessMemory(held.number)
+    memory = process.ProcessMemory(number)
     with memory.standing_still():
         snapshot = heap.take(memory, layout.find(memory))
     memory.close()

@@ -12,11 +12,12 @@ def gauges(snapshot: Snapshot, census: Census) -> dict[str, int]:
     metadata = (len(snapshot.chunks) * rows["chunk.bytes"] // rows["slice.bytes"] * rows["slice.descriptor"]
                 + counters["extent_pieces"] * rows["slab.bytes"] + len(snapshot.heaps) * rows["heap.descriptor"]
                 + sum(len(each.states) for each in snapshot.superblocks))
+    stranded = sum(heap.cached_bytes for heap in snapshot.heaps if heap.stranded)  # the library cannot know of these
     active = in_use + census.large_bytes + huge + cached_runs
     peak = max(active, counters["most_slices"] * rows["slice.bytes"] + counters["most_huge"])
     return {
-        "allocated": census.small.live_bytes + census.large_bytes + huge,
-        "cached": census.cached_bytes,
+        "allocated": census.small.live_bytes + stranded + census.large_bytes + huge,
+        "cached": census.cached_bytes - stranded,
         "active": active,
         "resident": census.small.bytes + census.large_bytes + cached_runs + metadata + census.free_dirty + huge
         + census.kept_bytes,

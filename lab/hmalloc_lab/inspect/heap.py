@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -150,9 +151,13 @@ class _Reader:
         self._heaps()
         self._slices()
         for heap in self.snapshot.heaps:
-            if not heap.stranded:
-                self._tolerating(lambda heap=heap: self._caches(heap))
-                self._tolerating(lambda heap=heap: self._kept_runs(heap))
+            if heap.stranded:
+                # Left as it was at the fork, perhaps in the middle of a change.
+                with suppress(Damaged, Unreadable):
+                    self._caches(heap)
+                continue
+            self._tolerating(lambda heap=heap: self._caches(heap))
+            self._tolerating(lambda heap=heap: self._kept_runs(heap))
         self._extents()
         self._threads()
         self._own_memory()

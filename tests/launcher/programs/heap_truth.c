@@ -1,7 +1,8 @@
 // Holds blocks at random, in three threads that also free each other's, and says in a file which they are: a line for each, its
 // address and the size that was asked for.  Some of them are lost.  For hmalloc inspect.
-//   heap_truth FILE [crash | sparse | vfork]    "ready" on the standard output: whoever reads it may look
-// It crashes then, or first maps much that it never writes to, or waits for a child of vfork until the first line.
+//   heap_truth FILE [crash | sparse | vfork | fork]    "ready" on the standard output: whoever reads it may look
+// It crashes then, or first maps much that it never writes to, or waits for a child of vfork until the first line, or goes on in a
+// child, without the threads.
 // Lines on its standard input: "grow" allocates more, "signals" says how many signals came, "statistics" prints hmalloc's as
 // JSON; any other one ends it.
 #define _GNU_SOURCE
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 __attribute__((weak)) void hm_stats_print(int descriptor, int json);
@@ -163,6 +165,7 @@ static void obey(void) {
 int main(int count, char** arguments) {
   pthread_t threads[kThreads];
   if (count < 2) return 2;
+  int forks = count > 2 && strcmp(arguments[2], "fork") == 0;
   int file = open(arguments[1], O_WRONLY | O_CREAT | O_TRUNC, 0644);
   pthread_barrier_init(&stand, NULL, kThreads + 1);
   for (uintptr_t i = 0; i < kThreads; ++i) pthread_create(&threads[i], NULL, work, (void*)i);
@@ -183,6 +186,7 @@ int main(int count, char** arguments) {
   wipe();
   signal(SIGRTMIN, count_signal);
   if (count > 2 && strcmp(arguments[2], "sparse") == 0) map_much(arguments[0]);
+  if (forks && fork() != 0) _exit(wait(NULL) < 0);
   say("ready\n");
   if (count > 2 && strcmp(arguments[2], "crash") == 0) abort();
   if (count > 2 && strcmp(arguments[2], "vfork") == 0 && vfork() == 0) {
@@ -190,6 +194,7 @@ int main(int count, char** arguments) {
     _exit(0);
   }
   obey();
+  if (forks) _exit(0);
   pthread_barrier_wait(&stand);
   for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
   return 0;
