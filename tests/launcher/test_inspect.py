@@ -135,6 +135,19 @@ def test_lost_blocks_are_those_to_which_nothing_refers(held, inspect):
     assert all(address in held.lost for row in leaks["by_size"] for address in row["first"])
 
 
+def test_a_reference_in_half_a_vector_register(build, tmp_path, hmalloc):
+    if " avx2 " not in Path("/proc/cpuinfo").read_text():
+        pytest.skip("this processor has no such registers")
+    program = build("vector_reference.c", "vector_reference", "-fno-builtin", "-mavx2")
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True, env=environment(LD_PRELOAD=str(LIBRARY))) as process:
+        assert process.stdout.readline() == "ready\n"
+        while " R " not in Path(f"/proc/{process.pid}/stat").read_text():
+            pass
+        shown = hmalloc("inspect", process.pid, "--leaks")
+        process.kill()
+    assert "No block is lost" in shown.stdout
+
+
 def test_what_a_fork_has_left_behind_is_neither_live_nor_lost(program, tmp_path, inspect):
     found = Held([program], tmp_path / "truth", "fork", LD_PRELOAD=str(LIBRARY))
     try:

@@ -10,7 +10,7 @@ from elftools.elf.elffile import ELFFile
 
 from ..errors import Failure
 from .memory import Mapping, Memory, Thread, Unreadable, printable
-from .registers import of_machine
+from .registers import EXTENDED, of_machine
 
 _RIGHTS = ((4, "r"), (2, "w"), (1, "x"))  # PF_R and so on
 _REGISTERS, _NUMBER = 112, 32  # in struct elf_prstatus: pr_reg, pr_pid
@@ -113,7 +113,7 @@ def _threads(notes: list, machine: str) -> list[Thread]:
             name = printable(note["n_desc"]["pr_fname"].split(b"\0")[0].decode(errors="replace"))
         elif note["n_type"] == "NT_PRSTATUS":
             found.append([int.from_bytes(data[_NUMBER:_NUMBER + 4], "little"), data[_REGISTERS:-8], b"", b""])
-        elif found and note["n_type"] == "NT_FPREGSET":
+        elif found and note["n_type"] in ("NT_FPREGSET", EXTENDED):
             found[-1][2] = data
         elif found and note["n_type"] in ("NT_ARM_TLS", 0x401):
             found[-1][3] = data

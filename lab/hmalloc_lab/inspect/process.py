@@ -17,7 +17,7 @@ import psutil
 
 from ..errors import USAGE, Failure
 from .memory import Mapping, Memory, Thread, Unreadable, printable
-from .registers import FLOATING, GENERAL, THREAD_POINTER, of_machine
+from .registers import EXTENDED, FLOATING, GENERAL, THREAD_POINTER, of_machine
 
 _SEIZE, _INTERRUPT, _CONT, _DETACH, _GETREGSET = 0x4206, 0x4207, 7, 17, 0x4204
 _ALL_THREADS = 0x40000000  # __WALL
@@ -266,7 +266,7 @@ class _Vector(ctypes.Structure):
 
 
 def _register_set(thread: int, which: int) -> bytes:
-    space = ctypes.create_string_buffer(4096)
+    space = ctypes.create_string_buffer(1 << 14)
     vector = _Vector(ctypes.addressof(space), len(space))
     try:
         _ptrace(_GETREGSET, thread, which, ctypes.addressof(vector))
@@ -282,4 +282,5 @@ def _thread(number: int, thread: int) -> Thread:
         name = _name(Path(f"/proc/{number}/task/{thread}"))
     except OSError:
         name = ""
-    return Thread(thread, name, stack, pointer, general + _register_set(thread, FLOATING))
+    vectors = _register_set(thread, EXTENDED) or _register_set(thread, FLOATING)
+    return Thread(thread, name, stack, pointer, general + vectors)

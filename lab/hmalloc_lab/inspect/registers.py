@@ -2,7 +2,7 @@
 
 import struct
 
-GENERAL, FLOATING, THREAD_POINTER = 1, 2, 0x401  # NT_PRSTATUS, NT_PRFPREG, NT_ARM_TLS
+GENERAL, FLOATING, EXTENDED, THREAD_POINTER = 1, 2, 0x202, 0x401  # NT_PRSTATUS, NT_PRFPREG, NT_X86_XSTATE, NT_ARM_TLS
 
 _AMD64 = {"stack": 19, "thread": 21}  # struct user_regs_struct: rsp, fs_base
 _ARM64 = {"stack": 31}                # struct user_pt_regs: sp
