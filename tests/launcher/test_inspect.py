@@ -263,7 +263,8 @@ def assert_gauges_agree(number, library):
     assert found == {name: library[name] for name in found} and found["allocated"] > 1 << 20
 
 
-def test_top_shows_what_changes_and_ends_by_a_key(held):
+@pytest.mark.parametrize("end", [b"q", b"\x1b", signal.SIGTERM], ids=repr)
+def test_top_shows_what_changes_and_leaves_the_terminal_as_it_was(held, end):
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 80, 0, 0))
     before = termios.tcgetattr(slave)
@@ -273,9 +274,19 @@ def test_top_shows_what_changes_and_ends_by_a_key(held):
         seen = read_until(master, "handed over/s")
         held.ask("grow")
         seen += read_until(master, "+500K")
-        os.write(master, b"q")
+        os.write(master, b"\x1b[A")  # an arrow, which ends nothing
+        held.ask("grow")
+        seen += read_until(master, "+0.977M")
+        if isinstance(end, bytes):
+            os.write(master, end)
+        else:
+            top.send_signal(end)
         seen += read_until_end(master, top)
-        assert top.returncode == 0 and top.stderr.read() == b""
+        assert top.returncode == (0 if isinstance(end, bytes) else 128 + end) and top.stderr.read() == b""
+        assert seen.count("\x1b[?1049h") == seen.count("\x1b[?1049l") == 1
+        dumb = subprocess.run([LAUNCHER, "top", str(held.number)], stdin=slave, stdout=slave, stderr=subprocess.PIPE,
+                              env=environment(TERM="dumb"), timeout=60, check=False)
+        assert dumb.returncode == 2 and b"needs a terminal" in dumb.stderr
     finally:
         top.kill(), top.wait(), top.stderr.close()
     lines = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line) for line in seen.replace("\x1b[H", "\n").splitlines()]

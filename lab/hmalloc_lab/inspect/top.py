@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import sys
 import termios
 import time
@@ -41,13 +42,14 @@ class Look:
 
 
 def watch(what: str, every: float) -> None:
-    if not (sys.stdout.isatty() and sys.stdin.isatty()):
+    console = Console(highlight=False)
+    if not (sys.stdout.isatty() and sys.stdin.isatty()) or console.is_dumb_terminal:
         raise Failure("top: needs a terminal; without one: hmalloc inspect --every 1s PID")
     memory = ProcessMemory(find(what))
     try:
         found = layout.find(memory)
         first = before = now = _look(memory, found)
-        with _keys(), Live(console=Console(highlight=False), screen=True, auto_refresh=False) as live:
+        with _keys(), Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
                 live.update(_page(memory.title, first, before, now, live.console.size.height), refresh=True)
                 if _is_asked_to_end(every):
@@ -72,8 +74,9 @@ def _look(memory: ProcessMemory, found: layout.Layout) -> Look:
 
 @contextmanager
 def _keys() -> Iterator[None]:
-    """Keys are read one by one; Ctrl-C is what it always is."""
+    """Keys are read at once; Ctrl-C is what it always is.  However this ends, the terminal is left as it was."""
     before = termios.tcgetattr(sys.stdin)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         tty.setcbreak(sys.stdin)
         yield
@@ -84,8 +87,10 @@ def _keys() -> Iterator[None]:
 def _is_asked_to_end(seconds: float) -> bool:
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
-        if select.select([sys.stdin], [], [], left)[0] and os.read(sys.stdin.fileno(), 1) in (b"q", b"Q", b"\x1b", b""):
-            return True
+        if select.select([sys.stdin], [], [], left)[0]:
+            keys = os.read(sys.stdin.fileno(), 64)
+            if keys in (b"", b"\x1b") or b"q" in keys.lower():  # an arrow begins with Escape, too
+                return True
     return False
 
 
