@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = Path(__file__).resolve().parent / "programs"
 LAUNCHER = os.environ.get("HMALLOC_LAUNCHER", str(ROOT / "hmalloc"))
 sys.path.insert(0, str(ROOT / "lab"))
+sys.path.append(str(ROOT / "tests/tools"))  # after this folder, which has a conftest.py, too
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """The page of hmalloc profile: a document goes in, a page comes out that holds every number and runs nothing but its own
 script."""
 
-import html
 import os
 import re
 import stat
@@ -18,6 +17,8 @@ from conftest import ROOT
 from hmalloc_lab.errors import Failure
 from hmalloc_lab.profile import page, page_sites, page_words
 from hmalloc_lab.profile.page_matrix import MOST_LINES, Matrix
+
+from pages import section, words
 
 EVIL = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>\"'{{7*7}}</style>&amp;"
 
@@ -45,16 +46,6 @@ class Elements(HTMLParser):
     def handle_data(self, data):
         if self.open and self.open[-1] not in ("style", "script"):
             self.said.append(data)
-
-
-def section(text: str, name: str) -> str:
-    found = re.search(rf'<section id="{name}">.*?</section>', text, re.S)
-    assert found, name
-    return found[0]
-
-
-def words(markup: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", markup)).split())
 
 
 def rows(markup: str) -> list[list[str]]:

@@ -2,53 +2,26 @@
 
 import pytest
 import sharing_sample as sample
-from hmalloc_lab.errors import Failure
-from hmalloc_lab.page import export
 from hmalloc_lab.profile import page as sharing
 from test_sharing_page import EVIL, followed
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is of the laboratory's packages")
+pytest.importorskip("playwright.sync_api", reason="playwright is of the laboratory's packages")
+from browsing import browser, visit  # noqa: E402, F401
 from playwright.sync_api import expect  # noqa: E402
 
 ORDERS = {"Handed over": "handed_over", "Allocated": "allocated", "Held": "held"}
 
 
-@pytest.fixture(scope="module")
-def browser():
-    try:
-        options = export.browser_options()
-    except Failure as failure:
-        pytest.skip(str(failure))
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(**options)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def show(browser, tmp_path):
-    """Opens a document's page; at the end of the test the console must have stayed empty and nothing have been asked for."""
-    said, asked, contexts = [], [], []
+def show(visit, tmp_path):
+    """Opens a document's page."""
 
     def open(document: dict, anchor: str = "", **options):
-        path = tmp_path / f"{len(contexts)}.html"
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.html"
         sharing.write(document, path)
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "color_scheme": "light",
-                                         "reduced_motion": "reduce", **options})
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: said.append(f"error: {error}"))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(path.as_uri() + anchor)
-        return page
+        return visit(path.as_uri() + anchor, **{"viewport": {"width": 1280, "height": 900}, **options})
 
-    yield open
-    for context in contexts:
-        context.close()
-    assert not said
-    assert len(asked) == len(contexts), asked
+    return open
 
 
 def names(page) -> list[str]:

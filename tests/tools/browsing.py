@@ -1,4 +1,4 @@
-"""Fixtures of the tests that open the report in a real browser."""
+"""Fixtures of the tests that open the report in a real browser; `browser` and `visit` are for any page."""
 
 from pathlib import Path
 
@@ -25,11 +25,11 @@ def browser():
 
 
 @pytest.fixture
-def show(browser, written):
-    """Opens the page; at the end of the test the console must have stayed empty and nothing have been asked for."""
+def visit(browser):
+    """Opens a page; at the end of the test the console must have stayed empty and nothing else have been asked for."""
     said, asked, contexts = [], [], []
 
-    def open(anchor: str = "", path: Path = written, **options):
+    def open(address: str, **options):
         context = browser.new_context(**{"viewport": {"width": 1400, "height": 900}, "color_scheme": "light",
                                          "reduced_motion": "reduce", **options})
         contexts.append(context)
@@ -38,8 +38,7 @@ def show(browser, written):
         page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: said.append(f"error: {error}"))
         page.on("request", lambda request: asked.append(request.url))
-        page.goto(path.as_uri() + anchor)
-        page.wait_for_selector("#heat table, #heat-none:not([hidden])", state="attached")
+        page.goto(address)
         return page
 
     yield open
@@ -48,6 +47,18 @@ def show(browser, written):
     assert not said
     assert all(address.startswith(("data:", "blob:", "file:")) for address in asked)
     assert len([address for address in asked if address.startswith("file:")]) == len(contexts)
+
+
+@pytest.fixture
+def show(visit, written):
+    """Opens a report."""
+
+    def open(anchor: str = "", path: Path = written, **options):
+        page = visit(path.as_uri() + anchor, **options)
+        page.wait_for_selector("#heat table, #heat-none:not([hidden])", state="attached")
+        return page
+
+    return open
 
 
 def columns(page) -> list[str]:

@@ -7,7 +7,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from browsing import browser, show, written  # noqa: F401
+from browsing import browser, show, visit, written  # noqa: F401
 from fabricate import fabricate
 from hmalloc_lab.bench import commands as bench_commands
 from hmalloc_lab.bench import participants, session, store

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 
 import pytest
-from browsing import browser, columns, draw_all, rows, show, written  # noqa: F401
+from browsing import browser, columns, draw_all, rows, show, visit, written  # noqa: F401
 from playwright.sync_api import expect
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from browsing import browser, columns, draw_all, rows, show, written  # noqa: F401
+from browsing import browser, columns, draw_all, rows, show, visit, written  # noqa: F401
 from fabricate import fabricate
 from hmalloc_lab.bench import store
 from hmalloc_lab.bench.results import Results
