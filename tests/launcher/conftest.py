@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import tempfile
+import traceback
 from pathlib import Path
 
 import pytest
@@ -14,18 +16,65 @@ sys.path.insert(0, str(ROOT / "lab"))
 sys.path.append(str(ROOT / "tests/tools"))  # after this folder, which has a conftest.py, too
 
 
+def environment():
+    return {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "HMALLOC_"))}
+
+
 @pytest.fixture(scope="session")
 def hmalloc():
     """Calls the launcher as a user does, with neither terminal nor input."""
 
-    def call(*arguments, folder=None, **environment):
-        own = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "HMALLOC_"))}
+    def call(*arguments, folder=None, **variables):
         return subprocess.run(
-            [LAUNCHER, *map(str, arguments)], env=own | environment, stdin=subprocess.DEVNULL,
+            [LAUNCHER, *map(str, arguments)], env=environment() | variables, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=300, cwd=folder)
 
     # Whatever has to be built is built before any test looks at the output.
     assert call("doctor", "--", "/bin/sh").returncode == 0
+    return call
+
+
+@pytest.fixture(scope="session")
+def tool(hmalloc):
+    """What the launcher starts, in a child of this process, which has read the modules already: that is most of what a call
+    takes."""
+    import pydantic.type_adapter  # noqa: F401  typer would, at each call
+    from hmalloc_lab import cli
+
+    release = ROOT / "build/release"
+
+    def child(arguments, variables, files):
+        for number, file in enumerate(files):
+            os.dup2(file.fileno(), number)
+        sys.stdin, sys.stdout, sys.stderr = (open(number, mode, closefd=False) for number, mode in enumerate("rww"))
+        kept = environment() | variables
+        os.environ.clear()
+        os.environ.update(kept)
+        sys.argv = [str(word) for word in (ROOT / "lab", "--library", release / "libhmalloc.so",
+                                           "--measurer", release / "hmalloc-measure", *arguments)]
+        try:
+            cli.main()
+        except SystemExit as end:
+            return end.code or 0
+        except BaseException:
+            traceback.print_exc()
+        return 1
+
+    def call(*arguments, stdout=None, **variables):
+        with open(os.devnull) as nothing, tempfile.TemporaryFile("w+") as shown, tempfile.TemporaryFile("w+") as errors:
+            process = os.fork()
+            if process == 0:
+                code = 1
+                try:
+                    code = child(arguments, variables, (nothing, stdout or shown, errors))
+                    sys.stdout.flush()
+                    sys.stderr.flush()
+                finally:
+                    os._exit(code)
+            code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+            texts = [file.seek(0) or file.read() for file in (shown, errors)]
+        return subprocess.CompletedProcess(arguments, code, *texts)
+
     return call
 
 

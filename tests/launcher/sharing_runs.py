@@ -6,16 +6,12 @@ import os
 import pty
 import select
 import struct
-import sys
-import tempfile
 import termios
 import time
-import traceback
-from subprocess import CompletedProcess
 from types import SimpleNamespace
 
 import pytest
-from conftest import ROOT, SOURCES
+from conftest import SOURCES, environment
 
 RATE = ["--rate", "8K"]
 
@@ -25,10 +21,6 @@ def line_of(text):
 
 
 FEED, CONSUME = f"feed (sharing.c:{line_of('xmalloc(kBlock)')})", f"consume (sharing.c:{line_of('free(passed[i])')})"
-
-
-def environment():
-    return {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "HMALLOC_"))}
 
 
 def on_a_terminal(words, keys, columns=80):
@@ -75,50 +67,6 @@ def mapped(tool, sharing, tmp_path_factory):
 def pooled(tool, sharing, tmp_path_factory):
     """The same with many threads."""
     return _run(tool, sharing, tmp_path_factory.mktemp("pooled"), "pool")
-
-
-@pytest.fixture(scope="session")
-def tool(hmalloc):
-    """What the launcher starts, in a child of this process, which has read the modules already: that is most of what a call
-    takes."""
-    import pydantic.type_adapter  # noqa: F401  typer would, at each call
-    from hmalloc_lab import cli
-
-    release = ROOT / "build/release"
-
-    def child(arguments, variables, files):
-        for number, file in enumerate(files):
-            os.dup2(file.fileno(), number)
-        sys.stdin, sys.stdout, sys.stderr = (open(number, mode, closefd=False) for number, mode in enumerate("rww"))
-        kept = environment() | variables
-        os.environ.clear()
-        os.environ.update(kept)
-        sys.argv = [str(word) for word in (ROOT / "lab", "--library", release / "libhmalloc.so",
-                                           "--measurer", release / "hmalloc-measure", *arguments)]
-        try:
-            cli.main()
-        except SystemExit as end:
-            return end.code or 0
-        except BaseException:
-            traceback.print_exc()
-        return 1
-
-    def call(*arguments, stdout=None, **variables):
-        with open(os.devnull) as nothing, tempfile.TemporaryFile("w+") as shown, tempfile.TemporaryFile("w+") as errors:
-            process = os.fork()
-            if process == 0:
-                code = 1
-                try:
-                    code = child(arguments, variables, (nothing, stdout or shown, errors))
-                    sys.stdout.flush()
-                    sys.stderr.flush()
-                finally:
-                    os._exit(code)
-            code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-            texts = [file.seek(0) or file.read() for file in (shown, errors)]
-        return CompletedProcess(arguments, code, *texts)
-
-    return call
 
 
 @pytest.fixture

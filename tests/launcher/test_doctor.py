@@ -33,68 +33,68 @@ def test_an_ordinary_program_is_served_with_the_options_in_effect(hmalloc, build
      [SOURCES / "own_malloc.c", "-fvisibility=hidden", "-fno-builtin"]),
     ("uses musl", "nothing.c", ["-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1"]),
 ])
-def test_programs_out_of_reach(hmalloc, build, reason, source, options):
-    shown = hmalloc("doctor", "--", build(source, "out-of-reach", *options))
+def test_programs_out_of_reach(tool, build, reason, source, options):
+    shown = tool("doctor", "--", build(source, "out-of-reach", *options))
     assert shown.returncode == 1
     assert verdict(shown).startswith("no: hmalloc cannot serve ") and reason in verdict(shown)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
 @pytest.mark.parametrize("bit, reason", [(0o4755, "setuid"), (0o2755, "setgid")])
-def test_privileged_programs(hmalloc, build, bit, reason):
+def test_privileged_programs(tool, build, bit, reason):
     program = build("nothing.c", reason)
     os.chown(program, 65534, 65534)
     program.chmod(bit)
-    shown = hmalloc("doctor", "--", program)
+    shown = tool("doctor", "--", program)
     assert shown.returncode == 1 and f"ignores LD_PRELOAD for the program: it is {reason}" in verdict(shown)
 
 
-def test_another_architecture(hmalloc, script, tmp_path):
+def test_another_architecture(tool, script, tmp_path):
     program = tmp_path / "small-machine"
     ident = b"\x7fELF" + bytes([1, 1, 1]) + bytes(9)
     program.write_bytes(ident + struct.pack("<HHIIIIIHHHHHH", 2, 40, 1, 0, 0, 0, 0, 52, 32, 0, 40, 0, 0))
     program.chmod(0o755)
-    assert "another architecture (32-bit ARM)" in verdict(hmalloc("doctor", "--", program))
+    assert "another architecture (32-bit ARM)" in verdict(tool("doctor", "--", program))
 
 
-def test_a_script_is_followed_to_its_interpreter(hmalloc, script):
+def test_a_script_is_followed_to_its_interpreter(tool, script):
     outer = script(f"#!/usr/bin/env {script('#!/bin/sh -e', name='inner')}\n", name="outer")
-    shown = hmalloc("doctor", "--", outer)
+    shown = tool("doctor", "--", outer)
     assert shown.returncode == 0
     assert "outer -> " in shown.stdout and "inner -> /bin/sh (ELF" in shown.stdout
 
 
-def test_an_empty_interpreter_is_no_traceback(hmalloc, script):
-    shown = hmalloc("doctor", "--", script("#!\n"))
+def test_an_empty_interpreter_is_no_traceback(tool, script):
+    shown = tool("doctor", "--", script("#!\n"))
     assert shown.returncode == 126 and "names no interpreter" in shown.stderr
 
 
 @pytest.mark.parametrize("first", ["#!/bin/sh -e 'x", "#!/usr/bin/env -S -u FOO sh -e", "#!/usr/bin/env -S A=b sh"])
-def test_what_stands_behind_the_interpreter_is_not_taken_for_it(hmalloc, script, first):
-    shown = hmalloc("doctor", "--", script(f"{first}\n"))
+def test_what_stands_behind_the_interpreter_is_not_taken_for_it(tool, script, first):
+    shown = tool("doctor", "--", script(f"{first}\n"))
     assert shown.returncode == 0 and "script -> /" in shown.stdout and "sh (ELF" in shown.stdout, shown
 
 
-def test_the_heap_of_cpython_is_explained(hmalloc):
-    assert "PYTHONMALLOC=malloc" in hmalloc("doctor", "--", "/usr/bin/python3").stdout
-    assert "PYTHONMALLOC=malloc" not in hmalloc("doctor", "--", "/usr/bin/python3", PYTHONMALLOC="malloc").stdout
+def test_the_heap_of_cpython_is_explained(tool):
+    assert "PYTHONMALLOC=malloc" in tool("doctor", "--", "/usr/bin/python3").stdout
+    assert "PYTHONMALLOC=malloc" not in tool("doctor", "--", "/usr/bin/python3", PYTHONMALLOC="malloc").stdout
 
 
-def test_a_program_is_not_run(hmalloc, script, tmp_path):
+def test_a_program_is_not_run(tool, script, tmp_path):
     marker = tmp_path / "marker"
-    hmalloc("doctor", "--", script(f"#!/bin/sh\ntouch {marker}\n"))
+    tool("doctor", "--", script(f"#!/bin/sh\ntouch {marker}\n"))
     assert not marker.exists()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="it is root who is not concerned")
-def test_root_is_told_what_others_get(hmalloc, build):
+def test_root_is_told_what_others_get(tool, build):
     program = build("nothing.c", "setuid-root")
     program.chmod(0o4755)
-    shown = hmalloc("doctor", "--", program)
+    shown = tool("doctor", "--", program)
     assert shown.returncode == 0 and verdict(shown).startswith("yes: hmalloc serves ")
     assert verdict(shown).endswith(" for root; no for an ordinary user: it is setuid")
     program.chmod(0o755)
-    assert "ordinary user" not in hmalloc("doctor", "--", program).stdout
+    assert "ordinary user" not in tool("doctor", "--", program).stdout
 
 
 @pytest.fixture
@@ -125,34 +125,34 @@ def sleeper(running):
     return start
 
 
-def test_a_process_that_is_served(hmalloc, sleeper):
-    shown = hmalloc("doctor", sleeper(LAUNCHER, "run", "--", HMALLOC_VERBOSE="0"))
+def test_a_process_that_is_served(tool, sleeper):
+    shown = tool("doctor", sleeper(LAUNCHER, "run", "--", HMALLOC_VERBOSE="0"))
     assert shown.returncode == 0 and verdict(shown).startswith("yes: hmalloc serves sleep (process ")
     assert "HMALLOC_VERBOSE=0" in shown.stdout and "MiB resident" in shown.stdout
 
 
-def test_a_process_that_is_not(hmalloc, sleeper):
-    shown = hmalloc("doctor", sleeper())
+def test_a_process_that_is_not(tool, sleeper):
+    shown = tool("doctor", sleeper())
     assert shown.returncode == 1 and "it was started without it" in verdict(shown)
 
 
-def test_a_process_that_defines_malloc_itself(hmalloc, build, running):
+def test_a_process_that_defines_malloc_itself(tool, build, running):
     program = build("wait.c", "own-waiting", SOURCES / "own_malloc.c", "-rdynamic", "-fno-builtin")
-    shown = hmalloc("doctor", running(LAUNCHER, "run", "--", program))
+    shown = tool("doctor", running(LAUNCHER, "run", "--", program))
     assert shown.returncode == 1 and verdict(shown).startswith("no: hmalloc is loaded into own-waiting (process ")
     assert "the program defines malloc itself" in verdict(shown) and "libhmalloc.so" in shown.stdout
 
 
-def test_a_process_on_a_library_that_comes_first(hmalloc, build, running):
+def test_a_process_on_a_library_that_comes_first(tool, build, running):
     library = build("own_malloc.c", "libfirst.so", "-shared", "-fPIC", "-fno-builtin")
     program = build("wait.c", "waiting")
-    shown = hmalloc("doctor", running(program, LD_PRELOAD=f"{library}:{LIBRARY}"))
+    shown = tool("doctor", running(program, LD_PRELOAD=f"{library}:{LIBRARY}"))
     assert shown.returncode == 1 and f"does not serve it: {library} comes before it" in verdict(shown)
-    assert hmalloc("doctor", running(program, LD_PRELOAD=f"{LIBRARY}:{library}")).returncode == 0
+    assert tool("doctor", running(program, LD_PRELOAD=f"{LIBRARY}:{library}")).returncode == 0
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
-def test_a_process_that_an_ordinary_user_started(hmalloc, build, running):
+def test_a_process_that_an_ordinary_user_started(tool, build, running):
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         program = Path(folder) / "privileged"
@@ -162,12 +162,12 @@ def test_a_process_that_an_ordinary_user_started(hmalloc, build, running):
                           LD_PRELOAD=str(LIBRARY))
         if "Uid:\t65534\t0\t" not in Path(f"/proc/{process}/status").read_text():
             pytest.skip("setuid programs gain nothing in this folder")
-        shown = hmalloc("doctor", process)
+        shown = tool("doctor", process)
     assert shown.returncode == 1 and "the loader ignores LD_PRELOAD for it: it is setuid" in verdict(shown)
 
 
-def test_a_process_whose_library_is_missing(hmalloc, sleeper):
-    shown = hmalloc("doctor", sleeper(LD_PRELOAD="/no/such/libhmalloc.so"))
+def test_a_process_whose_library_is_missing(tool, sleeper):
+    shown = tool("doctor", sleeper(LD_PRELOAD="/no/such/libhmalloc.so"))
     assert shown.returncode == 1 and "/no/such/libhmalloc.so does not exist" in verdict(shown)
 
 

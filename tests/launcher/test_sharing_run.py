@@ -7,8 +7,8 @@ import signal
 import subprocess
 
 import pytest
-from conftest import LAUNCHER
-from sharing_runs import FEED, RATE, environment, mapped, on_a_terminal, sharing, tool  # noqa: F401
+from conftest import LAUNCHER, environment
+from sharing_runs import FEED, RATE, mapped, on_a_terminal, sharing  # noqa: F401
 
 
 def test_the_program_has_its_own_input_output_and_exit_code(tool, sharing):

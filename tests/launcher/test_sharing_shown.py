@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import LAUNCHER, ROOT
-from sharing_runs import CONSUME, FEED, RATE, line_of, mapped, on_a_terminal, pooled, profiled, sharing, tool  # noqa: F401
+from sharing_runs import CONSUME, FEED, RATE, line_of, mapped, on_a_terminal, pooled, profiled, sharing  # noqa: F401
 
 
 def test_who_allocates_who_frees_and_where(mapped):

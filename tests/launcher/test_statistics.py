@@ -145,7 +145,7 @@ def test_a_file_that_cannot_be_written(start):
 
 def test_whole_records_in_one_file(start, tmp_path):
     """Forty processes that end at once: whole lines only, one of each."""
-    programs = [start("busy", HMALLOC_STATS_FILE=str(tmp_path / "all")) for _ in range(40)]
+    programs = [start("sleep", HMALLOC_STATS_FILE=str(tmp_path / "all")) for _ in range(40)]
     for program in programs:
         assert program.stdout.readline() == "ready\n"
     for program in programs:
