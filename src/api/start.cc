@@ -15,6 +15,7 @@
 #include "introspect/layout.h"
 #include "introspect/profile_files.h"
 #include "introspect/reports_at_exit.h"
+#include "introspect/stats_files.h"
 #include "pages/options.h"
 #include "profile/profile.h"
 #include "threads/registry.h"
@@ -35,6 +36,7 @@ void repair(uint32_t before) noexcept {
   pressure.after_fork_in_child();
   reports_after_fork_in_child();
   profile_files_after_fork_in_child(before);
+  stats_files_after_fork_in_child(before);
 }
 
 // Asks malloc itself whether it is ours: in a position-dependent program the address of malloc is the program's own,
@@ -76,6 +78,7 @@ __attribute__((constructor(101))) void start() noexcept {
   repair_forks_with(repair);
   pthread_atfork(nullptr, nullptr, process_was_forked);
   watch_for_termination();
+  watch_for_stats();
   if (options.background != 0) background.start();
   if (options.profile != 0 && start_profile(options.profile) != 0) {
     options.profile = 0;

@@ -38,6 +38,7 @@ bool parse_stats(const char* text, size_t& out) noexcept {
 bool parse(OptionKind kind, const char* text, size_t& out) noexcept {
   switch (kind) {
     case OptionKind::kFlag: return parse_flag(text, out);
+    case OptionKind::kTime: return parse_time(text, out);
     case OptionKind::kStats: return parse_stats(text, out);
     case OptionKind::kNumber: return parse_number(text, out) && *text == '\0';
     case OptionKind::kSize: return parse_size(text, out);
@@ -115,6 +116,19 @@ bool parse_size(const char* text, size_t& out) noexcept {
   if (!parse_number(text, out)) return false;
   size_t unit = take_unit(text);
   return *text == '\0' && !__builtin_mul_overflow(out, unit, &out);
+}
+
+// A number alone might be anything, unless it is 0.
+bool parse_time(const char* text, size_t& out) noexcept {
+  struct Unit {
+    const char* name;
+    size_t ms;
+  };
+  if (!parse_number(text, out)) return false;
+  if (out == 0 && *text == '\0') return true;
+  for (const Unit& unit : {Unit{"ms", 1}, Unit{"s", 1000}, Unit{"m", 60'000}, Unit{"h", 3'600'000}})
+    if (strcmp(text, unit.name) == 0) return !__builtin_mul_overflow(out, unit.ms, &out);
+  return false;
 }
 
 bool parse_limit(const char* text, size_t& out) noexcept {

@@ -10,6 +10,7 @@ enum class OptionKind : uint8_t {
   kFlag,  // 0 or 1, no or yes, off or on
   kNumber,
   kSize,         // bytes; takes K, M, G
+  kTime,         // milliseconds; 0, or a number with ms, s, m or h
   kStats,        // 0, 1, json (2) or openmetrics (3)
   kThousandths,  // 1.2 and 6/5 are both 1200
   kLimit,        // bytes, with decimals, as 1.5G; or kShare and thousandths of a percent, for 80%
@@ -47,9 +48,10 @@ struct OptionTable {
 void read_options(const OptionTable& table) noexcept;
 void print_options(const OptionTable& table, int fd) noexcept;
 
-// Exported for tests: "64K" -> 65536, "1/4" -> 250, "1.5K" -> 1536, "80%" -> kShare | 80'000, "heap" -> kUsualRate.  False if
-// the text has no such form.
+// Exported for tests: "64K" -> 65536, "10s" -> 10000, "1/4" -> 250, "1.5K" -> 1536, "80%" -> kShare | 80'000, "heap" ->
+// kUsualRate.  False if the text has no such form.
 bool parse_size(const char* text, size_t& out) noexcept;
+bool parse_time(const char* text, size_t& out) noexcept;
 bool parse_thousandths(const char* text, size_t& out) noexcept;
 bool parse_limit(const char* text, size_t& out) noexcept;
 bool parse_profile(const char* text, size_t& out) noexcept;

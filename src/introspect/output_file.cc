@@ -1,6 +1,6 @@
 #include "introspect/output_file.h"
 
-#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,13 +16,14 @@ namespace {
 
 class FileName {
  public:
-  explicit FileName(const char* pattern, const char* suffix = "") noexcept {
+  explicit FileName(const char* pattern, Suffix suffix = {}) noexcept {
     for (; *pattern != '\0'; ++pattern) {
       if (pattern[0] == '%' && pattern[1] == 'p') add_number(id_of_process());
       else add(*pattern);
       if (pattern[0] == '%' && (pattern[1] == 'p' || pattern[1] == '%')) ++pattern;
     }
-    for (; *suffix != '\0'; ++suffix) add(*suffix);
+    for (; *suffix.text != '\0'; ++suffix.text) add(*suffix.text);
+    if (suffix.number != 0) add_number(suffix.number);
   }
   bool fits() const noexcept { return used_ < sizeof name_; }
   long as_argument() const noexcept { return system_call_argument(name_); }
@@ -46,12 +47,11 @@ void complain_of_output(const char* option, const char* name, const char* suffix
   FdWriter(STDERR_FILENO) << kLibraryName << ": cannot write HMALLOC_" << option << "=" << name << suffix << "\n";
 }
 
-int open_output(const char* option, const char* name, int flags, const char* suffix) noexcept {
+int open_output(const char* name, int flags, Suffix suffix) noexcept {
   FileName file(name, suffix);
-  long fd = -1;
-  if (file.fits()) fd = system_call(SYS_openat, AT_FDCWD, file.as_argument(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
-  if (fd < 0) complain_of_output(option, name, suffix);
-  return static_cast<int>(fd);
+  if (!file.fits()) return -1;
+  flags |= O_WRONLY | O_CREAT | O_CLOEXEC;
+  return static_cast<int>(system_call(SYS_openat, AT_FDCWD, file.as_argument(), flags, 0644));
 }
 
 bool output_exists(const char* name) noexcept {
@@ -59,14 +59,21 @@ bool output_exists(const char* name) noexcept {
   return file.fits() && system_call(SYS_faccessat, AT_FDCWD, file.as_argument(), F_OK) == 0;
 }
 
-bool remove_output(const char* name, const char* suffix) noexcept {
+bool output_is_special(const char* name) noexcept {
+  FileName file(name);
+  struct stat found;
+  return file.fits() && system_call(SYS_newfstatat, AT_FDCWD, file.as_argument(), system_call_argument(&found)) == 0 &&
+         !S_ISREG(found.st_mode);
+}
+
+bool remove_output(const char* name, Suffix suffix) noexcept {
   FileName file(name, suffix);
   if (!file.fits()) return false;
   long error = system_call(SYS_unlinkat, AT_FDCWD, file.as_argument(), 0);
   return error == 0 || error == -ENOENT;
 }
 
-bool rename_output(const char* name, const char* suffix, const char* new_suffix) noexcept {
+bool rename_output(const char* name, Suffix suffix, Suffix new_suffix) noexcept {
   FileName from(name, suffix), to(name, new_suffix);
   return from.fits() && to.fits() &&
          system_call(SYS_renameat2, AT_FDCWD, from.as_argument(), AT_FDCWD, to.as_argument(), 0) == 0;

@@ -1,6 +1,5 @@
 #include "introspect/reports_at_exit.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,10 +8,10 @@
 
 #include "base/lock.h"
 #include "base/process.h"
+#include "base/report.h"
 #include "base/system_call.h"
-#include "introspect/output_file.h"
 #include "introspect/profile_files.h"
-#include "introspect/stats.h"
+#include "introspect/stats_files.h"
 #include "pages/options.h"
 
 namespace hm {
@@ -21,7 +20,6 @@ namespace {
 constinit Lock reporting;
 constinit bool reported = false;         // under `reporting`
 constinit uint32_t watched_process = 0;  // the process that reports; a child of vfork() shares this but is another
-constinit char record[128 * kKiB];       // under `reporting`; touched only if there is something to print
 
 void raise_termination() noexcept { system_call(SYS_tgkill, id_of_process(), system_call(SYS_gettid), SIGTERM); }
 
@@ -42,17 +40,7 @@ void on_termination(int) noexcept {
   errno = saved;
 }
 
-bool is_asked_for() noexcept { return options.show_stats != 0 || options.profile != 0; }
-
-void report_stats() noexcept {
-  int fd = options.stats_file[0] == '\0' ? STDERR_FILENO : open_output("STATS_FILE", options.stats_file, O_APPEND);
-  if (fd < 0) return;
-  FdWriter out(fd, record);
-  print_stats(out, static_cast<int>(options.show_stats) - 1);
-  out.flush();
-  if (out.error() != 0 && fd != STDERR_FILENO) complain_of_output("STATS_FILE", options.stats_file);
-  if (fd != STDERR_FILENO) system_call(SYS_close, fd);
-}
+bool is_asked_for() noexcept { return stats_are_asked_for() || options.profile != 0; }
 
 }  // namespace
 
@@ -76,7 +64,7 @@ void report_at_exit() noexcept {
   LockGuard guard(reporting);
   if (reported) return;
   reported = true;
-  if (options.show_stats != 0) report_stats();
+  write_last_stats();
   if (options.profile != 0) write_last_profile();
 }
 

@@ -21,6 +21,7 @@ constexpr OptionRow kRows[] = {
 };
 constexpr const char* kOthers[] = {"PAPER_", "INSTALL_PACKAGES", nullptr};  // HMalloc's as published, and the launcher's
 constexpr FileRow kFiles[] = {{"STATS_FILE", options.stats_file},
+                              {"STATS_TRIGGER", options.stats_trigger},
                               {"PROFILE_FILE", options.profile_file},
                               {"PROFILE_TRIGGER", options.profile_trigger}};
 constexpr OptionTable kTable = {"HMALLOC_", kRows, std::size(kRows), kFiles, kOthers};

@@ -7,6 +7,7 @@
 #define HM_OPTIONS(HM_OPTION)                                                                                            \
   HM_OPTION(verbose, "VERBOSE", kFlag, 0, "say at start whether hmalloc is active, and the options in effect")           \
   HM_OPTION(show_stats, "SHOW_STATS", kStats, 0, "print statistics at exit: 1 as text, json, openmetrics")               \
+  HM_OPTION(stats_interval, "STATS_INTERVAL", kTime, 0, "while it runs, print them each time this is over, too")         \
   HM_OPTION(profile, "PROFILE", kProfile, 0, "heap, or heap:rate=SIZE: write a profile of the heap at exit")             \
   HM_OPTION(profile_frees, "PROFILE_FREES", kFlag, 0, "profiles also say who frees what was sampled, where, and when")   \
   HM_OPTION(profile_peak, "PROFILE_PEAK", kFlag, 0, "while a profile runs, write one also when the program holds most")  \
@@ -24,7 +25,8 @@ struct Options {
 #define HM_OPTION_FIELD(field, name, kind, value, help) size_t field = value;
   HM_OPTIONS(HM_OPTION_FIELD)
 #undef HM_OPTION_FIELD
-  char stats_file[kMaxPath] = {};                 // HMALLOC_STATS_FILE: where SHOW_STATS writes; empty: to descriptor 2
+  char stats_file[kMaxPath] = {};                 // HMALLOC_STATS_FILE: where statistics are written; empty: to descriptor 2
+  char stats_trigger[kMaxPath] = {};              // HMALLOC_STATS_TRIGGER: who makes this file asks for statistics
   char profile_file[kMaxPath] = "hmalloc.%p.pb";  // HMALLOC_PROFILE_FILE: where PROFILE writes
   char profile_trigger[kMaxPath] = {};            // HMALLOC_PROFILE_TRIGGER: who makes this file asks for a profile
 };

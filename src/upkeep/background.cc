@@ -21,13 +21,10 @@ constexpr int kIdleRounds = 4;  // the thread sleeps after this many rounds in w
 constexpr size_t kLargeStack = 8 * kMiB;
 constexpr size_t kStack = 256 * kKiB;  // the C library takes the thread-local storage of all libraries out of it
 
-void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) noexcept {
-  system_call(SYS_futex, system_call_argument(&word), operation | FUTEX_PRIVATE_FLAG, value);
-}
+timespec time_of(size_t ms) noexcept { return {static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1000000}; }
 
-void sleep_ms(size_t ms) noexcept {
-  timespec time{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1000000};
-  system_call(SYS_nanosleep, system_call_argument(&time));
+void futex(std::atomic<uint32_t>& word, int operation, uint32_t value, const timespec* longest = nullptr) noexcept {
+  system_call(SYS_futex, system_call_argument(&word), operation | FUTEX_PRIVATE_FLAG, value, system_call_argument(longest));
 }
 
 }  // namespace
@@ -64,14 +61,28 @@ void Background::wake_up() noexcept {
   futex(asleep_, FUTEX_WAKE, 1);
 }
 
+void Background::sleep(size_t ms) noexcept {
+  for (size_t left = ms; left > 0;) {
+    size_t nap = look_ == nullptr ? left : std::min(left, nap_ms_);
+    timespec time = time_of(nap);
+    system_call(SYS_nanosleep, system_call_argument(&time));
+    if (look_ != nullptr) look_();
+    left -= nap;
+  }
+}
+
 void Background::rounds() noexcept {
+  timespec nap = time_of(nap_ms_);
   for (int idle = 0;;) {
-    sleep_ms(std::max<size_t>(options.decay_ms / 2, 1));
+    sleep(std::max<size_t>(options.decay_ms / 2, 1));
     idle = work_() ? 0 : idle + 1;
     if (idle < kIdleRounds) continue;
     asleep_.store(1, std::memory_order_relaxed);
     if (work_()) asleep_.store(0, std::memory_order_relaxed);  // what came since the last round, and found it awake
-    while (asleep_.load(std::memory_order_relaxed) != 0) futex(asleep_, FUTEX_WAIT, 1);
+    while (asleep_.load(std::memory_order_relaxed) != 0) {
+      futex(asleep_, FUTEX_WAIT, 1, look_ == nullptr ? nullptr : &nap);
+      if (look_ != nullptr) look_();
+    }
     idle = 0;
   }
 }

@@ -72,7 +72,7 @@ void look_for_pause() noexcept {
 
 void upkeep(ThreadHeap& heap) noexcept {
   HeapUse use(heap);
-  background.wake();
+  background.on_look();
   sampler.look_for_tracer();
   look_for_pause();
   pressure.look(&heap);
@@ -84,7 +84,7 @@ void upkeep(ThreadHeap& heap) noexcept {
 }
 
 void upkeep_without_heap() noexcept {
-  background.wake();
+  background.on_look();
   sampler.look_for_tracer();
   size_t now = slice_pool.used(), before = slices_at_look.exchange(now, std::memory_order_relaxed);
   react(now + kSlicesToShrink <= before);
@@ -92,7 +92,7 @@ void upkeep_without_heap() noexcept {
 }
 
 void look_without_heap() noexcept {
-  background.wake();
+  background.on_look();
   sampler.look_for_tracer();
   reclaim_due(os::now_ms());
 }

@@ -18,7 +18,7 @@ extern char** environ;
 namespace {
 
 constexpr size_t kGuard = 0x5afe5afe5afe5afe;
-constexpr size_t kKinds = 7;
+constexpr size_t kKinds = 8;
 using Wide = unsigned __int128;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -52,6 +52,16 @@ std::optional<size_t> flag_in(const std::string& text) {
   if (text == "1" || text == "yes" || text == "on" || text == "true") return 1;
   if (text.empty() || text == "0" || text == "no" || text == "off" || text == "false") return 0;
   return {};
+}
+
+std::optional<size_t> time_in(const std::string& text) {
+  size_t at = 0;
+  std::optional<size_t> value = number(text, at);
+  std::string unit = text.substr(at);
+  if (value == size_t{0} && unit.empty()) return 0;
+  Wide ms = unit == "ms" ? 1 : unit == "s" ? 1000 : unit == "m" ? 60 * 1000 : unit == "h" ? 60 * 60 * 1000 : 0;
+  if (!value || ms == 0 || *value * ms > SIZE_MAX) return {};
+  return static_cast<size_t>(*value * ms);
 }
 
 std::optional<size_t> thousandths_in(const std::string& text) {
@@ -105,6 +115,7 @@ std::optional<size_t> expected(hm::OptionKind kind, const std::string& text) {
   size_t at = 0;
   switch (kind) {
     case hm::OptionKind::kFlag: return flag_in(text);
+    case hm::OptionKind::kTime: return time_in(text);
     case hm::OptionKind::kStats:
       return text == "json" ? std::optional<size_t>(2) : text == "openmetrics" ? std::optional<size_t>(3) : flag_in(text);
     case hm::OptionKind::kNumber: {
@@ -133,7 +144,8 @@ std::vector<std::string> entries(const uint8_t* data, size_t size) {
                                             "HMALLOC_",
                                             "T_LIMIT=",
                                             "T_PROFILE=",
-                                            "T_PROFILE=heap:rate="};
+                                            "T_PROFILE=heap:rate=",
+                                            "T_TIME="};
   std::vector<std::string> found(1);
   bool first = true;
   for (size_t i = 0; i < size; ++i) {
@@ -145,7 +157,7 @@ std::vector<std::string> entries(const uint8_t* data, size_t size) {
 }
 
 struct Table {
-  size_t before = kGuard, values[kKinds] = {7, 7, 7, 7, 7, 7, 7}, after = kGuard;
+  size_t before = kGuard, values[kKinds] = {7, 7, 7, 7, 7, 7, 7, 7}, after = kGuard;
   char file_before = 'x', file[hm::kMaxPath] = {}, file_after = 'x';
 };
 
@@ -154,15 +166,15 @@ struct Table {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::remember(data, size);
   static const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  static const char* const kNames[kKinds] = {"FLAG", "NUMBER", "SIZE", "STATS", "PART", "LIMIT", "PROFILE"};
-  static const hm::OptionKind kinds[kKinds] = {hm::OptionKind::kFlag,   hm::OptionKind::kNumber,      hm::OptionKind::kSize,
-                                               hm::OptionKind::kStats,  hm::OptionKind::kThousandths, hm::OptionKind::kLimit,
-                                               hm::OptionKind::kProfile};
+  static const char* const kNames[kKinds] = {"FLAG", "NUMBER", "SIZE", "STATS", "PART", "LIMIT", "PROFILE", "TIME"};
+  static const hm::OptionKind kinds[kKinds] = {
+      hm::OptionKind::kFlag,        hm::OptionKind::kNumber, hm::OptionKind::kSize,    hm::OptionKind::kStats,
+      hm::OptionKind::kThousandths, hm::OptionKind::kLimit,  hm::OptionKind::kProfile, hm::OptionKind::kTime};
   Table table;
   hm::OptionRow rows[kKinds];
   for (size_t i = 0; i < kKinds; ++i) rows[i] = {kNames[i], kinds[i], &table.values[i]};
   std::vector<std::string> strings = entries(data, size);
-  size_t wanted[kKinds] = {7, 7, 7, 7, 7, 7, 7};
+  size_t wanted[kKinds] = {7, 7, 7, 7, 7, 7, 7, 7};
   std::string file;
   std::vector<char*> pointers;
   for (std::string& entry : strings) {

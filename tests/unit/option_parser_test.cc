@@ -72,6 +72,26 @@ TEST(Options, SizesTakeUnits) {
   }
 }
 
+TEST(Options, TimesNameTheirUnit) {
+  for (auto [text, value] : {Reading{"0", 0},
+                             {"0s", 0},
+                             {"1ms", 1},
+                             {"250ms", 250},
+                             {"10s", 10'000},
+                             {"5m", 300'000},
+                             {"2h", 7'200'000},
+                             {"18446744073709551615ms", SIZE_MAX}}) {
+    size_t out = value + 1;
+    EXPECT_TRUE(parse_time(text, out)) << text;
+    EXPECT_EQ(out, value) << text;
+  }
+  for (const char* text :
+       {"", "10", "s", "-1s", "1.5s", "10 s", "10sec", "10S", "1d", "10s ", "1s1", "18446744073709552s"}) {
+    size_t out = 0;
+    EXPECT_FALSE(parse_time(text, out)) << text;
+  }
+}
+
 TEST(Options, ALimitIsASizeWithDecimalsOrAShare) {
   for (auto [text, value] : {Reading{"0", 0},
                              {"64M", 64 << 20},
@@ -145,6 +165,12 @@ TEST(Options, HmallocsOwnAreReadAndKeptInRange) {
                {"HMALLOC_SHOW_STATS", "openmetrics", [] { return options.show_stats == 3; }},
                {"HMALLOC_SHOW_STATS", "prometheus", [] { return options.show_stats == 0; },
                 "HMALLOC_SHOW_STATS=prometheus is not understood; ignored"},
+               {"HMALLOC_STATS_INTERVAL", "10s", [] { return options.stats_interval == 10'000; }},
+               {"HMALLOC_STATS_INTERVAL", "10", [] { return options.stats_interval == 0; },
+                "HMALLOC_STATS_INTERVAL=10 is not understood; ignored"},
+               {"HMALLOC_STATS_TRIGGER", "/run/x", [] { return strcmp(options.stats_trigger, "/run/x") == 0; }},
+               {"HMALLOC_STATS_TRIGGER", std::string(kMaxPath, 'x'), [] { return options.stats_trigger[0] == '\0'; },
+                "HMALLOC_STATS_TRIGGER is too long; ignored"},
                {"HMALLOC_VERBOSE", "yes", [] { return options.verbose == 1; }},
                {"HMALLOC_CACHE_BLOCKS", "0", [] { return options.cache_blocks == 1; }},
                {"HMALLOC_CACHE_BLOCKS", "5000", [] { return options.cache_blocks == 1023; }},
