@@ -148,6 +148,16 @@ def test_a_reference_in_half_a_vector_register(build, tmp_path, hmalloc):
     assert "No block is lost" in shown.stdout
 
 
+def test_two_copies_in_one_process_are_told_of(hmalloc, build):
+    program = build("two_copies.c", "two_copies", "-fno-builtin", "-ldl")
+    with subprocess.Popen([program, LIBRARY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                          env=environment(LD_PRELOAD=str(LIBRARY))) as process:
+        assert process.stdout.readline() == "ready\n"
+        shown = hmalloc("inspect", process.pid).stdout
+    assert re.search(r"^note: 2 copies of hmalloc are in use; this is the one in /\S+ at 0x[0-9a-f]+$", shown, re.MULTILINE)
+    assert process.returncode == 0
+
+
 def test_what_a_fork_has_left_behind_is_neither_live_nor_lost(program, tmp_path, inspect):
     found = Held([program], tmp_path / "truth", "fork", LD_PRELOAD=str(LIBRARY))
     try:

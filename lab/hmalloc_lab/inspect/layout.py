@@ -1,7 +1,7 @@
 """The record by which the library says how its heap lies in memory (src/introspect/layout.cc), and where it is found."""
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import Failure
 from .memory import Mapping, Memory, Unreadable
@@ -21,6 +21,8 @@ class Layout:
     module: Mapping
     """The file that the library is in."""
     rows: dict[str, int]
+    copies: int = 1
+    """Of hmalloc, from which the program allocates; this is one of them."""
 
     def __getitem__(self, name: str) -> int:
         try:
@@ -39,8 +41,9 @@ def find(memory: Memory) -> Layout:
             continue
     if not found:
         raise Failure(f"{memory.title}: {_why_none(memory)}")
-    # Of several copies, the one that the program allocates from.
-    return max(found, key=lambda each: _is_used(memory, each))
+    # Of several copies, one that the program allocates from.
+    used = [each for each in found if _is_used(memory, each)]
+    return replace(used[0], copies=len(used)) if used else found[0]
 
 
 def _why_none(memory: Memory) -> str:

@@ -7,6 +7,7 @@ from ..printing import head, in_bytes, in_number, in_percent, new_table, say
 from .census import PAGE, Census, Change, Count
 from .heap import Snapshot
 from .leaks import Leaks
+from .memory import printable
 from .picture import LEGEND, rows
 
 WHAT_LEAKS_CANNOT_KNOW = (
@@ -18,6 +19,9 @@ WHAT_LEAKS_CANNOT_KNOW = (
 def show(console: Console, snapshot: Snapshot, census: Census, top: int) -> None:
     how = "while it stood still" if snapshot.exact else "while it ran: what changed meanwhile is counted as it was found"
     say(console, f"{snapshot.title}, hmalloc {snapshot.layout.library}, read {how}")
+    if snapshot.layout.copies > 1:
+        say(console, f"note: {snapshot.layout.copies} copies of hmalloc are in use; this is the one in "
+                     f"{printable(snapshot.layout.module.path)} at {snapshot.layout.module.start:#x}")
     if snapshot.changing:
         say(console, f"note: {in_number(snapshot.changing)} places were being changed, and are not counted (--stop)")
     _totals(console, snapshot, census)
