@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ..errors import Failure
-from ..printing import head, say
+from ..printing import head, in_time, say
 from ..report import check_writable
 from . import census, document, layout, picture, places, show
 from .core import CoreMemory
@@ -71,14 +71,18 @@ def _open(what: str) -> Memory:
 
 @contextmanager
 def _stopped(memory: Memory, wanted: Wanted) -> Iterator[None]:
-    stop = isinstance(memory, ProcessMemory) and (wanted.stop or wanted.leaks)
-    with memory.standing_still() if stop else nullcontext():
+    with memory.standing_still() if _stops(memory, wanted) else nullcontext():
         yield
+
+
+def _stops(memory: Memory, wanted: Wanted) -> bool:
+    return isinstance(memory, ProcessMemory) and (wanted.stop or wanted.leaks)
 
 
 def _look(console: Console, memory: Memory, wanted: Wanted) -> None:
     leaks: Leaks | None = None
     lines: list[str] = []
+    begin = time.monotonic_ns()
     with _stopped(memory, wanted):
         snapshot = take(memory, layout.find(memory))
         if wanted.leaks:
@@ -88,6 +92,7 @@ def _look(console: Console, memory: Memory, wanted: Wanted) -> None:
         if memory.has_ended():
             raise Failure(f"{memory.title} has ended")
     # From here on the program may run: what is shown has been read.
+    stopped_ns = time.monotonic_ns() - begin
     found = census.count(snapshot)
     if wanted.block is not None:
         for line in lines:
@@ -96,6 +101,8 @@ def _look(console: Console, memory: Memory, wanted: Wanted) -> None:
         show.show(console, snapshot, found, wanted.top)
     if leaks:
         show.show_leaks(console, leaks, wanted.top)
+    if _stops(memory, wanted):
+        say(console, f"The process stood still for {in_time(stopped_ns)}.", "dim")
     _write(wanted.json, lambda: json.dumps(document.document(snapshot, found, leaks), indent=1) + "\n")
     _write(wanted.blocks, lambda: "".join(document.blocks(snapshot)))
     _write(wanted.picture, lambda: picture.svg(snapshot))

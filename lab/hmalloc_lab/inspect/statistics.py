@@ -15,7 +15,8 @@ from ..errors import Failure
 from ..printing import new_table, say
 from . import census, gauges, layout
 from .heap import take
-from .process import ProcessMemory, find
+from .process import ProcessMemory
+from .system import find
 
 ADDRESS = "127.0.0.1:9464"
 

@@ -20,7 +20,8 @@ from ..errors import Failure
 from ..printing import in_bytes, in_number, new_table
 from . import census, gauges, layout
 from .heap import Heap, Snapshot, take
-from .process import ProcessMemory, find
+from .process import ProcessMemory
+from .system import find
 
 _GAUGES = (("allocated", "the program holds it"), ("cached", "in caches of threads"),
            ("active", "superblocks and large blocks"), ("resident", "active, metadata, freed and kept"),
