@@ -505,14 +505,14 @@ def test_a_damaged_heap_ends_in_a_message(held, hmalloc):
     with memory.standing_still():
         found = layout.find(memory)
         snapshot = heap.take(memory, found)
-        places = [found["heaps"], found["regions"], found["extents"]]
-        places += [each.address + at for each in snapshot.heaps for at in range(0, 2048, 8)]
-        places += [start + found["region.descriptors"] + at for start in snapshot.regions for at in range(0, 1 << 16, 8)]
-        places += [start + at for start, end in snapshot.own for at in range(0, min(end - start, 4096), 8)]
+        kinds = [[found["heaps"], found["regions"], found["extents"]],
+                 [each.address + at for each in snapshot.heaps for at in range(0, 2048, 8)],
+                 [start + found["region.descriptors"] + at for start in snapshot.regions for at in range(0, 1 << 16, 8)],
+                 [start + at for start, end in snapshot.own for at in range(0, min(end - start, 4096), 8)]]
         file = os.open(f"/proc/{held.number}/mem", os.O_RDWR)
         for _ in range(80):
-            place = draw.choice(places)
-            value = draw.choice([0, 1, draw.getrandbits(64), place, draw.choice(places), 1 << 63, memory.word(place) ^ 1 << 20])
+            place, other = draw.choice(draw.choice(kinds)), draw.choice(draw.choice(kinds))
+            value = draw.choice([0, 1, draw.getrandbits(64), place, other, 1 << 63, memory.word(place) ^ 1 << 20])
             before = os.pread(file, 8, place)
             os.pwrite(file, value.to_bytes(8, "little"), place)
             try:

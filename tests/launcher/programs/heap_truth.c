@@ -1,8 +1,8 @@
 // Holds blocks at random, in three threads that also free each other's, and says in a file which they are: a line for each, its
 // address and the size that was asked for.  Some of them are lost.  For hmalloc inspect.
 //   heap_truth FILE [crash | sparse | vfork | fork]    "ready" on the standard output: whoever reads it may look
-// It crashes then, or first maps much that it never writes to, or waits for a child of vfork until the first line, or goes on in a
-// child, without the threads.
+// It crashes then, or first maps much that it never writes to, or waits for a child of vfork until the first line, or goes on
+// in a child, without the threads.
 // Lines on its standard input: "grow" allocates more, "signals" says how many signals came, "statistics" prints hmalloc's as
 // JSON; any other one ends it.
 #define _GNU_SOURCE
