@@ -50,8 +50,10 @@ void complain_of_output(const char* option, const char* name, const char* suffix
 int open_output(const char* name, int flags, Suffix suffix) noexcept {
   FileName file(name, suffix);
   if (!file.fits()) return -1;
-  flags |= O_WRONLY | O_CREAT | O_CLOEXEC;
-  return static_cast<int>(system_call(SYS_openat, AT_FDCWD, file.as_argument(), flags, 0644));
+  constexpr int kAlways = O_WRONLY | O_CREAT | O_CLOEXEC | kDoNotWait;
+  long fd = system_call(SYS_openat, AT_FDCWD, file.as_argument(), flags | kAlways, 0644);
+  if (fd >= 0 && (flags & kDoNotWait) == 0) system_call(SYS_fcntl, fd, F_SETFL, flags & O_APPEND);
+  return static_cast<int>(fd);
 }
 
 bool output_exists(const char* name) noexcept {

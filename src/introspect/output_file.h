@@ -16,7 +16,8 @@ struct Suffix {
 inline constexpr int kDoNotWait = O_NONBLOCK;
 
 // In the name %p is the process id, so that each process gets its own file; %% is a percent sign.  flags: O_APPEND, O_TRUNC or
-// O_EXCL.  Returns a descriptor, or a negative number.
+// O_EXCL; without kDoNotWait writes wait for the reader of a pipe.  Nobody waits for one that is still to come: a pipe without a
+// reader cannot be opened.  Returns a descriptor, or a negative number.
 int open_output(const char* name, int flags, Suffix suffix = {}) noexcept;
 void complain_of_output(const char* option, const char* name, const char* suffix = "") noexcept;  // one line on descriptor 2
 bool output_exists(const char* name) noexcept;

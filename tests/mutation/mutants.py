@@ -167,6 +167,8 @@ MUTANTS = [
     Mutant("stopped_with_sampled_blocks_about", "src/profile/sampler.cc", "if (is_sampling() || samples.any_profiled_now()) return;", "if (is_sampling()) return;"),
     Mutant("half_a_profile_in_a_child", "src/profile/samples.cc", ", lives_.forget();", ";"),
     Mutant("double_free_of_a_sampled_block", "src/api/allocator.cc", "    if (samples.any()) samples.remove(block, by);  // not", "    state.mark_taken();\n    if (samples.any()) samples.remove(block, by);  // not"),
+    Mutant("waits_for_a_reader_that_is_to_come", "src/introspect/output_file.cc", "O_CLOEXEC | kDoNotWait;", "O_CLOEXEC;"),
+    Mutant("slow_reader_gets_a_part", "src/introspect/output_file.cc", "if (fd >= 0 && (flags & kDoNotWait) == 0) system_call(", "if (fd < 0) system_call("),
     Mutant("stack_taken_for_the_unwinder_that_frees", "src/profile/samples.cc", "unwinder.has(caller) || loader.has(caller) ? 0", "loader.has(caller) ? 0"),
     Mutant("stack_taken_for_the_loader_that_frees", "src/profile/samples.cc", "unwinder.has(caller) || loader.has(caller) ? 0", "unwinder.has(caller) ? 0"),
     Mutant("life_of_another_age", "src/profile/lives.h", "ns >= least_age(c + 1)", "ns > least_age(c + 1)"),

@@ -1,6 +1,7 @@
 #include "introspect/stats_files.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -150,6 +151,42 @@ TEST_F(StatsFiles, APipeStaysAPipe) {
   }));
   EXPECT_TRUE(fs::is_fifo(file));
   EXPECT_EQ(files(), std::set<std::string>{"a.prom"});
+}
+
+TEST_F(StatsFiles, AtTheEndNobodyWaitsForAReaderThatIsToCome) {
+  ASSERT_EQ(mkfifo((folder / "a").c_str(), 0600), 0);
+  EXPECT_TRUE(child_succeeds([&] {
+    alarm(60);
+    watch("a", 0);
+    options.show_stats = 1;
+    write_last_stats();
+    return true;
+  }));
+}
+
+TEST_F(StatsFiles, AtTheEndASlowReaderGetsItWhole) {
+  fs::path file = folder / "a";
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+  int reader = open(file.c_str(), O_RDONLY | O_NONBLOCK);
+  fcntl(reader, F_SETPIPE_SZ, 4096);  // less than the record has
+  pid_t writer = fork();
+  if (writer == 0) {
+    watch("a", 0);
+    options.show_stats = 1 + HM_STATS_OPENMETRICS;
+    allocate();
+    write_last_stats();
+    _exit(0);
+  }
+  fcntl(reader, F_SETFL, 0);
+  pollfd begun{reader, POLLIN, 0};
+  poll(&begun, 1, -1);
+  std::string text;
+  char piece[512];
+  for (ssize_t n; (n = read(reader, piece, sizeof piece)) > 0;) text.append(piece, static_cast<size_t>(n));
+  close(reader);
+  waitpid(writer, nullptr, 0);
+  EXPECT_GT(text.size(), 4096u);
+  EXPECT_TRUE(ends_with(text, "# EOF\n"));
 }
 
 TEST_F(StatsFiles, WhoMakesTheTriggerIsAnswered) {
