@@ -173,13 +173,14 @@ TEST_F(StatsFiles, AtTheEndASlowReaderGetsItWhole) {
   if (writer == 0) {
     watch("a", 0);
     options.show_stats = 1 + HM_STATS_OPENMETRICS;
-    allocate();
+    for (uint32_t size : kClassSize) hm_malloc(size);  // a line for each
     write_last_stats();
     _exit(0);
   }
   fcntl(reader, F_SETFL, 0);
   pollfd begun{reader, POLLIN, 0};
   poll(&begun, 1, -1);
+  usleep(50'000);  // one that did not wait would have given up by now
   std::string text;
   char piece[512];
   for (ssize_t n; (n = read(reader, piece, sizeof piece)) > 0;) text.append(piece, static_cast<size_t>(n));

@@ -11,9 +11,9 @@ from .memory import printable
 from .picture import LEGEND, rows
 
 WHAT_LEAKS_CANNOT_KNOW = (
-    "A reference that is hidden (compressed, combined with other bits, not aligned, to the end of a block, in memory that is "
-    "shared, a device's or inaccessible) is not seen, so its block counts as lost; a word that looks like an address, or an old one in memory that is still in use, holds a block "
-    "that nothing needs.")
+    "A reference that is hidden (compressed, combined with other bits, not aligned, to the end of a block, in memory that "
+    "is shared, a device's or inaccessible) is not seen, so its block counts as lost; a word that looks like an address, or "
+    "an old one in memory that is still in use, holds a block that nothing needs.")
 
 
 def show(console: Console, snapshot: Snapshot, census: Census, top: int) -> None:
