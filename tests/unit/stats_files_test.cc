@@ -173,7 +173,7 @@ TEST_F(StatsFiles, AtTheEndASlowReaderGetsItWhole) {
   if (writer == 0) {
     watch("a", 0);
     options.show_stats = 1 + HM_STATS_OPENMETRICS;
-    for (uint32_t size : kClassSize) hm_malloc(size);  // a line for each
+    for (uint32_t size : kClassSize) EXPECT_NE(hm_malloc(size), nullptr);  // a line for each
     write_last_stats();
     _exit(0);
   }
