@@ -27,11 +27,11 @@ class ProcessMemory(Memory):
         self.number = number
         try:
             # The memory first: what is read later, by the number, may be another process's.
-            self._folder = _thread_with_memory(number)
-            self._file = os.open(self._folder / "mem", os.O_RDONLY | os.O_CLOEXEC)
-            self._pages = _pages(self._folder)
+            folder = _thread_with_memory(number)
+            self._file = os.open(folder / "mem", os.O_RDONLY | os.O_CLOEXEC)
+            self._pages = _pages(folder)
             self.name = system.program(number)
-            self.mappings = _mappings(self._folder)
+            self.mappings = _mappings(folder)
         except FileNotFoundError as error:
             raise Failure(f"{number}: no such process") from error
         except ProcessLookupError as error:
@@ -96,15 +96,17 @@ class ProcessMemory(Memory):
         try:
             with held(self.number) as self.threads:
                 self._is_held = True
-                self.mappings = _mappings(self._folder)
+                self.mappings = _mappings(_thread_with_memory(self.number))
                 yield
         finally:
             self._is_held = False
 
 
 def _thread_with_memory(number: int) -> Path:
-    """The first thread may have ended before the others; then it has no memory any more."""
-    folders = [Path(f"/proc/{number}/task/{each}") for each in sorted(system.threads(number))]
+    """The first thread, unless it has ended before the others: then it has no memory any more.  Others may have lower
+    numbers, where those have begun anew, and end at any time."""
+    order = sorted(system.threads(number), key=lambda each: each != number)
+    folders = [Path(f"/proc/{number}/task/{each}") for each in order]
     return next((each for each in folders if _has_memory(each)), folders[0])
 
 
