@@ -4,6 +4,7 @@
 
 #include "profile/pprof.h"
 #include "profile/sampler.h"
+#include "profile/unwinder.h"
 
 namespace hm {
 
@@ -23,6 +24,7 @@ int write_profile(int fd) noexcept {
 
 void repair_profile(uint32_t before) noexcept {
   samples.repair(before);
+  unwinder.repair(before);
   sampler.repair(before);
 }
 

@@ -7,6 +7,7 @@
 #include "pages/options.h"
 #include "profile/hash.h"
 #include "profile/mappings.h"
+#include "profile/unwinder.h"
 
 // Of glibc; not in musl.
 extern "C" [[gnu::weak]] int backtrace(void** buffer, int size);
@@ -25,9 +26,10 @@ constinit thread_local bool unwinding = false;
 size_t take_stack(uintptr_t* frames) noexcept {
   if (backtrace == nullptr || unwinding) return 0;
   unwinding = true;
-  int n = backtrace(reinterpret_cast<void**>(frames), static_cast<int>(kMostFrames));
+  size_t n = unwinder.walk(frames, kMostFrames);
+  if (n == 0) n = static_cast<size_t>(std::max(backtrace(reinterpret_cast<void**>(frames), static_cast<int>(kMostFrames)), 0));
   unwinding = false;
-  return n > 0 ? static_cast<size_t>(n) : 0;
+  return n;
 }
 
 uint64_t hash_of(const uintptr_t* frames, size_t n) noexcept {
@@ -60,7 +62,7 @@ class Code {
 };
 // The unwinder would want that lock again (frames that a program has registered).  The loader frees what describes an object
 // that it has just unmapped.
-constinit Code unwinder, loader;
+constinit Code libgcc, loader;
 
 bool starts_with_name(const char* file, const char* name) noexcept {  // behind the last slash
   const char* last = file;
@@ -76,10 +78,11 @@ bool starts_with_name(const char* file, const char* name) noexcept {  // behind 
 int Samples::prepare() noexcept {
   uintptr_t frames[kMostFrames];
   if (take_stack(frames) == 0) return ENOTSUP;
+  if (!unwinder.prepare()) return ENOMEM;
   MappedArray<Mapping> mapping;
   if (!mapping.reserve(1)) return ENOMEM;
   for (Mappings all; all.next(mapping[0]);) {
-    if (starts_with_name(mapping[0].file, "libgcc_s")) unwinder.set(mapping[0]);
+    if (starts_with_name(mapping[0].file, "libgcc_s")) libgcc.set(mapping[0]);
     if (starts_with_name(mapping[0].file, "ld-")) loader.set(mapping[0]);
   }
   mapping.clear();
@@ -138,7 +141,7 @@ void Samples::count(const Sample& sample, bool more) noexcept {
 
 bool Samples::add(void* block, size_t size, double weight, const void* caller) noexcept {
   uintptr_t frames[kMostFrames];
-  size_t n = unwinder.has(caller) ? 0 : take_stack(frames);
+  size_t n = libgcc.has(caller) ? 0 : take_stack(frames);
   bool follow = options.profile_frees != 0;
   SampledThread thread = follow ? this_thread() : SampledThread{};
   uint64_t now = follow ? os::now_ns() : 0;
@@ -195,7 +198,7 @@ bool Samples::remove(const void* block, const void* caller) noexcept {
   }
   if (ended.born_ns <= in_this_process_since_) return ended.block != 0;
   uintptr_t frames[kMostFrames];
-  size_t n = unwinder.has(caller) || loader.has(caller) ? 0 : take_stack(frames);
+  size_t n = libgcc.has(caller) || loader.has(caller) ? 0 : take_stack(frames);
   SampledThread thread = this_thread();
   LockGuard guard(lock_);
   if (epoch != epoch_) return true;  // a signal handler of this thread has forked, and this is the child

@@ -50,7 +50,8 @@ BACKGROUND = {
 }
 # HMALLOC_PROFILE and hm_profile_start: when a block is sampled, and before that once when the profile starts.
 PROFILE = {"backtrace": "weak; the stack of whoever allocates, when the block is the caller's and nothing is open; loads libgcc_s "
-                        "and allocates the first time, which is at the start; takes the loader's lock where glibc is older than 2.35"}
+                        "and allocates the first time, which is at the start; takes the loader's lock where glibc is older than 2.35",
+           "_dl_find_object": "weak; where a program's unwind tables are; reads, and takes no lock"}
 ASKED_FOR = {"fprintf": "malloc_info, into a FILE of the program's; nothing is open then"}
 FROM_THE_COMPILER = {"__cxa_finalize": "of crtbeginS.o: what ran at load is undone when the library goes"}
 # The tools of one system write these, and those of another do not.

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum { kDeepest = 2, kBlocks = 6, kCallsToFork = 1000 };
-enum Name { kMemcpy, kMemmove, kMemset, kErrno, kAuxiliary, kSetSpecific, kKeyCreate, kKeyDelete, kBacktrace, kNames };
+enum Name { kMemcpy, kMemmove, kMemset, kErrno, kAuxiliary, kSetSpecific, kKeyCreate, kKeyDelete, kBacktrace, kFindObject, kNames };
 static const struct {
   const char* name;
   int needed; /* whoever is served in a thread of its own gets there */
@@ -27,7 +27,8 @@ static const struct {
                    {"pthread_setspecific", 1},
                    {"pthread_key_create", 1},
                    {"pthread_key_delete", 0},
-                   {"backtrace", 0}}; /* but for a profile */
+                   {"backtrace", 0}, /* for a profile */
+                   {"_dl_find_object", 0}};
 
 __thread int front_serving;
 static __thread int depth;
@@ -153,6 +154,11 @@ int backtrace(void** frames, int most) {
   int found = NEXT(backtrace)(frames, most);
   meddle(kBacktrace);
   return found;
+}
+
+int _dl_find_object(void* address, struct dl_find_object* found) {
+  meddle(kFindObject);
+  return NEXT(_dl_find_object)(address, found);
 }
 
 /* ---- Must not be called, by whoever serves: they take locks, start threads, or run what the program says. ---- */
