@@ -87,7 +87,8 @@ struct Layout {
         {"superblock.start", offsetof(Superblock, start)},
         {"superblock.states", offsetof(Superblock, states)},
         {"superblock.owner", offsetof(Superblock, owner_)},
-        {"superblock.one_slice", kOneSliceMax},  // blocks up to this size; of larger ones it has four
+        {"superblock.one_slice", kOneSliceMax},                      // blocks up to this size,
+        {"superblock.slices", slices_of(ClassIndex(kClasses - 1))},  // and of larger ones it has so many
         {"state.free", uint64_t{BlockState::kFree}},
         {"state.taken", uint64_t{BlockState::kTaken}},
         {"state.cached", uint64_t{BlockState::kCached}},
@@ -162,7 +163,7 @@ asm(R"(
 
 void complete_layout() noexcept {
   hm_layout_record.rows[kThreadHeap].number = address_of(&heap_offset) - address_of(__builtin_thread_pointer());
-  hm_layout_record.rows[kHeapBytes].number = sizeof(ThreadHeap) + SmallHeap::kSlotBytes;
+  hm_layout_record.rows[kHeapBytes].number = sizeof(ThreadHeap) + SmallHeap::kBytesBehind;
 }
 
 }  // namespace hm

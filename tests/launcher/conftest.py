@@ -1,5 +1,7 @@
 """What the tests of the launcher share: the launcher itself, and small programs to try it on."""
 
+import csv
+import json
 import os
 import subprocess
 import sys
@@ -100,3 +102,35 @@ def script(tmp_path):
         return path
 
     return write
+
+
+# ---- What the tests of tools that look at a process from outside share (heap_truth.py). ------------------------------------
+
+
+@pytest.fixture(scope="session")
+def truth_program(hmalloc, build):
+    return build("heap_truth.c", "heap_truth", "-g", "-pthread", "-fno-builtin")
+
+
+@pytest.fixture
+def held(truth_program, tmp_path):
+    from heap_truth import LIBRARY, Held
+
+    found = Held([truth_program], tmp_path / "truth", LD_PRELOAD=str(LIBRARY))
+    yield found
+    found.end()
+
+
+@pytest.fixture
+def inspect(hmalloc, tmp_path):
+    """The text, the document and the blocks."""
+
+    def call(what, *options):
+        document, blocks = tmp_path / "inspect.json", tmp_path / "blocks.csv"
+        shown = hmalloc("inspect", what, "--json", document, "--blocks", blocks, *options)
+        assert shown.returncode == 0, shown.stderr
+        with blocks.open() as file:
+            rows = [(int(row["address"], 16), int(row["size"]), row["state"]) for row in csv.DictReader(file)]
+        return shown.stdout, json.loads(document.read_text()), rows
+
+    return call

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 
+import pytest
 from conftest import ROOT
 
 LIBRARY = ROOT / "build/release/libhmalloc.so"
@@ -36,3 +37,16 @@ class Held:
             self.process.stdin.write("end\n")
         assert self.process.wait(60) == 0
         self.process.stdin.close(), self.process.stdout.close()
+
+
+def tools():
+    """The modules, where this Python has what they need."""
+    try:
+        from hmalloc_lab import errors
+        from hmalloc_lab.inspect import process
+    except ImportError:
+        pytest.skip("this Python lacks what the tool needs")
+    return errors, process
+
+
+# ---- What is shown is what is there. ----------------------------------------------------------------------------------

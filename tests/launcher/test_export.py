@@ -10,18 +10,6 @@ from conftest import LAUNCHER, ROOT
 from heap_truth import LIBRARY, Held, environment
 
 
-@pytest.fixture(scope="session")
-def program(hmalloc, build):
-    return build("heap_truth.c", "heap_truth", "-g", "-pthread", "-fno-builtin")
-
-
-@pytest.fixture
-def held(program, tmp_path):
-    found = Held([program], tmp_path / "truth", LD_PRELOAD=str(LIBRARY))
-    yield found
-    found.end()
-
-
 def test_the_document_is_the_librarys_own(held, hmalloc):
     own = json.loads(held.ask("statistics"))
     shown = hmalloc("stats", held.number, "--json")

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from heap_truth import LIBRARY
 
-LIBRARY = ROOT / "build/release/libhmalloc.so"
 LOST = 70
 
 
-@pytest.fixture(scope="session")
-def program(hmalloc, build):
+@pytest.fixture(scope="module")
+def program(truth_program):
     if shutil.which("gdb") is None:
         pytest.skip("there is no gdb")
-    return build("heap_truth.c", "heap_truth", "-g", "-pthread", "-fno-builtin")
+    return truth_program
 
 
 def gdb(program, *commands):

@@ -300,7 +300,7 @@ class _Reader:
         rows = self.layout
         size, blocks = self._number(data, "slice.block_size", 4), self._number(data, "superblock.blocks", 4)
         start, states = self._number(data, "superblock.start"), self._number(data, "superblock.states")
-        length = rows["slice.bytes"] * (1 if size <= rows["superblock.one_slice"] else 4)
+        length = rows["slice.bytes"] * (1 if size <= rows["superblock.one_slice"] else rows["superblock.slices"])
         if size == 0 or not base <= start <= start + blocks * size <= base + length:
             raise Damaged(f"the superblock at {base:#x} has {blocks} blocks of {size} bytes at {start:#x}")
         if not region <= states <= states + blocks <= region + rows["region.metadata"]:

@@ -141,7 +141,7 @@ def _classes(first: Look, now: Look, room: int) -> Table:
 
 def _heaps(before: Look, now: Look, room: int) -> Table:
     seconds = max(now.when - before.when, 1e-9) if now is not before else 1.0
-    table = new_table("heap", "live bytes", "caches", "refills/s", "flushes/s", "handed over/s")
+    table = new_table("heap", "live bytes", "caches", "refills/s", "flushes/s", "handed over/s", last="thread")
 
     def rate(heap: Heap, name: str) -> float:
         then = before.of_heap(heap.number)
@@ -151,7 +151,7 @@ def _heaps(before: Look, now: Look, room: int) -> Table:
     for heap in busy[:max(room - 1, 1)]:
         live = now.census.owners[heap.number].live_bytes if heap.number in now.census.owners else 0
         table.add_row(str(heap.number), in_bytes(live), in_bytes(heap.cached_bytes),
-                      *(in_number(rate(heap, name)) for name in ("refills", "flushes", "foreign_frees")))
+                      *(in_number(rate(heap, name)) for name in ("refills", "flushes", "foreign_frees")), heap.thread)
     return table
 
 
