@@ -79,6 +79,7 @@ __attribute__((constructor(101))) void start() noexcept {
   pthread_atfork(nullptr, nullptr, process_was_forked);
   watch_for_termination();
   watch_for_stats();
+  watch_for_profile_trigger();
   if (options.background != 0) background.start();
   if (options.profile != 0 && start_profile(options.profile) != 0) {
     options.profile = 0;

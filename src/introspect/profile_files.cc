@@ -6,7 +6,9 @@
 #include "base/system_call.h"
 #include "introspect/while_running.h"
 #include "profile/profile.h"
+#include "profile/sampler.h"
 #include "profile/samples.h"
+#include "upkeep/background.h"
 
 namespace hm {
 namespace {
@@ -46,7 +48,26 @@ void write_peak(uint64_t held) noexcept {
   if (fd >= 0) remove_output(options.profile_file, kUnfinishedPeak);
 }
 
+void answer(uint64_t now_ms) noexcept {
+  trigger.look(now_ms, [] { return write_profile_file(kDoNotWait); });
+}
+
+// By any thread.  One that holds a lock of the allocator's would make others wait for the disk.
+void look() noexcept {
+  uint64_t now = os::now_ms();
+  if (!trigger.is_due(now) || !sampler.has_profile() || holds_a_lock()) return;
+  writer.while_running([=] {
+    if (trigger.is_due(now)) answer(now);
+  });
+}
+
 }  // namespace
+
+void watch_for_profile_trigger() noexcept {
+  if (!trigger.is_asked_for()) return;
+  writer.is_the_process();
+  background.watch(look, kLongestNap);
+}
 
 void write_last_profile() noexcept {
   writer.at_the_end([] { write_profile_file(0); });
@@ -54,11 +75,11 @@ void write_last_profile() noexcept {
 
 void look_for_reasons() noexcept {
   uint64_t now = os::now_ms(), held = samples.held_bytes();
-  bool peak = options.profile_peak != 0 && is_new_peak(held), look = trigger.is_due(now);
-  if (!peak && !look) return;
+  bool peak = options.profile_peak != 0 && is_new_peak(held), ask = trigger.is_due(now);
+  if (!peak && !ask) return;
   writer.while_running([=] {
     if (peak && !peak_fails && is_new_peak(held)) write_peak(held);
-    if (look) trigger.look(now, [] { return write_profile_file(kDoNotWait); });
+    if (ask) answer(now);
   });
 }
 

@@ -7,6 +7,8 @@
 
 namespace hm {
 
+// At load, after the options were read.
+void watch_for_profile_trigger() noexcept;
 // At the end of the process, after which there are no more.
 void write_last_profile() noexcept;
 

@@ -15,8 +15,6 @@
 namespace hm {
 namespace {
 
-constexpr size_t kLongestNap = 1000;  // ms, of the background thread
-
 constinit OneWriter writer;
 constinit Trigger trigger("STATS_TRIGGER", options.stats_trigger);
 constinit char record[128 * kKiB];              // the writer's; touched only if there is something to print

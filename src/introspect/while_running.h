@@ -42,6 +42,8 @@ class OneWriter {
   std::atomic<uint32_t> process_{0};  // relaxed: it is a number alone
 };
 
+inline constexpr size_t kLongestNap = 1000;  // ms, of the background thread while somebody may ask
+
 // A file whose appearance asks for another, and which goes when that is there.
 class Trigger {
  public:

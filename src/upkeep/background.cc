@@ -56,6 +56,16 @@ void* Background::run(void* self) noexcept {
   return nullptr;
 }
 
+void Background::watch(void (*watcher)() noexcept, size_t nap_ms) noexcept {
+  watchers_[watchers_[0] == nullptr ? 0 : 1] = watcher;
+  nap_ms_ = std::min(nap_ms_, nap_ms);
+}
+
+void Background::call_watchers() noexcept {
+  for (auto* each : watchers_)
+    if (each != nullptr) each();
+}
+
 void Background::wake_up() noexcept {
   asleep_.store(0, std::memory_order_relaxed);
   futex(asleep_, FUTEX_WAKE, 1);
@@ -63,10 +73,10 @@ void Background::wake_up() noexcept {
 
 void Background::sleep(size_t ms) noexcept {
   for (size_t left = ms; left > 0;) {
-    size_t nap = look_ == nullptr ? left : std::min(left, nap_ms_);
+    size_t nap = std::min(left, nap_ms_);
     timespec time = time_of(nap);
     system_call(SYS_nanosleep, system_call_argument(&time));
-    if (look_ != nullptr) look_();
+    call_watchers();
     left -= nap;
   }
 }
@@ -80,8 +90,8 @@ void Background::rounds() noexcept {
     asleep_.store(1, std::memory_order_relaxed);
     if (work_()) asleep_.store(0, std::memory_order_relaxed);  // what came since the last round, and found it awake
     while (asleep_.load(std::memory_order_relaxed) != 0) {
-      futex(asleep_, FUTEX_WAIT, 1, look_ == nullptr ? nullptr : &nap);
-      if (look_ != nullptr) look_();
+      futex(asleep_, FUTEX_WAIT, 1, watchers_[0] == nullptr ? nullptr : &nap);
+      call_watchers();
     }
     idle = 0;
   }

@@ -13,27 +13,28 @@ class Background {
   constexpr explicit Background(bool (*work)() noexcept) : work_(work) {}
   // Returns 0, also if the thread already runs, or the error number of pthread_create.
   int start() noexcept;
-  // At load.  look() is called at the looks of any heap; or by the thread alone, every nap_ms, while there is one, so that the
-  // program waits for nothing that look() does.
-  void watch(void (*look)() noexcept, size_t nap_ms) noexcept { look_ = look, nap_ms_ = nap_ms; }
+  // At load.  It is called at the looks of any heap; or by the thread alone, at least every nap_ms, while there is one, so
+  // that the program waits for nothing that it does.  At most two watch.
+  void watch(void (*watcher)() noexcept, size_t nap_ms) noexcept;
   // At those looks, and those of threads without a heap: there may be memory to reclaim.  Two loads if the thread is awake and
   // nobody watches.
   void on_look() noexcept {
     if (asleep_.load(std::memory_order_relaxed) != 0) wake_up();
-    if (look_ != nullptr && !started_.load(std::memory_order_relaxed)) look_();
+    if (watchers_[0] != nullptr && !started_.load(std::memory_order_relaxed)) call_watchers();
   }
   // The thread did not survive the fork.
   void after_fork_in_child() noexcept;
 
  private:
+  void call_watchers() noexcept;
   void wake_up() noexcept;
   static void* run(void* self) noexcept;
   void rounds() noexcept;
   void sleep(size_t ms) noexcept;
   // Relaxed throughout: whoever makes calls wakes it at every look, and the futex re-reads the word.
   bool (*work_)() noexcept;
-  void (*look_)() noexcept = nullptr;
-  size_t nap_ms_ = 0;
+  void (*watchers_[2])() noexcept = {};
+  size_t nap_ms_ = SIZE_MAX;
   std::atomic<uint32_t> asleep_{0};
   std::atomic<bool> started_{false};
 };

@@ -136,6 +136,18 @@ def test_who_makes_the_trigger_gets_a_profile(grows, tmp_path):
     assert profile.exists()
 
 
+def test_a_program_that_sleeps_answers_by_the_background_thread(tmp_path):
+    profile, trigger = tmp_path / "it", tmp_path / "now"
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, env={
+            "LD_PRELOAD": str(LIBRARY), "HMALLOC_PROFILE": "heap:rate=1", "HMALLOC_PROFILE_FILE": str(profile),
+            "HMALLOC_PROFILE_TRIGGER": str(trigger), "HMALLOC_BACKGROUND": "1"}) as process:
+        trigger.touch()
+        wait_until(lambda: not trigger.exists())
+        assert "inuse_objects" in strings_of(profile.read_bytes())
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+
+
 @pytest.mark.parametrize("profile, line", [
     ("nowhere/it", "hmalloc: cannot write HMALLOC_PROFILE_FILE=nowhere/it\n"),
     ("pipe", "hmalloc: cannot write HMALLOC_PROFILE_FILE=pipe\n"),  # nobody reads, and nobody waits
