@@ -117,7 +117,7 @@ void* allocate_from(ThreadHeap& heap, ClassIndex c) noexcept {
   return block;
 }
 
-// While allocations are counted: where malloc was called last, in as far as it took its slow path.
+// While allocations are counted: where malloc was called last, in as far as its cache was empty or a sample was due.
 constinit thread_local const void* caller = nullptr;
 
 // The block is in the profile from here on, if one runs and there is room in it; or a tracer follows it.  False: neither.
@@ -131,9 +131,9 @@ bool sample(void* block, size_t size, bool has_state) noexcept {
 }
 
 // A sample may be due.  Nothing is open now.
-HM_COLD void* sample_small(SmallHeap& heap, void* block, ClassIndex c) noexcept {
+HM_COLD void* sample_small(Countdown& countdown, void* block, ClassIndex c) noexcept {
   sampler.look_for_tracer();  // there may be no other slow path
-  if (!sampler.takes(heap, size_of(c))) return block;
+  if (!sampler.takes(countdown, size_of(c))) return block;
   if (sample(block, size_of(c), true)) find_block(block).state.mark_sampled();
   write_profile_if_asked_for();
   return block;
@@ -154,7 +154,8 @@ void* allocate_class(ClassIndex c) noexcept {
     block = allocate_from(*heap, c);
     show_caches(!counting.is_on());
   }
-  if (HM_UNLIKELY(counting.is_on()) && block != nullptr && heap->to_sample.count(size_of(c))) sample_small(*heap, block, c);
+  if (HM_UNLIKELY(counting.is_on()) && block != nullptr && heap->countdown(c).count())
+    sample_small(heap->countdown(c), block, c);
   return block;
 }
 
@@ -230,31 +231,29 @@ void* out_of_memory() noexcept {
 
 namespace {
 
-HM_NOINLINE void* allocate_in_full(size_t size) noexcept {
-  if (size <= kSmallMax) return allocate_small(class_of(size == 0 ? 1 : size));
-  FreshBlock got = allocate_large_or_collect(size, kGranule);
-  return got.block != nullptr ? got.block : refused();
-}
-
-// While allocations are counted, malloc has not looked into the cache.  All calls at its ends are tail calls.
-HM_NOINLINE void* allocate_counted(size_t size) noexcept {
+// All calls from here on are tail calls, so that the return address is that of whoever called malloc.
+HM_NOINLINE HM_COLD void* allocate_sample(Countdown& countdown, void* block, ClassIndex c) noexcept {
   caller = __builtin_return_address(0);
-  size_t index = (size - 1) / kGranule;
-  if (index >= kCacheOffset.size()) return allocate_in_full(size);
-  SmallHeap* heap = my_heap();
-  BlockCache& cache = heap->cache(kCacheOffset[index]);
-  void* block = cache.pop();
-  if (block == nullptr) return allocate_in_full(size);
-  if constexpr (kChecked) find_block(block).state.mark_taken();
-  else hm_local_caches_ = nullptr;
-  ClassIndex c = class_of(size);
-  return heap->to_sample.count(size_of(c)) ? sample_small(*heap, block, c) : block;
+  show_caches(false);
+  return sample_small(countdown, block, c);
 }
 
 }  // namespace
 
 void* allocate_slow(size_t size) noexcept {
-  return HM_UNLIKELY(counting.is_on()) ? allocate_counted(size) : allocate_in_full(size);
+  caller = __builtin_return_address(0);
+  if (size <= kSmallMax) return allocate_small(class_of(size == 0 ? 1 : size));
+  FreshBlock got = allocate_large_or_collect(size, kGranule);
+  return got.block != nullptr ? got.block : refused();
+}
+
+// While allocations are counted, each of them comes here.
+void* allocate_missed(size_t size, BlockCache& found) noexcept {
+  Countdown* countdown = Countdown::of(found);
+  void* block = countdown == nullptr ? nullptr : countdown->cache().pop();
+  if (HM_UNLIKELY(block == nullptr)) return allocate_slow(size);
+  if constexpr (kChecked) find_block(block).state.mark_taken();
+  return HM_UNLIKELY(countdown->count()) ? allocate_sample(*countdown, block, class_of(size)) : block;
 }
 
 // A thread that only frees gets no heap: its blocks become FREE one by one.  It counts them itself and reports the

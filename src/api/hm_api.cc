@@ -60,8 +60,9 @@ void* hm_aligned_alloc(size_t alignment, size_t size) noexcept {
 void* hm_shared_alloc(size_t size) noexcept {
   size_t index = hide_from_optimizer((size - 1) / kLine);  // size 0 wraps around to a huge index
   if (HM_UNLIKELY(index >= kSharedCacheOffset.size())) return allocate(size == 0 ? kLine : size);
-  void* block = my_heap()->cache(empty_heap.shared_cache_offset(index)).pop();
-  if (HM_UNLIKELY(block == nullptr)) return allocate_slow(shared_size(size));
+  BlockCache& cache = my_heap()->cache(empty_heap.shared_cache_offset(index));
+  void* block = cache.pop();
+  if (HM_UNLIKELY(block == nullptr)) return allocate_missed(shared_size(size), cache);
   if constexpr (kChecked) find_block(block).state.mark_taken();
   return block;
 }

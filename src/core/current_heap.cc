@@ -2,11 +2,12 @@
 
 namespace hm {
 
-// Relaxed: both caches that a request may be sent to are there as long as the heap is.
+// Release: the countdowns were opened before.  Who reads an entry takes from it the address of a countdown, so no later read
+// of that one comes too early.
 void count_allocations(bool on) noexcept {
   counting.set(on);
   auto name = [on](uint16_t& entry, uint16_t offset) {
-    __atomic_store_n(&entry, on ? kNoCacheOffset : offset, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry, static_cast<uint16_t>(on ? offset + Countdown::kDistance : offset), __ATOMIC_RELEASE);
   };
   for (size_t i = 0; i < kCacheOffset.size(); ++i) name(empty_heap.offsets[i], kCacheOffset[i]);
   for (size_t i = 0; i < kSharedCacheOffset.size(); ++i) name(empty_heap.shared_offsets[i], kSharedCacheOffset[i]);

@@ -2,20 +2,21 @@
 #pragma once
 #include <hmalloc/hmalloc_local.h>
 
-#include "core/block_cache.h"
 #include "core/counting.h"
 
 namespace hm {
 
 struct SmallHeap;
 
-// Stands in for the heap of a thread that has none: its caches are both empty and full.  Of it only the tables of classes
-// are ever written (counting.h); they lie here so that the fast path needs one base address for caches and table.
+// Stands in for the heap of a thread that has none: its caches are both empty and full, and so is what lies where a heap has
+// countdowns.  Of it only the tables of classes are ever written (counting.h); they lie here so that the fast path needs one
+// base address for caches and table.
 struct EmptyHeap {
   std::array<BlockCache, kClasses> caches;
-  BlockCache none;
-  std::array<uint16_t, kSmallMax / kGranule> offsets;      // of the cache that serves a request, by (size - 1) / 16
-  std::array<uint16_t, kSmallMax / kLine> shared_offsets;  // the same of a shared request, by (size - 1) / 64
+  std::array<uint16_t, kSmallMax / kLine> shared_offsets;  // as below, of a shared request, by (size - 1) / 64
+  std::array<char, Countdown::kDistance - kClasses * kCacheStride - sizeof(shared_offsets)> unused;
+  std::array<BlockCache, kClasses> countdowns;
+  std::array<uint16_t, kSmallMax / kGranule> offsets;  // of the cache that serves a request, by (size - 1) / 16
 
   size_t cache_offset(size_t index) const noexcept { return offset_in(offsets[index]); }
   size_t shared_cache_offset(size_t index) const noexcept { return offset_in(shared_offsets[index]); }
@@ -26,7 +27,7 @@ struct EmptyHeap {
     return kThreadSanitizer ? __atomic_load_n(&entry, __ATOMIC_RELAXED) : entry;
   }
 };
-static_assert(offsetof(EmptyHeap, none) == kNoCacheOffset);
+static_assert(offsetof(EmptyHeap, countdowns) == Countdown::kDistance);
 HM_HIDDEN extern constinit EmptyHeap empty_heap;
 void count_allocations(bool on) noexcept;  // one thread at a time
 

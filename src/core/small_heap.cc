@@ -12,7 +12,7 @@ extern "C" [[gnu::weak]] char __libc_single_threaded;  // NOLINT(bugprone-reserv
 
 namespace {
 
-static_assert(offsetof(hm::SmallHeap, caches) == 0 && offsetof(hm::SmallHeap, none) == hm::kNoCacheOffset &&
+static_assert(offsetof(hm::SmallHeap, caches) == 0 && sizeof(hm::SmallHeap) <= hm::Countdown::kDistance &&
               HM_LOCAL_STRIDE_ == hm::kCacheStride);
 
 consteval hm_local_table_ local_offsets() {
@@ -57,26 +57,30 @@ constexpr Slots kSlots;
 
 bool has_one_thread() noexcept { return &__libc_single_threaded != nullptr && __libc_single_threaded != 0; }
 
-// A line of its own: threads without a heap read it in each free.
-alignas(kLine) constinit void* null_slot[kLine / sizeof(void*)] = {};
-
 template <size_t... I>
 consteval std::array<BlockCache, kClasses> empty_caches(std::index_sequence<I...>) {
-  return {((void)I, BlockCache(null_slot))...};
+  return {((void)I, BlockCache(&no_blocks))...};
 }
 
 }  // namespace
 
-alignas(kLine) constinit EmptyHeap empty_heap = {empty_caches(std::make_index_sequence<kClasses>{}), BlockCache(null_slot),
-                                                 kCacheOffset, kSharedCacheOffset};
+// Lines of their own: threads without a heap read the first in each free.
+alignas(kLine) constinit void* no_blocks = nullptr;
+alignas(kLine) constinit void* no_counted_blocks = nullptr;
+alignas(kLine) constinit EmptyHeap empty_heap = {empty_caches(std::make_index_sequence<kClasses>{}),
+                                                 kSharedCacheOffset,
+                                                 {},
+                                                 empty_caches(std::make_index_sequence<kClasses>{}),
+                                                 kCacheOffset};
 constinit thread_local ptrdiff_t heap_offset = 0;
 
-const size_t SmallHeap::kSlotBytes = kSlots.wide[kClasses] * sizeof(void*);
+const size_t SmallHeap::kBytesBehind = static_cast<size_t>(Countdown::kDistance) - sizeof(SmallHeap) +
+                                       kClasses * sizeof(Countdown) + kSlots.wide[kClasses] * sizeof(void*);
 
-BlockCache SmallHeap::no_cache() noexcept { return BlockCache(null_slot); }
+BlockCache SmallHeap::no_cache() noexcept { return BlockCache(&no_blocks); }
 
 SmallHeap::SmallHeap() noexcept {
-  for (BlockCache& cache : caches) new (&cache) BlockCache(null_slot);
+  for (BlockCache& cache : caches) new (&cache) BlockCache(&no_blocks);
   restart_tick();
 }
 
@@ -86,7 +90,7 @@ BlockRef find_block(void* block) noexcept {
 }
 
 void** SmallHeap::near_slots(size_t c) const noexcept {
-  return reinterpret_cast<void**>(const_cast<SmallHeap*>(this) + 1) + kSlots.near[c];
+  return reinterpret_cast<void**>(first_countdown() + kClasses) + kSlots.near[c];
 }
 void** SmallHeap::wide_slots(size_t c) const noexcept { return near_slots(0) + kSlots.wide[c]; }
 

@@ -57,7 +57,6 @@ struct SmallHeap {
 
   // ---- fast path; first, in the same place as in EmptyHeap
   std::array<BlockCache, kClasses> caches;
-  BlockCache none = no_cache();
 
   // ---- slow path
   struct ClassState {
@@ -83,15 +82,19 @@ struct SmallHeap {
   std::atomic<Claim> claim{Claim::kNone};
   bool handed_out = false;  // the program has pointers to caches, and may use these at any time; under in_use
   // ----
-  BytesToSample to_sample;
   Counter refills, flushes, cross_thread_frees;
   uint64_t tops_when_seen = 0;  // by the thread that claims
 
-  static const size_t kSlotBytes;  // of the entries of its caches, which follow the heap
+  static const size_t kBytesBehind;  // countdowns, and then the slots of its caches
   SmallHeap() noexcept;
 
   static BlockCache no_cache() noexcept;  // holds no block, and has no room
 
+  // Opened before any allocation is counted.
+  Countdown& countdown(ClassIndex c) noexcept { return *(first_countdown() + index_of(c)); }
+  void open_countdowns() noexcept {
+    for (size_t c = 0; c < kClasses; ++c) countdown(ClassIndex(c)).open();
+  }
   SuperblockQueue& full(ClassIndex c) noexcept { return shelf.queues[index_of(c)]; }
   BlockCache& cache(size_t offset) noexcept {
     return *reinterpret_cast<BlockCache*>(reinterpret_cast<char*>(this) + offset);
@@ -145,6 +148,10 @@ struct SmallHeap {
   static size_t first_capacity(ClassIndex c) noexcept;  // within what options and budget allow
 
  private:
+  Countdown* first_countdown() const noexcept {
+    auto* start = reinterpret_cast<char*>(const_cast<SmallHeap*>(this));
+    return reinterpret_cast<Countdown*>(start + Countdown::kDistance);
+  }
   static uint32_t slices_in_use() noexcept { return static_cast<uint32_t>(slice_pool.used()); }
   // Where memory is limited, a few large blocks may be all that still fits below the limit.
   static size_t operations_of_large(size_t bytes) noexcept {

@@ -65,10 +65,11 @@ int64_t Sampler::bytes_to_sample() const noexcept {
   return static_cast<int64_t>(std::min(minus_log(random_in_unit()) * static_cast<double>(rate()), 0x1p60));
 }
 
-bool Sampler::takes(SmallHeap& heap, size_t size) noexcept {
-  bool sampled = heap.to_sample.is_drawn() && is_sampling();
-  heap.to_sample.set(bytes_to_sample());
-  return sampled || (heap.to_sample.count(size) && is_sampling() && takes(heap, size));
+// The last byte before the sample is in the block that ends the countdown.
+bool Sampler::takes(Countdown& countdown, size_t size) noexcept {
+  bool sampled = countdown.is_drawn() && is_sampling();
+  countdown.set(bytes_to_sample() / static_cast<int64_t>(size));
+  return sampled || (countdown.count() && is_sampling() && takes(countdown, size));
 }
 
 double Sampler::weight(size_t size) const noexcept {
@@ -100,7 +101,8 @@ void Sampler::rest() noexcept {
 void Sampler::sample_for(int whom) noexcept {
   if (whom != 0) {
     rate_.store(whom & kProfile ? profile_rate() : kUsualRate, std::memory_order_relaxed);
-    registry.for_each([](ThreadHeap& heap) { heap.to_sample.forget(); });  // a rate may have been lower
+    counting.prepare();
+    registry.for_each([](ThreadHeap& heap) { heap.open_countdowns(); });  // anew: a rate may have been lower
   }
   for_whom_.store(static_cast<uint8_t>(whom), std::memory_order_relaxed);
   if (whom == 0) return stop_counting();
@@ -119,7 +121,7 @@ void Sampler::stop_counting() noexcept {
 // not sample the same.
 void Sampler::repair(uint32_t before) noexcept {
   random_state = 0;
-  if (have_heap()) my_heap()->to_sample.forget();
+  if (have_heap() && counting.is_prepared()) my_heap()->open_countdowns();
   repair_after_fork(lock_, before, [this] {
     if (is_sampling()) sample_for(for_whom());
     else count_allocations(counting.is_on());

@@ -2,7 +2,7 @@
 // block sampled, `rate` bytes apart on average.  So of blocks of s bytes, 1 - exp(-s / rate) are sampled, and one that is
 // stands for 1 / (1 - exp(-s / rate)).  The bytes of small blocks are those of their class.
 //
-// A thread counts the bytes of small blocks (core/counting.h); for each larger one a number is drawn.
+// A thread counts the small blocks of each class (core/counting.h); for each larger one a number is drawn.
 //
 // A tracer (profile/probes.h) gets samples at the usual rate, or those of the profile while one runs.
 #pragma once
@@ -31,8 +31,8 @@ class Sampler {
   bool is_sampling() const noexcept { return for_whom() != 0; }
   bool has_profile() const noexcept { return (for_whom() & kProfile) != 0; }
   bool has_tracer() const noexcept { return (for_whom() & kTracer) != 0; }
-  // For the heap's thread, which has counted a small block (to_sample) and is about to hand it out: whether to sample it.
-  bool takes(SmallHeap& heap, size_t size) noexcept;
+  // For the heap's thread, which has counted a small block and is about to hand it out: whether to sample it.
+  bool takes(Countdown& countdown, size_t size) noexcept;
   bool chooses(size_t size) const noexcept { return is_sampling() && bytes_to_sample() < static_cast<int64_t>(size); }
   double weight(size_t size) const noexcept;  // how many such blocks a sampled one stands for
 

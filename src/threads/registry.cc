@@ -45,8 +45,8 @@ void Registry::part() noexcept {
   ThreadHeap& heap = my_thread_heap();
   HeapUse::begin(heap);  // R3
   heap.drain();
-  heap.purge_slots();
   let_go(heap);
+  heap.purge_slots();
   publish(heap, true);
 }
 
@@ -56,6 +56,7 @@ ThreadHeap* Registry::create(bool live) noexcept {
   if (heap == nullptr) return nullptr;
   superblock_pool.add(heap->shelf);
   LockGuard guard(lock_);
+  if (counting.is_prepared()) heap->open_countdowns();
   heap->id = count_++;
   set_live(*heap, live);
   heap->next = heaps_;
@@ -76,6 +77,7 @@ ThreadHeap* Registry::pop_dead() noexcept {
   if (heap == nullptr) return nullptr;
   if (heap == warm_) unlink_warm(*heap);
   else drained_ = heap->next_dead;
+  if (counting.is_prepared()) heap->open_countdowns();  // the page may have been purged
   set_live(*heap, true);
   return heap;
 }

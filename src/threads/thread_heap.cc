@@ -18,7 +18,7 @@ static_assert((sizeof(HeapFront) + offsetof(SmallHeap, shelf)) % (4 * kKiB) != 0
 static_assert(sizeof(HeapFront) % kCacheStride == sizeof(DescriptorHead) && sizeof(Slice) % kCacheStride == 0);
 
 ThreadHeap* ThreadHeap::create() noexcept {
-  void* memory = os::map_guarded(sizeof(ThreadHeap) + kSlotBytes);
+  void* memory = os::map_guarded(sizeof(ThreadHeap) + kBytesBehind);
   if (memory == nullptr) return nullptr;
   auto* heap = new (memory) ThreadHeap;
   heap->tick_ms = heap->round_ms = os::now_ms();
@@ -44,7 +44,7 @@ void ThreadHeap::drain() noexcept {
 
 void ThreadHeap::purge_slots() noexcept {
   uintptr_t from = align_up(address_of(this + 1), os::page_size());
-  uintptr_t to = align_down(address_of(this + 1) + kSlotBytes, os::page_size());
+  uintptr_t to = align_down(address_of(this + 1) + kBytesBehind, os::page_size());
   if (from < to) os::purge(reinterpret_cast<void*>(from), to - from);
 }
 

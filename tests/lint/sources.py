@@ -49,7 +49,7 @@ ATOMICS = {
     "src/pages/slice_pool.cc": "the number of chunks, a hint",
     "src/pages/slice_pool_purge.cc": "the number of chunks, a hint",
     "src/pages/slice_pool_repair.cc": "the number of chunks, a hint",
-    "src/core/counting.h": "whether allocations are counted, a hint; bytes to the next sample",
+    "src/core/counting.h": "whether allocations are counted, a hint; blocks to the next sample",
     "src/core/current_heap.cc": "the tables of classes, while they change",
     "src/core/current_heap.h": "the tables of classes, for ThreadSanitizer alone",
     "src/profile/probes.h": "whether a tracer listens, as the system or a debugger says at any time",

@@ -38,6 +38,8 @@ ORDERS_WITH_A_REASON = {
         TSAN + "pairs it with a load; elsewhere the program's hand-over of a pointer into the chunk orders it (row 7)",
     ("src/core/block_state.h", "(void)__atomic_load_n(reinterpret_cast<uint8_t*>(first_)"):
         TSAN + "has this load: it pairs a release with an acquire of the same address only, not of the word around it",
+    ("src/core/current_heap.cc", "__atomic_store_n(&entry"):
+        "for who reads the entry and adds it to an address, and what is there: a processor keeps that order for the reader",
     ("src/base/lock.cc", "std::atomic_signal_fence(std::memory_order_seq_cst)"):
         "for the thread's own signal handlers: none may find a lock of the thread that the count leaves out",
     ("src/base/lock.cc", "word_.load(kThreadSanitizer ?"):

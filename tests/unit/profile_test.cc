@@ -164,6 +164,20 @@ TEST_F(Profile, AThreadThatIsStillToComeIsCounted) {
   free_all(blocks);
 }
 
+// Its heap, which it gave away and has again, was purged.
+TEST_F(Profile, AThreadThatWasIdleIsCountedAgain) {
+  on_thread([&] {
+    hm_free(hm_malloc(500));
+    hm_thread_idle();
+    Parsed before = dump();
+    std::vector<void*> blocks(20'000);
+    for (void*& block : blocks) block = site<9>(hm_malloc, 500);
+    double held = of(dump(), site<9>).live_bytes - of(before, site<9>).live_bytes, bytes = 20'000.0 * 512;
+    EXPECT_NEAR(held, bytes, slack(bytes, 512));
+    free_all(blocks);
+  });
+}
+
 // Their first block is as likely to be sampled as any other.
 TEST_F(Profile, ThreadsThatAllocateLittleCountForNoMore) {
   Parsed before = dump();

@@ -98,14 +98,14 @@ TEST(Registry, AnIdleThreadGivesBackAllThatItHas) {
     ASSERT_GT(stats_now().cached, 0u);
     ASSERT_GT(heap.large.bytes(), 0u);
     // Only whole pages go, and of 64 KB the thread has touched none.
-    if (os::page_size() < kSlice) { ASSERT_GT(resident(slots, SmallHeap::kSlotBytes), 0u); }
+    if (os::page_size() < kSlice) { ASSERT_GT(resident(slots, SmallHeap::kBytesBehind), 0u); }
     hm_thread_idle();
     EXPECT_FALSE(have_heap());
     EXPECT_EQ(stats_now().live_heaps, 0u);
     EXPECT_EQ(stats_now().cached, 0u);
     EXPECT_EQ(stats_now().active, 0u) << "no superblock waits in the pool";
     EXPECT_EQ(heap.large.bytes(), 0u);
-    EXPECT_EQ(resident(slots, SmallHeap::kSlotBytes), 0u);
+    EXPECT_EQ(resident(slots, SmallHeap::kBytesBehind), 0u);
     EXPECT_TRUE(everything_is_valid());
     EXPECT_TRUE(allocator_works());
     EXPECT_EQ(my_heap(), &heap) << "nobody else has wanted it";
@@ -119,9 +119,9 @@ TEST(Registry, AnEndedThreadLeavesNoSlotsWhenItsHeapIsDrained) {
     for (ClassIndex c : all_classes()) free_all(allocate_many(100, size_of(c)));
     slots = reinterpret_cast<char*>(&my_thread_heap() + 1);
   });
-  if (os::page_size() < kSlice) { ASSERT_GT(resident(slots, SmallHeap::kSlotBytes), 0u); }
+  if (os::page_size() < kSlice) { ASSERT_GT(resident(slots, SmallHeap::kBytesBehind), 0u); }
   registry.drain_dead(Registry::Drain::kAll);
-  EXPECT_EQ(resident(slots, SmallHeap::kSlotBytes), 0u);
+  EXPECT_EQ(resident(slots, SmallHeap::kBytesBehind), 0u);
 }
 
 #if HM_STEPS
