@@ -229,17 +229,7 @@ void* out_of_memory() noexcept {
   return nullptr;
 }
 
-namespace {
-
-// All calls from here on are tail calls, so that the return address is that of whoever called malloc.
-HM_NOINLINE HM_COLD void* allocate_sample(Countdown& countdown, void* block, ClassIndex c) noexcept {
-  caller = __builtin_return_address(0);
-  show_caches(false);
-  return sample_small(countdown, block, c);
-}
-
-}  // namespace
-
+// All calls up to here are tail calls of malloc's, so that the return address is that of whoever called it.
 void* allocate_slow(size_t size) noexcept {
   caller = __builtin_return_address(0);
   if (size <= kSmallMax) return allocate_small(class_of(size == 0 ? 1 : size));
@@ -247,13 +237,10 @@ void* allocate_slow(size_t size) noexcept {
   return got.block != nullptr ? got.block : refused();
 }
 
-// While allocations are counted, each of them comes here.
-void* allocate_missed(size_t size, BlockCache& found) noexcept {
-  Countdown* countdown = Countdown::of(found);
-  void* block = countdown == nullptr ? nullptr : countdown->cache().pop();
-  if (HM_UNLIKELY(block == nullptr)) return allocate_slow(size);
-  if constexpr (kChecked) find_block(block).state.mark_taken();
-  return HM_UNLIKELY(countdown->count()) ? allocate_sample(*countdown, block, class_of(size)) : block;
+void* allocate_sample(size_t size, void* block, Countdown& countdown) noexcept {
+  caller = __builtin_return_address(0);
+  show_caches(false);
+  return sample_small(countdown, block, class_of(size));
 }
 
 // A thread that only frees gets no heap: its blocks become FREE one by one.  It counts them itself and reports the

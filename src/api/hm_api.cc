@@ -61,8 +61,9 @@ void* hm_shared_alloc(size_t size) noexcept {
   size_t index = hide_from_optimizer((size - 1) / kLine);  // size 0 wraps around to a huge index
   if (HM_UNLIKELY(index >= kSharedCacheOffset.size())) return allocate(size == 0 ? kLine : size);
   BlockCache& cache = my_heap()->cache(empty_heap.shared_cache_offset(index));
-  void* block = cache.pop();
-  if (HM_UNLIKELY(block == nullptr)) return allocate_missed(shared_size(size), cache);
+  void** top = cache.top();
+  void* block = cache.pop(top);
+  if (HM_UNLIKELY(block == nullptr)) return allocate_missed(shared_size(size), cache, top);
   if constexpr (kChecked) find_block(block).state.mark_taken();
   return block;
 }

@@ -21,8 +21,8 @@ class BlockCache {
   constexpr BlockCache() = default;
   constexpr explicit BlockCache(void** bottom) noexcept : top_(bottom), limit_(bottom), bottom_(bottom) {}
 
-  void* pop() noexcept {  // null if the cache is empty
-    void** top = this->top();
+  void* pop() noexcept { return pop(top()); }  // null if the cache is empty
+  void* pop(void** top) noexcept {             // as just read
     void* block = pin_to_return_register(*top);
     if (HM_LIKELY(block != nullptr)) set_top(top - 1);
     return block;

@@ -18,10 +18,9 @@ class Countdown {
   // From the caches of a heap to its countdowns, which lie behind it in the same order.
   static constexpr ptrdiff_t kDistance = 3936;
 
-  // Null: it is a cache.
-  static Countdown* of(BlockCache& found) noexcept {
-    return HM_LIKELY(found.top() == &no_counted_blocks) ? reinterpret_cast<Countdown*>(&found) : nullptr;
-  }
+  // What is taken for a cache with this top.
+  static bool is_behind(void** top) noexcept { return HM_LIKELY(top == &no_counted_blocks); }
+  static Countdown& of(BlockCache& found) noexcept { return reinterpret_cast<Countdown&>(found); }
   BlockCache& cache() noexcept { return *reinterpret_cast<BlockCache*>(reinterpret_cast<char*>(this) - kDistance); }
   // Of memory that is all zero; and when another profile begins, perhaps by another thread.
   void open() noexcept {

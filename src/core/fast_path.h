@@ -12,16 +12,30 @@ namespace hm {
 
 // The slow paths serve blocks of any kind, so they are defined above the core (api/allocator.cc).
 HM_NOINLINE void* allocate_slow(size_t size) noexcept;
-HM_NOINLINE void* allocate_missed(size_t size, BlockCache& found) noexcept;  // which has no block, or is a countdown
+HM_NOINLINE void* allocate_sample(size_t size, void* block, Countdown& countdown) noexcept;  // perhaps
 HM_NOINLINE void free_slow(void* block, const char* function) noexcept;
 HM_NOINLINE void free_on_full_cache(void* block, Superblock& sb, BlockState& state) noexcept;
+
+// The cache that was found has no block; or, while allocations are counted, is none.
+[[gnu::always_inline]] inline void* allocate_missed(size_t size, BlockCache& found, void** found_top) noexcept {
+  if (!Countdown::is_behind(found_top)) return allocate_slow(size);
+  Countdown& countdown = Countdown::of(found);
+  BlockCache& cache = countdown.cache();
+  void** top = cache.top();
+  void* block = *top;
+  if (HM_UNLIKELY(block == nullptr)) return allocate_slow(size);
+  cache.set_top(top - 1);
+  if constexpr (kChecked) find_block(block).state.mark_taken();
+  return HM_UNLIKELY(countdown.count()) ? allocate_sample(size, block, countdown) : block;
+}
 
 inline void* allocate(size_t size) noexcept {
   size_t index = hide_from_optimizer((size - 1) / kGranule);  // size 0 wraps around and takes the slow path
   if (HM_UNLIKELY(index >= kCacheOffset.size())) return allocate_slow(size);
   BlockCache& cache = my_heap()->cache(empty_heap.cache_offset(index));
-  void* block = cache.pop();
-  if (HM_UNLIKELY(block == nullptr)) return allocate_missed(size, cache);
+  void** top = cache.top();
+  void* block = cache.pop(top);
+  if (HM_UNLIKELY(block == nullptr)) return allocate_missed(size, cache, top);
   if constexpr (kChecked) find_block(block).state.mark_taken();
   return block;
 }
