@@ -28,7 +28,7 @@ class Countdown {
     set(kNotDrawn);
   }
   // A block is allocated.  True if it is the one to sample, or if that was never drawn.  Plain, because compilers do not fold
-  // atomic accesses into one instruction: at worst a thread that another has open() this misses it once.
+  // atomic accesses into one instruction: at worst a thread that another has open() this goes on with its last draw.
   bool count() noexcept {
     if constexpr (!kThreadSanitizer) return HM_UNLIKELY(--left_ < 0);
     int64_t left = __atomic_load_n(&left_, __ATOMIC_RELAXED) - 1;

@@ -78,7 +78,7 @@ bool starts_with_name(const char* file, const char* name) noexcept {  // behind 
 int Samples::prepare() noexcept {
   uintptr_t frames[kMostFrames];
   if (take_stack(frames) == 0) return ENOTSUP;
-  if (!unwinder.prepare()) return ENOMEM;
+  unwinder.prepare();
   MappedArray<Mapping> mapping;
   if (!mapping.reserve(1)) return ENOMEM;
   for (Mappings all; all.next(mapping[0]);) {

@@ -8,8 +8,7 @@
 
 #if defined(__x86_64__) && defined(DLFO_EH_SEGMENT_TYPE)
 
-// Takes no lock (glibc's elf/dl-find_object.c).
-extern "C" [[gnu::weak]] decltype(_dl_find_object) _dl_find_object;
+extern "C" [[gnu::weak]] void* dlsym(void*, const char*) noexcept;
 
 namespace hm {
 
@@ -78,10 +77,10 @@ struct Row {
   uint64_t base = 0;  // the number of a register
   int64_t frame = 0;  // from there to the caller's frame
   bool computed = false;
-  Register bp, return_address;
+  Register bp, sp, return_address;
 
   Register* of(uint64_t number) noexcept {
-    return number == kBp ? &bp : number == kReturnAddress ? &return_address : nullptr;
+    return number == kBp ? &bp : number == kSp ? &sp : number == kReturnAddress ? &return_address : nullptr;
   }
   void set(uint64_t number, Place place, int64_t offset = 0) noexcept {
     if (Register* found = of(number)) *found = {place, offset};
@@ -121,8 +120,9 @@ struct Common {
   }
 };
 
-// Runs a program of the tables up to a place, so many bytes into the function.  False: it has something rare in it.
-bool run(Reader in, const Common& common, uint64_t place, Row& row, Row& first) noexcept {
+// Runs a program of the tables up to a place, so many bytes into the function, and leaves the reader there.  False: it has
+// something rare in it.
+bool run(Reader& in, const Common& common, uint64_t place, Row& row, Row& first) noexcept {
   constexpr size_t kMostSaved = 8;
   Row saved[kMostSaved];
   size_t depth = 0;
@@ -182,50 +182,64 @@ bool run(Reader in, const Common& common, uint64_t place, Row& row, Row& first) 
   return !in.failed();
 }
 
-// The entry of the function that a place belongs to, by the sorted table that the linker made.  Null: it has none.
-const uint8_t* find_entry(const uint8_t* tables, uintptr_t place) noexcept {
-  if (tables[0] != 1 || tables[1] != kRelative4 || tables[2] != 0x03 || tables[3] != 0x3b) return nullptr;
+// The sorted table of an object's functions, which its linker made.
+struct Functions {
   struct Function {
     int32_t start, entry;  // from the beginning of the tables
   };
-  uint32_t count;
-  memcpy(&count, tables + 8, sizeof count);
-  const auto* functions = reinterpret_cast<const Function*>(tables + 12);
-  auto offset = static_cast<int64_t>(place - address_of(tables));
-  size_t from = 0, to = count;  // the last one that does not begin behind the place is in here
-  while (to - from > 1) {
-    size_t middle = from + (to - from) / 2;
-    (functions[middle].start <= offset ? from : to) = middle;
+  const uint8_t* tables;
+  uint32_t count = 0;  // 0: there is none, or it is of another kind
+
+  explicit Functions(const uint8_t* at) noexcept : tables(at) {
+    if (tables[0] == 1 && tables[1] == kRelative4 && tables[2] == 0x03 && tables[3] == 0x3b)
+      memcpy(&count, tables + 8, sizeof count);
   }
-  return count == 0 || functions[from].start > offset ? nullptr : tables + functions[from].entry;
+  const Function& operator[](size_t slot) const noexcept { return reinterpret_cast<const Function*>(tables + 12)[slot]; }
+  const uint8_t* entry(size_t slot) const noexcept { return tables + (*this)[slot].entry; }
+  // Of the last function that does not begin behind the place; `count`: there is none.
+  size_t slot_of(uintptr_t place) const noexcept {
+    auto offset = static_cast<int64_t>(place - address_of(tables));
+    size_t from = 0, to = count;
+    while (to - from > 1) {
+      size_t middle = from + (to - from) / 2;
+      ((*this)[middle].start <= offset ? from : to) = middle;
+    }
+    return count == 0 || (*this)[from].start > offset ? count : from;
+  }
+};
+
+uint32_t word_of(const uint8_t* at) noexcept {
+  uint32_t word;
+  memcpy(&word, at, sizeof word);
+  return word;
+}
+// Of an entry, or of what entries have in common.
+size_t length_of(const uint8_t* record) noexcept { return sizeof(uint32_t) + word_of(record); }
+const uint8_t* common_of(const uint8_t* entry) noexcept {
+  return entry + sizeof(uint32_t) - word_of(entry + sizeof(uint32_t));
 }
 
-uint32_t length_of(const uint8_t* entry) noexcept {
-  uint32_t length;
-  memcpy(&length, entry, sizeof length);
-  return length;
-}
-
-// Of its length and its beginning, where it says how long the function is and how its frame grows.
-uint64_t digest_of(const uint8_t* entry) noexcept {
-  constexpr size_t kMost = 64;
-  size_t bytes = std::min<size_t>(sizeof(uint32_t) + length_of(entry), kMost);
-  uint64_t digest = bytes;
-  for (size_t i = 0; i + sizeof(uint32_t) <= bytes; i += sizeof(uint32_t)) {
-    uint32_t word;
-    memcpy(&word, entry + i, sizeof word);
-    digest = (digest ^ word) * 0xd6e8feb86659fd93;
-  }
+uint64_t digest_of(const uint8_t* from, size_t bytes, uint64_t before) noexcept {
+  uint64_t digest = before ^ bytes;
+  for (size_t i = 0; i + sizeof(uint32_t) <= bytes; i += sizeof(uint32_t))
+    digest = (digest ^ word_of(from + i)) * 0xd6e8feb86659fd93;
   return digest;
+}
+
+// Of all that a rule follows from.  Reads no more of the entry than there is.
+constexpr size_t kMostRead = 512, kMostInCommon = 64;
+uint64_t digest_of(const uint8_t* entry, size_t read) noexcept {
+  const uint8_t* common = common_of(entry);
+  return digest_of(common, std::min(length_of(common), kMostInCommon),
+                   digest_of(entry, std::min(read, length_of(entry)), 0));
 }
 
 void work_out(Rule& rule, uintptr_t place) noexcept {
   rule.kind = Rule::kUnknown;
-  const uint8_t* entry = rule.entry;
-  Reader in = Reader(entry, entry + sizeof(uint32_t) + length_of(entry)).record();
-  const uint8_t* field = in.at();
-  const uint8_t* common_at = field - in.get<uint32_t>();
-  Common common(Reader(common_at, common_at + sizeof(uint32_t) + length_of(common_at)).record());
+  const uint8_t *entry = rule.entry, *common_at = common_of(entry);
+  Reader in = Reader(entry, entry + length_of(entry)).record();
+  in.get<uint32_t>();
+  Common common(Reader(common_at, common_at + length_of(common_at)).record());
   const uint8_t* start_field = in.at();
   uintptr_t start = address_of(start_field) + static_cast<uintptr_t>(intptr_t{in.get<int32_t>()});
   uint64_t length = in.get<uint32_t>();
@@ -235,12 +249,16 @@ void work_out(Rule& rule, uintptr_t place) noexcept {
   if (!run(common.program, common, UINT64_MAX, row, first)) return;
   first = row;
   if (!run(in, common, place - start, row, first)) return;
+  auto read = static_cast<size_t>(in.at() - entry) + sizeof(uint32_t) - 1;  // whole words
+  if (read > kMostRead || length_of(common_at) > kMostInCommon) rule.address = 0;
+  rule.read = static_cast<uint32_t>(std::min(read, kMostRead));
   if (row.return_address.place == Row::kUndefined) {
     rule.kind = Rule::kOutermost;
     return;
   }
   bool fits = row.frame == static_cast<int32_t>(row.frame) && row.bp.offset == static_cast<int32_t>(row.bp.offset);
-  bool usual = row.return_address.place == Row::kSaved && row.return_address.offset == -kWord && !row.computed;
+  bool usual = row.return_address.place == Row::kSaved && row.return_address.offset == -kWord &&
+               row.sp.place == Row::kSame && !row.computed;
   if (!fits || !usual || (row.bp.place != Row::kSame && row.bp.place != Row::kSaved)) return;
   rule.frame = static_cast<int32_t>(row.frame);
   rule.saved_bp = static_cast<int32_t>(row.bp.offset);
@@ -258,29 +276,34 @@ const Rule& Unwinder::rule_of(uintptr_t address, dl_find_object& object) noexcep
   static constinit const Rule unknown;
   auto* place = reinterpret_cast<void*>(address - 1);
   if (place < object.dlfo_map_start || place >= object.dlfo_map_end) {
-    if (_dl_find_object(place, &object) != 0) return object = {}, unknown;
+    if (find_object_(place, &object) != 0) return object = {}, unknown;
   }
   const auto* tables = static_cast<const uint8_t*>(object.dlfo_eh_frame);
   if (tables == nullptr) return unknown;
+  Functions functions(tables);
   Rule& rule = rules_[mix(address) % kRules];
-  bool known = rule.address == address && rule.tables == tables;
-  if (known && digest_of(rule.entry) == rule.digest) return rule;
-  const uint8_t* entry = find_entry(tables, address - 1);
-  if (entry == nullptr) return unknown;
-  rule = {address, tables, entry, digest_of(entry)};
+  bool same = rule.address == address && rule.tables == tables && rule.slot < functions.count &&
+              functions.entry(rule.slot) == rule.entry;
+  if (same && digest_of(rule.entry, rule.read) == rule.digest) return rule;
+  size_t slot = functions.slot_of(address - 1);
+  if (slot == functions.count) return unknown;
+  rule = {.address = address, .tables = tables, .entry = functions.entry(slot), .slot = slot};
   work_out(rule, address - 1);
+  rule.digest = digest_of(rule.entry, rule.read);
   return rule;
 }
 
-bool Unwinder::prepare() noexcept {
+void Unwinder::prepare() noexcept {
+  // By its name, because a library that asks for its version is not loaded where the C library is older.  It takes no lock.
+  void* found = dlsym == nullptr ? nullptr : dlsym(RTLD_DEFAULT, "_dl_find_object");
   LockGuard guard(lock_);
-  return rules_.reserve(kRules);
+  find_object_ = reinterpret_cast<decltype(find_object_)>(found);
+  rules_.reserve(kRules);
 }
 
 HM_NOINLINE size_t Unwinder::walk(uintptr_t* frames, size_t most) noexcept {
-  if (_dl_find_object == nullptr) return 0;
   TryLockGuard guard(lock_);
-  if (!guard.holds() || rules_.size() == 0) return 0;
+  if (!guard.holds() || rules_.size() == 0 || find_object_ == nullptr) return 0;
   dl_find_object object{};
   uintptr_t address, sp, bp;
   asm volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2" : "=a"(address), "=d"(sp), "=c"(bp));
@@ -301,9 +324,7 @@ HM_NOINLINE size_t Unwinder::walk(uintptr_t* frames, size_t most) noexcept {
 
 void Unwinder::repair(uint32_t before) noexcept {
   repair_after_fork(lock_, before, [this] {  // one of them may be half written
-    if (rules_.size() == 0) return;
-    rules_.forget();
-    rules_.reserve(kRules);
+    for (size_t i = 0; i < rules_.size(); ++i) rules_[i].address = 0;
   });
 }
 
@@ -314,7 +335,7 @@ void Unwinder::repair(uint32_t before) noexcept {
 namespace hm {
 
 constinit Unwinder unwinder;
-bool Unwinder::prepare() noexcept { return true; }
+void Unwinder::prepare() noexcept {}
 size_t Unwinder::walk(uintptr_t*, size_t) noexcept { return 0; }
 void Unwinder::repair(uint32_t) noexcept {}
 

@@ -15,8 +15,8 @@ namespace hm {
 
 class Unwinder {
  public:
-  // False: no memory.
-  bool prepare() noexcept;
+  // At the start of a profile.  If it fails, all is left to backtrace().
+  void prepare() noexcept;
   // The calling thread's stack: return addresses, the innermost first, at most `most` of them.  Zero: ask backtrace(), which
   // knows signals' frames, code that registered its tables, and rarer kinds of tables; or needs no turn, where another thread
   // has it.
@@ -27,12 +27,14 @@ class Unwinder {
   // What the tables say about a place in the code: where the caller's frame is.
   struct Rule {
     enum Kind : uint8_t { kUnknown, kBySp, kByBp, kOutermost };
-    uintptr_t address = 0;           // of the place; 0: nothing is remembered here
-    const void* tables = nullptr;    // of the object, as it was then
-    const uint8_t* entry = nullptr;  // in those tables, of the function
-    uint64_t digest = 0;             // of the entry: another object may be there today, and its tables at the same place
-    int32_t frame = 0;               // from the register of this kind to where the caller's frame begins
-    int32_t saved_bp = 0;            // from there to where the caller's bp is, if it is saved
+    uintptr_t address = 0;            // of the place; 0: nothing is remembered here
+    const uint8_t* tables = nullptr;  // of the object
+    const uint8_t* entry = nullptr;   // in those tables, of the function
+    size_t slot = 0;                  // where the sorted table has that entry
+    uint64_t digest = 0;   // of what was read: another object may be there today, and its tables at the same place
+    uint32_t read = 0;     // so many bytes of the entry
+    int32_t frame = 0;     // from the register of this kind to where the caller's frame begins
+    int32_t saved_bp = 0;  // from there to where the caller's bp is, if it is saved
     Kind kind = kUnknown;
     bool saves_bp = false;
   };
@@ -43,6 +45,7 @@ class Unwinder {
 
   Lock lock_;
   MappedArray<Rule> rules_;
+  int (*find_object_)(void* place, dl_find_object* object) noexcept = nullptr;  // the C library's, if it has one
 };
 extern constinit Unwinder unwinder;
 

@@ -20,7 +20,7 @@ MISUSE = {"abort": "after the line that says which call was wrong; a handler of 
 # operator new has failed, and malloc has returned: nothing is open.
 NEW_FAILED = {
     "dlopen": "weak; finds libstdc++ where a plugin brought it, and never loads it",
-    "dlsym": "weak; as dlopen",
+    "dlsym": "weak; as dlopen; and when a profile starts, for _dl_find_object, which is called with its stacks and takes no lock",
     "_ZSt15get_new_handlerv": "weak; the program's handler, which the standard wants to be called",
     "_ZSt17__throw_bad_allocv": "weak; bad_alloc",
     "__cxa_begin_catch": "weak; the nothrow forms catch what a handler throws",
@@ -50,8 +50,7 @@ BACKGROUND = {
 }
 # HMALLOC_PROFILE and hm_profile_start: when a block is sampled, and before that once when the profile starts.
 PROFILE = {"backtrace": "weak; the stack of whoever allocates, when the block is the caller's and nothing is open; loads libgcc_s "
-                        "and allocates the first time, which is at the start; takes the loader's lock where glibc is older than 2.35",
-           "_dl_find_object": "weak; where a program's unwind tables are; reads, and takes no lock"}
+                        "and allocates the first time, which is at the start; takes the loader's lock where glibc is older than 2.35"}
 ASKED_FOR = {"fprintf": "malloc_info, into a FILE of the program's; nothing is open then"}
 FROM_THE_COMPILER = {"__cxa_finalize": "of crtbeginS.o: what ran at load is undone when the library goes"}
 # The tools of one system write these, and those of another do not.
