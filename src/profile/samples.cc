@@ -27,7 +27,8 @@ size_t take_stack(uintptr_t* frames) noexcept {
   if (backtrace == nullptr || unwinding) return 0;
   unwinding = true;
   size_t n = unwinder.walk(frames, kMostFrames);
-  if (n == 0) n = static_cast<size_t>(std::max(backtrace(reinterpret_cast<void**>(frames), static_cast<int>(kMostFrames)), 0));
+  if (n == 0)
+    n = static_cast<size_t>(std::max(backtrace(reinterpret_cast<void**>(frames), static_cast<int>(kMostFrames)), 0));
   unwinding = false;
   return n;
 }

@@ -6,7 +6,9 @@ int data = 1; /* at a fixed place, for all are to be of one length */
 #define TEXT(x) TEXT_(x)
 /* Others, of four bytes each, with entries or without. */
 #if HM_OTHERS
-#define OTHERS ".rept 3000\n .cfi_startproc\n nop\n .cfi_adjust_cfa_offset 8\n nop\n .cfi_adjust_cfa_offset -8\n nop\n nop\n .cfi_endproc\n .endr\n"
+#define OTHERS                                                                                                    \
+  ".rept 3000\n .cfi_startproc\n nop\n .cfi_adjust_cfa_offset 8\n nop\n .cfi_adjust_cfa_offset -8\n nop\n nop\n " \
+  ".cfi_endproc\n .endr\n"
 #else
 #define OTHERS ".skip 12000, 0x90\n"
 #endif

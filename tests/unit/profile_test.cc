@@ -164,6 +164,18 @@ TEST_F(Profile, AThreadThatIsStillToComeIsCounted) {
   free_all(blocks);
 }
 
+// What was drawn for the last one, at another rate, says nothing.
+TEST_F(Profile, AnotherRateCountsAtOnce) {
+  hm_profile_start(size_t{1} << 40);
+  hm_free(hm_malloc(500));
+  hm_profile_start(kRate);
+  std::vector<void*> blocks(20'000);
+  for (void*& block : blocks) block = site<9>(hm_malloc, 500);
+  double held = of(dump(), site<9>).live_bytes, bytes = 20'000.0 * 512;
+  EXPECT_NEAR(held, bytes, slack(bytes, 512));
+  free_all(blocks);
+}
+
 // Its heap, which it gave away and has again, was purged.
 TEST_F(Profile, AThreadThatWasIdleIsCountedAgain) {
   on_thread([&] {
