@@ -82,6 +82,7 @@ struct SmallHeap {
   std::atomic<Claim> claim{Claim::kNone};
   bool handed_out = false;  // the program has pointers to caches, and may use these at any time; under in_use
   // ----
+  std::atomic<uint32_t> thread{0};  // the system's number of the one that has it, for who looks from outside; 0: none
   Counter refills, flushes, cross_thread_frees;
   uint64_t tops_when_seen = 0;  // by the thread that claims
 

@@ -47,7 +47,7 @@ struct Record {
   std::array<Row, n> rows;
 };
 
-constexpr size_t kThreadHeap = 0, kHeapBytes = 1;  // rows that are known at run time
+constexpr size_t kHeapBytes = 0;  // a row that is known at run time
 
 }  // namespace
 
@@ -55,12 +55,7 @@ constexpr size_t kThreadHeap = 0, kHeapBytes = 1;  // rows that are known at run
 struct Layout {
   static constexpr auto rows() noexcept {
     return std::to_array<Row>({
-        // The variable of each thread that says where its heap is: its offset from the thread pointer, and what is added to
-        // its value.
-        {"thread.heap", uint64_t{0}},
         {"heap.bytes", uint64_t{0}},
-        {"thread.no_heap", &empty_heap},
-
         {"map", AddressMap::units_.data()},
         {"map.chunks", AddressMap::kUnits},
         {"map.slices", uint64_t{static_cast<uint8_t>(ChunkKind::kSlices)}},
@@ -99,7 +94,7 @@ struct Layout {
         {"heap.next", offsetof(ThreadHeap, next)},
         {"heap.number", offsetof(ThreadHeap, id)},
         {"heap.live", offsetof(ThreadHeap, live)},
-        {"heap.small", sizeof(HeapFront)},            // what a thread's variable points to
+        {"heap.thread", offsetof(ThreadHeap, thread)},
         {"heap.shelf", offsetof(ThreadHeap, shelf)},  // what owners are named by
         {"heap.stranded", offsetof(ThreadHeap, shelf) + offsetof(Shelf, stranded)},
         {"heap.refills", offsetof(ThreadHeap, refills)},
@@ -161,9 +156,6 @@ asm(R"(
   .popsection
 )");
 
-void complete_layout() noexcept {
-  hm_layout_record.rows[kThreadHeap].number = address_of(&heap_offset) - address_of(__builtin_thread_pointer());
-  hm_layout_record.rows[kHeapBytes].number = sizeof(ThreadHeap) + SmallHeap::kBytesBehind;
-}
+void complete_layout() noexcept { hm_layout_record.rows[kHeapBytes].number = sizeof(ThreadHeap) + SmallHeap::kBytesBehind; }
 
 }  // namespace hm

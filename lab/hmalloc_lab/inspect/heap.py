@@ -159,7 +159,6 @@ class _Reader:
             self._tolerating(lambda heap=heap: self._caches(heap))
             self._tolerating(lambda heap=heap: self._kept_runs(heap))
         self._extents()
-        self._threads()
         self._own_memory()
         self.snapshot.counters = {name.removeprefix("counter."): self.memory.word(place)
                                   for name, place in self.layout.rows.items() if name.startswith("counter.")}
@@ -193,6 +192,9 @@ class _Reader:
             heap = Heap(address, self._number(data, "heap.number", 4), bool(self._number(data, "heap.live", 1)),
                         bool(self._number(data, "heap.stranded", 1)), self._number(data, "heap.refills"),
                         self._number(data, "heap.flushes"), self._number(data, "heap.foreign_frees"))
+            thread = self._number(data, "heap.thread", 4)
+            if heap.live and not heap.stranded and thread != 0:
+                heap.thread = self.memory.thread(thread)
             self.snapshot.heaps.append(heap)
             self.heap_of_shelf[address + rows["heap.shelf"]] = heap
             address = self._number(data, "heap.next")
@@ -235,18 +237,6 @@ class _Reader:
             data = self.memory.read(descriptor, rows["slice.descriptor"])
             self.snapshot.cached_runs.append(
                 Run(region + at * rows["slice.bytes"], self._number(data, "slice.block_size", 4)))
-
-    def _threads(self) -> None:
-        """Whose heap each is: a variable of the thread says so."""
-        rows, heaps = self.layout, {heap.address: heap for heap in self.snapshot.heaps}
-        for thread in self.memory.threads:
-            try:
-                offset = self.memory.word((thread.pointer + rows["thread.heap"]) % (1 << 64))
-            except Unreadable:
-                continue
-            heap = heaps.get((rows["thread.no_heap"] + offset) % (1 << 64) - rows["heap.small"])
-            if offset != 0 and heap:
-                heap.thread = f"{thread.name} ({thread.number})"
 
     # ---- Slices. -----------------------------------------------------------------------------------------------------
 

@@ -65,6 +65,11 @@ class Memory(ABC):
         """What of this the program may have written: all of it, unless the system says more."""
         yield start, end
 
+    def thread(self, number: int) -> str:
+        """Its name and number, by the number that it has for itself."""
+        name = next((each.name for each in self.threads if each.number == number), "")
+        return f"{name} ({number})".lstrip()
+
     def word(self, address: int) -> int:
         return int.from_bytes(self.read(address, 8), "little")
 

@@ -6,7 +6,7 @@ import mmap
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +51,12 @@ class ProcessMemory(Memory):
             return self._is_held or all(system.state(self.number, each) in "TtZ" for each in system.threads(self.number))
         except Failure:
             return False
+
+    def thread(self, number: int) -> str:
+        with suppress(OSError, Failure):
+            number = system.thread_by_own_number(self.number, number)
+            return f"{system.name(Path(f'/proc/{self.number}/task/{number}'))} ({number})"
+        return super().thread(number)
 
     def has_ended(self) -> bool:
         """Its memory has gone, as after execve; the number may be another's by now."""

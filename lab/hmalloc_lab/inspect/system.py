@@ -28,6 +28,19 @@ def threads(number: int) -> list[int]:
         raise Failure(f"{number}: no such process") from error
 
 
+def thread_by_own_number(process: int, own: int) -> int:
+    """In a container a thread has a number of its own, beside the one that is seen from here."""
+    if len(_numbers(process, process)) == 1:
+        return own
+    return next((each for each in threads(process) if _numbers(process, each)[-1] == str(own)), own)
+
+
+def _numbers(process: int, thread: int) -> list[str]:
+    """From here, and from each namespace further in; kernels without namespaces say nothing."""
+    lines = Path(f"/proc/{process}/task/{thread}/status").read_text(errors="replace").splitlines()
+    return next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [str(thread)])
+
+
 def state(number: int, thread: int) -> str:
     try:
         return Path(f"/proc/{number}/task/{thread}/stat").read_bytes().rpartition(b")")[2].split()[0].decode()

@@ -141,7 +141,7 @@ def _classes(first: Look, now: Look, room: int) -> Table:
 
 def _heaps(before: Look, now: Look, room: int) -> Table:
     seconds = max(now.when - before.when, 1e-9) if now is not before else 1.0
-    table = new_table("heap", "live bytes", "caches", "refills/s", "flushes/s", "handed over/s", last="thread")
+    table = new_table("heap", "live", "caches", "refills/s", "flushes/s", "handed over/s", last="thread")
 
     def rate(heap: Heap, name: str) -> float:
         then = before.of_heap(heap.number)
