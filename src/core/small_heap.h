@@ -91,6 +91,7 @@ struct SmallHeap {
 
   static BlockCache no_cache() noexcept;  // holds no block, and has no room
 
+  void belongs_to(uint32_t number) noexcept { thread.store(number, std::memory_order_relaxed); }  // it is a number alone
   // Opened before any allocation is counted.
   Countdown& countdown(ClassIndex c) noexcept { return *(first_countdown() + index_of(c)); }
   void open_countdowns() noexcept {

@@ -21,7 +21,7 @@ constinit ThreadExit thread_exit(detach);
 
 void let_go(ThreadHeap& heap) noexcept {
   heap.handed_out = false;
-  heap.thread.store(0, std::memory_order_relaxed);
+  heap.belongs_to(0);
   set_my_heap(nullptr);  // R2: before the heap is published
 }
 
@@ -108,7 +108,7 @@ ThreadHeap* Registry::attach() noexcept {
   if (heap == nullptr) heap = create(true);
   if (heap == nullptr) return nullptr;
   set_my_heap(heap);
-  heap->thread.store(my_thread_id(), std::memory_order_relaxed);
+  heap->belongs_to(my_thread_id());
   thread_exit.watch(heap);  // may call malloc
   HeapUse::end(*heap);
   return heap;
@@ -174,7 +174,7 @@ void Registry::repair(uint32_t before) noexcept {
   huge_forget_promises();
   slice_pool.repair(before);
   strand_heaps();
-  if (have_heap()) my_thread_heap().thread.store(my_thread_id(), std::memory_order_relaxed);
+  if (have_heap()) my_thread_heap().belongs_to(my_thread_id());
 }
 
 void Registry::relink_warm() noexcept {
