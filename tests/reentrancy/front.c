@@ -15,7 +15,19 @@
 #include <unistd.h>
 
 enum { kDeepest = 2, kBlocks = 6, kCallsToFork = 1000 };
-enum Name { kMemcpy, kMemmove, kMemset, kErrno, kAuxiliary, kSetSpecific, kKeyCreate, kKeyDelete, kBacktrace, kFindObject, kNames };
+enum Name {
+  kMemcpy,
+  kMemmove,
+  kMemset,
+  kErrno,
+  kAuxiliary,
+  kSetSpecific,
+  kKeyCreate,
+  kKeyDelete,
+  kBacktrace,
+  kFindObject,
+  kNames
+};
 static const struct {
   const char* name;
   int needed; /* whoever is served in a thread of its own gets there */
