@@ -18,8 +18,8 @@ class Unwinder {
   // At the start of a profile.  If it fails, all is left to backtrace().
   void prepare() noexcept;
   // The calling thread's stack: return addresses, the innermost first, at most `most` of them.  Zero: ask backtrace(), which
-  // knows signals' frames, code that registered its tables, and rarer kinds of tables; or needs no turn, where another thread
-  // has it.
+  // knows signals' frames, code that registered its tables, and rarer kinds of tables; or another thread is in here, for
+  // which nobody waits.
   size_t walk(uintptr_t* frames, size_t most) noexcept;
   // In the child of a fork.
   void repair(uint32_t before) noexcept;

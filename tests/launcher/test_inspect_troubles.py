@@ -51,6 +51,19 @@ def test_no_signal_is_lost_while_it_is_stopped(held, hmalloc):
         pass
 
 
+def test_threads_of_a_container_are_named_as_they_are_seen_from_here(truth_program, tmp_path, inspect):
+    if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no namespaces of processes here")
+    found = Held(["unshare", "--pid", "--fork", truth_program], tmp_path / "truth", LD_PRELOAD=str(LIBRARY))
+    try:
+        inside = int(Path(f"/proc/{found.number}/task/{found.number}/children").read_text())
+        _, document, _ = inspect(inside)
+        named = {heap["thread"] for heap in document["heaps"] if heap["thread"]}
+        assert named == {f"{(each / 'comm').read_text().strip()} ({each.name})" for each in Path(f"/proc/{inside}/task").iterdir()}
+    finally:
+        found.end()
+
+
 def test_a_thread_that_cannot_be_stopped(truth_program, tmp_path, hmalloc):
     found = Held([truth_program], tmp_path / "truth", "vfork", LD_PRELOAD=str(LIBRARY))
     try:
