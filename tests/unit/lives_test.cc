@@ -17,7 +17,7 @@
 using namespace hm;
 using namespace hm::test;
 
-// What happens while the next stack is taken, which is left to backtrace() in a signal handler.
+// What happens while the next stack is taken by backtrace().
 static std::function<void()> meanwhile;
 
 // The program's own comes before the C library's.
@@ -45,13 +45,6 @@ template <int kWho>
   asm volatile("" : : "i"(kWho) : "memory");
 }
 using Release = void (*)(void*);
-
-std::function<void()> body;
-void in_signal_handler(std::function<void()> what) {
-  body = std::move(what);
-  signal(SIGUSR1, [](int) { body(); });
-  raise(SIGUSR1);
-}
 
 struct Ended {
   double objects = 0, bytes = 0;
@@ -320,7 +313,7 @@ TEST_F(LivesDeathTest, AFreeWhileTheStackIsTakenIsADoubleFree) {
               hm_free(block);
             });
           };
-          in_signal_handler([=] { hm_free(block); });
+          call_without_tables([=] { hm_free(block); });
         },
         "hmalloc: .*double free");
 }
@@ -330,7 +323,7 @@ TEST_F(LivesOfBlocks, AForkWhileTheStackIsTakenEndsWell) {
   void* block = site<8>(hm_malloc, 100);
   pid_t child = -1;
   meanwhile = [&] { child = fork(); };
-  in_signal_handler([=] { release<8>(block); });
+  call_without_tables([=] { release<8>(block); });
   bool whole = samples.is_valid() && ended(dump(), site<8>).samples == 1;
   if (child == 0) _exit(whole ? 0 : 1);
   int status = -1;

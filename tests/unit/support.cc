@@ -18,6 +18,21 @@ void on_threads(unsigned n, const std::function<void(unsigned)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
+void call_without_tables(const std::function<void()>& body) {
+#if defined(__x86_64__)
+  // sub $8, %rsp; call *%rsi; add $8, %rsp; ret
+  static const unsigned char code[] = {0x48, 0x83, 0xec, 8, 0xff, 0xd6, 0x48, 0x83, 0xc4, 8, 0xc3};
+  void* page = ::mmap(nullptr, sizeof code, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  memcpy(page, code, sizeof code);
+  auto call = [](const std::function<void()>* what) { (*what)(); };
+  reinterpret_cast<void (*)(const std::function<void()>*, void (*)(const std::function<void()>*))>(page)(&body, call);
+  ::munmap(page, sizeof code);
+#else
+  body();
+#endif
+}
+
 bool child_succeeds(const std::function<bool()>& body, pid_t (*way_to_fork)()) {
   pid_t child = way_to_fork();
   if (child == 0) {

@@ -41,6 +41,9 @@ inline void on_thread(const std::function<void()>& body) { std::thread(body).joi
 // Runs body(0) to body(n - 1), each on a thread of its own, to their ends.
 void on_threads(unsigned n, const std::function<void(unsigned)>& body);
 
+// Calls it from code that has no unwind tables, where the machine's is known (x86-64).
+void call_without_tables(const std::function<void()>& body);
+
 // Whether the child of a fork ends with true, in time.
 bool child_succeeds(const std::function<bool()>& body, pid_t (*way_to_fork)() = fork);
 
