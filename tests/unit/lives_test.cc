@@ -72,7 +72,7 @@ bool is_freed_at(const Parsed::Sample& sample, Release where) {
 }
 [[gnu::noinline]] void at_depth(int n) {
   if (n > 0) at_depth(n - 1);
-  else free_all(allocate_many(50, 300));
+  else allocate_and_free(50, 300);
   asm volatile("" : : : "memory");
 }
 std::string named(const char* name) { return std::string(name) + " (" + std::to_string(gettid()) + ")"; }

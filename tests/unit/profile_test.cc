@@ -224,7 +224,7 @@ TEST_F(Profile, ForksWhileOthersSampleEndWell) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i)
     threads.emplace_back([&] {
-      while (!stop) free_all(allocate_many(200, 300));
+      while (!stop) allocate_and_free(200, 300);
     });
   for (int i = 0; i < 50; ++i)
     ASSERT_TRUE(child_succeeds([] {

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include <array>
 #include <fstream>
 
 #include "base/os_pages.h"
@@ -40,13 +41,21 @@ bool child_succeeds(const std::function<bool()>& body, pid_t (*way_to_fork)()) {
     _exit(body() ? 0 : 1);
   }
   int status = 0;
-  return waitpid(child, &status, 0) == child && status == 0;
+  if (waitpid(child, &status, 0) == child && status == 0) return true;
+  fprintf(stderr, "the child ended with %#x\n", unsigned(status));
+  return false;
 }
 
 std::vector<void*> allocate_many(size_t n, size_t size, void* (*allocate)(size_t)) {
   std::vector<void*> blocks(n);
   for (void*& block : blocks) block = allocate(size);
   return blocks;
+}
+
+void allocate_and_free(size_t n, size_t size) {
+  std::array<void*, 200> blocks;
+  for (size_t i = 0; i < n; ++i) blocks.at(i) = hm_malloc(size);
+  for (size_t i = 0; i < n; ++i) hm_free(blocks[i]);
 }
 
 void free_all(const std::vector<void*>& blocks) {

@@ -49,6 +49,8 @@ bool child_succeeds(const std::function<bool()>& body, pid_t (*way_to_fork)() = 
 
 std::vector<void*> allocate_many(size_t n, size_t size, void* (*allocate)(size_t) = hm_malloc);
 void free_all(const std::vector<void*>& blocks);
+// At most 200 blocks, listed on the stack: a child that is forked meanwhile must not find AddressSanitizer's malloc locked.
+void allocate_and_free(size_t n, size_t size);
 // Of blocks of `size` bytes, takes the first of each slice out of the list.
 std::vector<void*> take_one_of_each_slice(std::vector<void*>& blocks, size_t size);
 
