@@ -38,7 +38,7 @@ struct Row {
 template <size_t n>
 struct Record {
   // Another one: a row has gone, or means something else.  More rows are no reason.
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   char magic[16] = "hmalloc layout";
   uint32_t version = kVersion;

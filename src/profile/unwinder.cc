@@ -293,11 +293,18 @@ const Rule& Unwinder::rule_of(uintptr_t address, dl_find_object& object) noexcep
   return rule;
 }
 
-void Unwinder::prepare() noexcept {
-  // By its name, because a library that asks for its version is not loaded where the C library is older.  It takes no lock.
-  void* found = dlsym == nullptr ? nullptr : dlsym(RTLD_DEFAULT, "_dl_find_object");
+bool Unwinder::is_prepared() noexcept {
   LockGuard guard(lock_);
-  find_object_ = reinterpret_cast<decltype(find_object_)>(found);
+  return find_object_ != nullptr && rules_.size() != 0;
+}
+
+// Once: dlsym takes the loader's lock, and in the child of a fork another thread may have had that.
+void Unwinder::prepare() noexcept {
+  if (is_prepared() || dlsym == nullptr) return;
+  // By its name, because a library that asks for its version is not loaded where the C library is older.
+  void* found = dlsym(RTLD_DEFAULT, "_dl_find_object");
+  LockGuard guard(lock_);
+  find_object_ = reinterpret_cast<decltype(find_object_)>(found);  // takes no lock itself
   rules_.reserve(kRules);
 }
 

@@ -41,6 +41,7 @@ class Unwinder {
 
  private:
   static constexpr size_t kRules = 4096;  // that are remembered, each in the one place that its address names
+  bool is_prepared() noexcept;
   const Rule& rule_of(uintptr_t address, dl_find_object& object) noexcept;
 
   Lock lock_;

@@ -116,6 +116,7 @@ def test_what_a_fork_has_left_behind_is_neither_live_nor_lost(truth_program, tmp
         _, document, rows = inspect(child, "--leaks")
         assert_is_the_truth(found.truth, document, rows)
         assert document["leaks"]["blocks"] == 2 * LOST
+        assert [heap["thread"] for heap in document["heaps"] if heap["thread"]] == [f"heap_truth ({child})"]
         assert_gauges_agree(child, json.loads(found.ask("statistics")))
     finally:
         found.end()

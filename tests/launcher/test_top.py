@@ -44,6 +44,7 @@ def test_top_shows_what_changes_and_leaves_the_terminal_as_it_was(held, end):
         top.kill(), top.wait(), top.stderr.close()
     lines = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line) for line in seen.replace("\x1b[H", "\n").splitlines()]
     assert max(map(len, lines)) <= 80 and any("allocated" in line for line in lines)
+    assert any(line.rstrip().endswith(f"heap_truth ({held.number})") for line in lines), "whose heap it is"
     assert termios.tcgetattr(slave) == before
     os.close(master), os.close(slave)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from ..errors import Failure
 from .memory import Mapping, Memory, Unreadable
 
-_VERSION = 1
+_VERSION = 2
 _HEADER = struct.Struct("<16sII16s")
 _ROW = struct.Struct("<24sQ")
 _MOST_ROWS = 1024
