@@ -138,9 +138,12 @@ def test_who_makes_the_trigger_gets_a_profile(grows, tmp_path):
 
 def test_a_program_that_sleeps_answers_by_the_background_thread(tmp_path):
     profile, trigger = tmp_path / "it", tmp_path / "now"
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, env={
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={
             "LD_PRELOAD": str(LIBRARY), "HMALLOC_PROFILE": "heap:rate=1", "HMALLOC_PROFILE_FILE": str(profile),
             "HMALLOC_PROFILE_TRIGGER": str(trigger), "HMALLOC_BACKGROUND": "1"}) as process:
+        process.stdin.write(b"are you there?\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"are you there?\n"  # it allocates nothing from here on
         trigger.touch()
         wait_until(lambda: not trigger.exists())
         assert "inuse_objects" in strings_of(profile.read_bytes())
