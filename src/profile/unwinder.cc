@@ -298,7 +298,7 @@ bool Unwinder::is_prepared() noexcept {
   return find_object_ != nullptr && rules_.size() != 0;
 }
 
-// Once: dlsym takes the loader's lock, and in the child of a fork another thread may have had that.
+// Once: in the child of a fork the loader may be in the middle of what another thread did.
 void Unwinder::prepare() noexcept {
   if (is_prepared() || dlsym == nullptr) return;
   // By its name, because a library that asks for its version is not loaded where the C library is older.
