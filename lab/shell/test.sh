@@ -73,7 +73,7 @@ run_stages() {
     esac
   done
   [ -z "$missed" ] || say "the time is over; not reached, or not to the end:$missed"
-  [ ! -f "$losses" ] || while read -r line; do say "$line"; done <"$losses"
+  [ ! -f "$losses" ] || while IFS= read -r line; do say "$line"; done <"$losses"
   [ -z "$failed" ] || die 1 "tests failed:$failed"
   [ -f "$tested" ] || [ "$missed" ] || [ "$suite" = cross ] ||
     die 1 "test: no test of $suite is what you asked for (hmalloc test --help)"
@@ -180,8 +180,20 @@ run_ctest() { # PRESET CTEST-ARGUMENTS...
     say "not reached in $preset:$(echo "$chosen" | not_in "$(echo "$ended" | sed -n 's/^passed //p') $lost" | by_room)"
     [ "$lost" ] || exit $late
   fi
-  echo "failed in $stage:" $lost >>"$losses"
+  {
+    echo "failed in $stage:" $lost
+    for name in $lost; do last_words "$name" "$said"; done
+  } >>"$losses"
   exit 1
+}
+
+# What a failed test said last: whoever reads the end of a long log sees why.
+last_words() { # TEST LOG
+  awk -v name="$1" '
+    /^ *[0-9]+\/[0-9]+ Test +#/ { ours = $4 == name; next }
+    /^[0-9]+% tests passed/ { exit }
+    ours && NF && !/^ +Start +[0-9]+: / { lines[++last] = $0 }
+    END { for (n = last > 20 ? last - 19 : 1; n <= last; n++) print "  " lines[n] }' "$2"
 }
 
 # How each test ended: "passed NAME", "failed NAME", or "late NAME", which ctest broke off at its stop time.  It calls these

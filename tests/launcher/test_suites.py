@@ -124,6 +124,18 @@ def test_what_the_time_breaks_off_has_not_failed_and_is_named(play, tmp_path, ot
     assert run.stderr.endswith("hmalloc: failed in default: other.c\nhmalloc: tests failed: default\n") == (code == 1)
 
 
+def test_what_a_failed_test_said_last_is_said_again_at_the_end(play, tmp_path):
+    (tmp_path / "real").mkdir()
+    commands = {"room.a": "echo of another; false", "other.c": "seq 30; echo '  why  '; false", "room.b": "sleep 1; echo passed"}
+    (tmp_path / "real" / "CTestTestfile.cmake").write_text("".join(
+        f'add_test({name} sh -c "{command}")\n' for name, command in commands.items()))
+    run = play("all", results=REAL.replace("-j", "--output-on-failure -j"), tests=" ".join(commands))
+    told = "".join(f"hmalloc:   {number}\n" for number in range(12, 31))
+    assert "hmalloc: failed in default: room.a other.c\n" in run.stderr or "hmalloc: failed in default: other.c room.a\n" in run.stderr
+    assert f"{told}hmalloc:     why  \n" in run.stderr and "hmalloc:   11\n" not in run.stderr
+    assert "hmalloc:   of another\n" in run.stderr and "passed" not in run.stderr.partition("failed in")[2]
+
+
 def test_a_build_ends_with_the_time(tmp_path):
     script = PLAYED.replace("shift 2\n", "deadline=$(($(date +%s) + 1)); step building log in_time sleep 60; exit\n")
     run = subprocess.run(["sh", "-c", script, "sh", tmp_path, ROOT / "lab"], capture_output=True, text=True, timeout=30)
