@@ -34,7 +34,7 @@ static uintptr_t lost[kLost][2];  // complemented, so that they are no reference
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t stand;
 static void* grown[1000];
-static volatile sig_atomic_t signals;
+static _Atomic int signals;  // any thread handles them, and two at once those that waited for a stop to end
 
 static uint32_t next(uint64_t* state) {
   *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -152,7 +152,7 @@ static void obey(void) {
       for (int i = 0; i < 100 && blocks < 1000; ++i) grown[blocks++] = malloc(5000);
       say("grown\n");
     } else if (strcmp(line, "signals") == 0) {
-      snprintf(text, sizeof text, "%d\n", (int)signals);
+      snprintf(text, sizeof text, "%d\n", signals);
       say(text);
     } else if (strcmp(line, "statistics") == 0) {
       hm_stats_print(1, 1);
