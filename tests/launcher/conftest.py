@@ -29,7 +29,7 @@ def hmalloc():
     def call(*arguments, folder=None, **variables):
         return subprocess.run(
             [LAUNCHER, *map(str, arguments)], env=environment() | variables, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=300, cwd=folder)
+            capture_output=True, text=True, timeout=600, cwd=folder)
 
     # Whatever has to be built is built before any test looks at the output.
     assert call("doctor", "--", "/bin/sh").returncode == 0
