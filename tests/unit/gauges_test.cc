@@ -191,6 +191,7 @@ TEST_P(GaugesOfAllocation, SayWhatTheProgramHolds) {
 TEST_P(GaugesOfAllocation, ResidentIsWhatTheKernelSees) {
   if (kThreadSanitizer) GTEST_SKIP() << "the kernel sees ThreadSanitizer's shadow of it as well";
   HM_NEEDS(kCountsTheProgram);
+  use_no_huge_pages();
   act_as(
       who_, block_, [&] { allocate_all(); },
       [&] {

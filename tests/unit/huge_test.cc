@@ -12,6 +12,7 @@ using namespace hm::test;
 namespace {
 
 struct Huge : NothingIsLost {
+  Huge() { options.decay_ms = 60'000; }
   void TearDown() override {
     NothingIsLost::TearDown();
     EXPECT_TRUE(huge_is_valid());

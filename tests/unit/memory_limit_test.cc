@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kLimit = 32 * kMiB, kReserve = kMiB;
 
 struct UnderLimit : NothingIsLost {
-  UnderLimit() { options.limit = kLimit; }
+  UnderLimit() { options.limit = kLimit, options.decay_ms = 60'000; }
   ~UnderLimit() override { options.limit = 0; }
   static std::vector<void*> take_all(size_t size) {
     std::vector<void*> blocks;

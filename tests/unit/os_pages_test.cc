@@ -100,6 +100,7 @@ TEST_F(OsPages, CallsAreCounted) {
 }
 
 TEST_F(OsPages, ResidentIsWhatWasTouched) {
+  use_no_huge_pages();
   size_t bytes = 1500 * page;
   char* base = map(1500);
   EXPECT_EQ(os::resident(base, bytes), 0u);

@@ -3,7 +3,6 @@
 #include <hmalloc/hmalloc.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <map>
 
 #include "support.h"
@@ -157,8 +156,5 @@ inline Parsed::Of of(const Parsed& parsed, Site where) {
   auto* start = reinterpret_cast<const char*>(where);
   return parsed.of(start, start + 64);
 }
-
-// Five standard deviations of an estimate of so many bytes.
-inline double slack(double bytes, double size, double rate) { return 5 * std::sqrt(bytes * (rate + size)) + 1; }
 
 }  // namespace hm::test

@@ -25,7 +25,7 @@ struct Profile : NothingIsLost {
   ~Profile() override { hm_profile_stop(); }
 };
 
-double slack(double bytes, double size) { return test::slack(bytes, size, kRate); }
+double slack(double bytes) { return test::slack(bytes, kRate); }
 
 void* aligned(size_t size) { return hm_aligned_alloc(512, size); }
 void* zeroed(size_t size) { return hm_calloc(1, size); }
@@ -57,10 +57,9 @@ TEST_F(Profile, EstimatesWhatWasAllocatedAndWhatIsHeld) {
     double passing = of(now, site<1>).bytes - of(before, site<1>).bytes,
            kept = of(now, site<2>).live_bytes - of(before, site<2>).live_bytes;
     double objects = of(now, site<2>).live_objects - of(before, site<2>).live_objects;
-    EXPECT_NEAR(passing, double(n * rounded), slack(double(n * rounded), double(rounded))) << size;
-    EXPECT_NEAR(kept, double(held.size() * rounded), slack(double(held.size() * rounded), double(rounded))) << size;
-    EXPECT_NEAR(objects, double(held.size()), slack(double(held.size() * rounded), double(rounded)) / double(rounded))
-        << size;
+    EXPECT_NEAR(passing, double(n * rounded), slack(double(n * rounded))) << size;
+    EXPECT_NEAR(kept, double(held.size() * rounded), slack(double(held.size() * rounded))) << size;
+    EXPECT_NEAR(objects, double(held.size()), slack(double(held.size() * rounded)) / double(rounded)) << size;
     EXPECT_NEAR(of(now, site<1>).live_bytes, 0, 0.6) << size;
     free_all(held);
     EXPECT_NEAR(of(dump(), site<2>).live_bytes, 0, 0.6) << size;
@@ -95,7 +94,7 @@ TEST_F(Profile, SeesEveryEntryPoint) {
     Parsed now = dump();
     size_t rounded = hm_usable_size(blocks[0]);
     double held = of(now, site<3>).live_objects - of(before, site<3>).live_objects;
-    double spread = slack(double(n * rounded), double(rounded)) / double(rounded);
+    double spread = slack(double(n * rounded)) / double(rounded);
     EXPECT_NEAR(held, double(n), std::string(way.name) == "realloc" ? 1.5 * spread : spread) << way.name;
     for (void* block : blocks) way.free(block, size);
     EXPECT_NEAR(of(dump(), site<3>).live_objects, 0, 0.6) << way.name;
@@ -160,7 +159,7 @@ TEST_F(Profile, AThreadThatIsStillToComeIsCounted) {
     for (void*& block : blocks) block = site<5>(hm_malloc, 500);
   });
   double held = of(dump(), site<5>).live_bytes - of(before, site<5>).live_bytes, bytes = 20'000.0 * 512;
-  EXPECT_NEAR(held, bytes, slack(bytes, 512));
+  EXPECT_NEAR(held, bytes, slack(bytes));
   free_all(blocks);
 }
 
@@ -172,7 +171,7 @@ TEST_F(Profile, AnotherRateCountsAtOnce) {
   std::vector<void*> blocks(20'000);
   for (void*& block : blocks) block = site<9>(hm_malloc, 500);
   double held = of(dump(), site<9>).live_bytes, bytes = 20'000.0 * 512;
-  EXPECT_NEAR(held, bytes, slack(bytes, 512));
+  EXPECT_NEAR(held, bytes, slack(bytes));
   free_all(blocks);
 }
 
@@ -185,7 +184,7 @@ TEST_F(Profile, AThreadThatWasIdleIsCountedAgain) {
     std::vector<void*> blocks(20'000);
     for (void*& block : blocks) block = site<9>(hm_malloc, 500);
     double held = of(dump(), site<9>).live_bytes - of(before, site<9>).live_bytes, bytes = 20'000.0 * 512;
-    EXPECT_NEAR(held, bytes, slack(bytes, 512));
+    EXPECT_NEAR(held, bytes, slack(bytes));
     free_all(blocks);
   });
 }
@@ -201,7 +200,7 @@ TEST_F(Profile, ThreadsThatAllocateLittleCountForNoMore) {
     all_have_a_heap.arrive_and_wait();
   });
   double held = of(dump(), site<8>).live_bytes - of(before, site<8>).live_bytes, bytes = 600.0 * 64;
-  EXPECT_NEAR(held, bytes, slack(bytes, 64));
+  EXPECT_NEAR(held, bytes, slack(bytes));
   free_all(blocks);
 }
 

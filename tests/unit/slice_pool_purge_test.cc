@@ -50,6 +50,7 @@ TEST_F(SlicePoolPurge, ARoundLeavesWhatIsInUseAgain) {
 }
 
 TEST_F(SlicePoolPurge, AsksWhetherTheNextRunIsResident) {
+  use_no_huge_pages();
   take(kFirstRun);
   SlicePool::Run cold = take(kSlicesInChunk), warm = take(kSlicesInChunk);
   EXPECT_FALSE(pool.has_resident(2));
@@ -179,7 +180,10 @@ size_t first_huge_chunk(size_t stride, size_t reuses) {
 }
 
 struct SlicePoolHugePages : testing::Test {
-  void SetUp() override { HM_NEEDS(kHeedsAdvice); }
+  void SetUp() override {
+    HM_NEEDS(kHeedsAdvice);
+    use_no_huge_pages();
+  }
 };
 
 }  // namespace

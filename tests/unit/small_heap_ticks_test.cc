@@ -9,6 +9,7 @@ using namespace hm::test;
 
 // Ticks come with the slow operations of one class; another that hits its cache all the time has none, and is not idle.
 TEST_F(SmallHeaps, ACacheThatMovesIsNotIdle) {
+  options.decay_ms = 60'000;
   ClassIndex resting = class_of(128);
   use_batches(100, k64);
   use_batches(100, resting);

@@ -208,7 +208,7 @@ TEST_F(StatsFiles, WhatCannotBeWrittenIsToldOnceAndTriedAgain) {
   fs::path file = folder / "later/a.prom";
   auto late_folder = [&] {
     watch("later/a.prom", 1);
-    allocate_for(50ms);
+    for (int i = 0; i < 10; ++i) std::this_thread::sleep_for(5ms), allocate();
     fs::create_directory(folder / "later");
     _exit(allocates_until([&] { return fs::exists(file); }) ? 0 : 1);
   };

@@ -2,8 +2,10 @@
 #pragma once
 #include <gtest/gtest.h>
 #include <hmalloc/hmalloc.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -35,6 +37,13 @@ inline std::vector<ClassIndex> all_classes() {
 
 // How many of the next calls of munmap fail, in the program that has high_addresses_test.cc.
 inline size_t munmaps_to_refuse = 0;
+
+// For tests that count pages: where the kernel uses huge pages always, a byte that is written makes 2 MB resident.  Advice is
+// taken, and seen in its flags, but not followed.
+inline void use_no_huge_pages() { prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }
+
+// Of an estimate of so many bytes: six standard deviations, and two samples because few are not normally distributed.
+inline double slack(double bytes, double rate) { return 6 * std::sqrt(bytes * rate) + 2 * rate; }
 
 // Runs on a thread of its own, to its end: its heap is dead afterwards.
 inline void on_thread(const std::function<void()>& body) { std::thread(body).join(); }

@@ -62,7 +62,8 @@ CASE(inherit_race) {
     join_thread(owner);
   }
   struct hm_stats stats;
-  if (own_stats(&stats)) REQUIRE(stats.heaps <= 1 + 1 + kHeirs);
+  /* A thread that finds the heaps of the dead all being drained by others makes one more. */
+  if (own_stats(&stats)) REQUIRE(stats.heaps <= 2 * (1 + 1 + kHeirs));
 }
 
 enum { kKeys = 40 };
