@@ -117,8 +117,8 @@ def running():
 def sleeper(running):
     def start(*prefix, **environment):
         process = running(*prefix, "sh", "-c", "echo; exec sleep 60", **environment)
-        # The shell has spoken; its exec of sleep takes a moment more.
-        while Path(f"/proc/{process}/comm").read_text() != "sleep\n":
+        # The shell has spoken; its exec of sleep takes a moment more, and so does what is done before sleep's main.
+        while Path(f"/proc/{process}/stat").read_text().split()[1:3] != ["(sleep)", "S"]:
             pass
         return process
 

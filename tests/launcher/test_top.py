@@ -63,6 +63,11 @@ def read_until_end(descriptor, process):
     while process.poll() is None:
         if select.select([descriptor], [], [], 0.1)[0]:
             seen += os.read(descriptor, 65536).decode(errors="replace")
+    while select.select([descriptor], [], [], 0)[0]:
+        try:
+            seen += os.read(descriptor, 65536).decode(errors="replace")
+        except OSError:  # nobody holds the other end any more
+            break
     return seen
 
 

@@ -14,7 +14,7 @@ def children():
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with contextlib.suppress(OSError, IndexError):
-                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                parent = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
                 found.setdefault(parent, []).append(int(folder.name))
     return found
 
@@ -62,6 +62,6 @@ class Watch:
         for pid in below(os.getpid()):
             with contextlib.suppress(OSError):  # it has ended
                 held += proportional_bytes(pid)
-                if self.library and self.library in Path(f"/proc/{pid}/maps").read_text():
-                    self.programs.add(Path(f"/proc/{pid}/comm").read_text().strip())
+                if self.library and self.library in Path(f"/proc/{pid}/maps").read_text(errors="replace"):
+                    self.programs.add(Path(f"/proc/{pid}/comm").read_text(errors="replace").strip())
         self.peak = max(self.peak, held)

@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 from hmalloc_lab.page import export
 from hmalloc_lab.page import page as report
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
+
+PATIENCE_MS = 60_000
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +37,7 @@ def visit(browser):
                                          "reduced_motion": "reduce", **options})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: said.append(f"error: {error}"))
         page.on("request", lambda request: asked.append(request.url))

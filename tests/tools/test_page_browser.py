@@ -26,7 +26,7 @@ def test_every_plot_is_drawn_on_the_way_down_and_not_before(show):
         page.mouse.wheel(0, 800)
         if page.evaluate("scrollY + innerHeight >= document.documentElement.scrollHeight - 2"):
             break
-        page.wait_for_timeout(20)
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     page.wait_for_function("[...plots].every(([plot, it]) => !plot.checkVisibility() || it.drawn)")
     assert plots(page, ".main-svg") == plots(page) > 20
 

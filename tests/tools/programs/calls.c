@@ -41,12 +41,19 @@ static void hand_over(void) {
   }
 }
 
+/* A program that spins for its turn on a busy machine waits whole time slices of others. */
+static void wait_a_moment(unsigned* turns) {
+  struct timespec moment = {0, 1000};
+  if (++*turns > 2000) nanosleep(&moment, NULL);
+}
+
 /* One slot, given and taken by turns: every free is of the other thread's block, and addresses come back at once. */
 static void* volatile slot;
 static void* consume(void* unused) {
   for (long i = 0; i < number; ++i) {
     void* block;
-    while ((block = __atomic_exchange_n(&slot, NULL, __ATOMIC_ACQ_REL)) == NULL) sched_yield();
+    unsigned turns = 0;
+    while ((block = __atomic_exchange_n(&slot, NULL, __ATOMIC_ACQ_REL)) == NULL) wait_a_moment(&turns);
     free(block);
   }
   return unused;
@@ -56,7 +63,8 @@ static void ping(void) {
   pthread_create(&consumer, NULL, consume, NULL);
   for (long i = 0; i < number; ++i) {
     void* block = malloc(kSize);
-    while (__atomic_load_n(&slot, __ATOMIC_ACQUIRE) != NULL) sched_yield();
+    unsigned turns = 0;
+    while (__atomic_load_n(&slot, __ATOMIC_ACQUIRE) != NULL) wait_a_moment(&turns);
     __atomic_store_n(&slot, block, __ATOMIC_RELEASE);
   }
   pthread_join(consumer, NULL);
@@ -111,8 +119,10 @@ static void make(long blocks) {
   for (long i = 0; i < blocks; ++i) memset(malloc(kSize), 1, kSize);
 }
 
+static int made;
 static void* make_and_sleep(void* unused) {
   make(number);
+  __atomic_fetch_add(&made, 1, __ATOMIC_RELEASE);
   pause();
   return unused;
 }
@@ -125,7 +135,7 @@ static void rest(void) {
 static void with_threads_alive(void) {
   pthread_t threads[kThreads];
   each_thread(make_and_sleep, threads);
-  rest();
+  while (__atomic_load_n(&made, __ATOMIC_ACQUIRE) < kThreads) rest();
 }
 
 /* The child frees a block that its parent made, and gets its records into a file of its own. */
@@ -141,7 +151,7 @@ static void in_child(void) {
   waitpid(child, NULL, 0);
 }
 
-/* A child that goes on for some seconds after its parent, and frees what it makes. */
+/* A child that goes on for a minute after its parent, and frees what it makes. */
 static void leave_a_child(void) {
   make(number);
   pid_t child = fork();
@@ -151,7 +161,7 @@ static void leave_a_child(void) {
   }
   close(1);
   close(2);
-  for (time_t end = time(NULL) + 5; time(NULL) < end;) free(malloc(kSize));
+  for (time_t end = time(NULL) + 60; time(NULL) < end;) free(malloc(kSize));
   _exit(0);
 }
 
