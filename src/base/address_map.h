@@ -8,6 +8,7 @@
 // by a hint.  We never do: os::map returns none, and a free of one is reported as no block of ours.
 #pragma once
 #include <array>
+#include <span>
 
 #include "base/codegen.h"
 #include "base/sizes.h"
@@ -54,6 +55,7 @@ class AddressMap {
   static void set(const void* chunk, ChunkKind kind) noexcept {
     __atomic_store_n(&units_[address_of(chunk) / kChunk], static_cast<uint8_t>(kind), __ATOMIC_RELEASE);
   }
+  static std::span<uint8_t> all() noexcept { return units_; }
 
  private:
   friend struct Layout;

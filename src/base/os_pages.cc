@@ -180,7 +180,8 @@ size_t resident(void* base, size_t bytes) noexcept {
 }
 
 void prefer_huge_pages(void* base, size_t bytes, bool huge) noexcept {
-  system_call(SYS_madvise, system_call_argument(base), static_cast<long>(bytes), huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  uintptr_t first = align_up(address_of(base), page_size()), end = align_down(address_of(base) + bytes, page_size());
+  system_call(SYS_madvise, static_cast<long>(first), static_cast<long>(end - first), huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
 uint64_t calls() noexcept { return call_count.load(std::memory_order_relaxed); }

@@ -35,7 +35,7 @@ void* map_guarded(size_t bytes) noexcept;
 size_t resident(void* base, size_t bytes) noexcept;
 // Makes it read as zero in every child of a fork.  False: the system cannot do that.
 bool empty_in_children(void* base, size_t bytes) noexcept;
-// Asks for huge pages, or for small ones again; only a hint.
+// Asks for huge pages in place of whole pages of it, or for small ones; only a hint.
 void prefer_huge_pages(void* base, size_t bytes, bool huge = true) noexcept;
 
 extern std::atomic<uint64_t> call_count;               // relaxed: for statistics and fault injection

@@ -6,11 +6,20 @@
 #include "pages/slice_pool.h"
 
 namespace hm {
+namespace {
+
+// Some systems have huge pages always.  Chunks get theirs as elsewhere (huge_page_policy.h), for one of these that the first
+// byte brings makes 2 MB resident, and nobody would know.
+void use_small_pages(void* base, size_t bytes) noexcept { os::prefer_huge_pages(base, bytes, false); }
+
+}  // namespace
 
 // With its first chunks.
 Region* SlicePool::map_region(size_t chunks) noexcept {
   auto* base = static_cast<char*>(os::map(chunks * kChunk, kRegion));
   if (base == nullptr) return nullptr;
+  if (regions_ == 0) use_small_pages(AddressMap::all().data(), AddressMap::all().size());
+  use_small_pages(base, chunks * kChunk);
   for (size_t i = 0; i < kChunksInRegion; ++i) new (base + kDescriptors + i * sizeof(Chunk)) Chunk;
   auto* region = new (base + kRegionHeader) Region;
   region->absent = static_cast<uint8_t>(kAllChunks << chunks);
@@ -31,6 +40,7 @@ Region* SlicePool::map_absent_chunk() noexcept {
       if (mapped == os::Mapped::kRefused) return nullptr;
       if (mapped == os::Mapped::kTaken) continue;
       chunk.huge = false;
+      use_small_pages(slice_at(chunk, 0), kChunk);
       if (region->ready() == 0) link_first(with_ready_chunks_, *region, &Region::next, &Region::previous);
       region->absent &= static_cast<uint8_t>(~(1u << index));
       return region;

@@ -3,6 +3,7 @@
 
 import argparse
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -77,6 +78,8 @@ def main():
     parser.add_argument("--glibc-for", dest="glibc_seconds", type=duration, metavar="TIME", help="without it; as long")
     parser.add_argument("--results", type=Path, help="append the table's rows to this file")
     options = parser.parse_args()
+    # A shell starts what runs in the background with SIGINT ignored; the programs would inherit that, and Python's tests fail.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     library = (options.build / "libhmalloc.so").absolute()
     if not library.exists():
         parser.error(f"{library} does not exist")

@@ -88,6 +88,7 @@ TEST_F(AddressLimit, ARegionIsMappedChunkByChunk) {
 }
 
 TEST_F(AddressLimit, ClosedChunksAreUnmappedAndMappedAgain) {
+  options.huge_pages_after = SIZE_MAX / 2;
   std::vector<SlicePool::Run> runs(kChunksInRegion - 1);
   for (SlicePool::Run& run : runs) run = take(kSlicesInChunk);
   for (size_t i : {1, 2, 4}) {
@@ -109,6 +110,7 @@ TEST_F(AddressLimit, ClosedChunksAreUnmappedAndMappedAgain) {
     runs[4] = take(kSlicesInChunk);
     EXPECT_EQ(pool.allocate(kSlicesInChunk, true).first, nullptr);
   }
+  if (kHeedsAdvice.holds()) { EXPECT_TRUE(has_small_pages(base(runs[2])) && has_small_pages(base(runs[4]))); }
   EXPECT_TRUE(is_zero(base(runs[2]), kChunk) && is_zero(base(runs[4]), kChunk));
   EXPECT_EQ(region_bytes(), kRegion - kChunk);
   EXPECT_TRUE(pool.is_valid());

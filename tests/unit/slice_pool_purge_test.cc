@@ -3,8 +3,6 @@
 
 #include <atomic>
 #include <barrier>
-#include <cstdio>
-#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -152,18 +150,6 @@ TEST(SlicePoolSurplus, WhatIsFreedBesideAPurgeIsNotForgotten) {
 
 namespace {
 
-// Whether the kernel was asked for huge pages there.
-bool has_huge_pages(const void* address) {
-  std::ifstream maps("/proc/self/smaps");
-  uintptr_t from = 0, to = 0;
-  for (std::string line; std::getline(maps, line);) {
-    if (sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2 && line.find('-') < line.find(' ')) continue;
-    bool here = from <= address_of(address) && address_of(address) < to;
-    if (here && line.rfind("VmFlags:", 0) == 0) return line.find(" hg") != std::string::npos;
-  }
-  return false;
-}
-
 // The first of seven chunks that has huge pages where the program touches a byte in each stride; npos: none.  Where one took
 // long, the next are small ones.
 size_t first_huge_chunk(size_t stride, size_t reuses) {
@@ -203,6 +189,15 @@ TEST_F(SlicePoolHugePages, NoneWhereMemoryIsUsedHereAndThere) {
   options.huge_pages_after = 0;
   EXPECT_EQ(first_huge_chunk(os::page_size(), 0), 1u);
   EXPECT_EQ(first_huge_chunk(4 * os::page_size(), 0), std::string::npos);
+}
+
+// Where the system has them always, too.
+TEST_F(SlicePoolHugePages, NoneThatWereNotAskedFor) {
+  options.huge_pages_after = SIZE_MAX / 2;
+  Pool pool;
+  SlicePool::Run first = pool.take(kFirstRun), second = pool.take(kSlicesInChunk);
+  EXPECT_TRUE(has_small_pages(base(first)) && has_small_pages(base(second)));
+  EXPECT_TRUE(has_small_pages(AddressMap::all().data() + AddressMap::all().size() / 2));
 }
 
 // They are memory too.

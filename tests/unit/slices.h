@@ -1,5 +1,8 @@
 // What the tests of slices share.
 #pragma once
+#include <cstdio>
+#include <fstream>
+
 #include "pages/options.h"
 #include "support.h"
 
@@ -21,6 +24,20 @@ inline bool is_filled(const char* start, size_t slices, char with) {
     if (start[at] != with) return false;
   return true;
 }
+
+// Whether what the kernel was asked for there has this name.
+inline bool has_advice(const void* address, const char* name) {
+  std::ifstream maps("/proc/self/smaps");
+  uintptr_t from = 0, to = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2 && line.find('-') < line.find(' ')) continue;
+    bool here = from <= address_of(address) && address_of(address) < to;
+    if (here && line.rfind("VmFlags:", 0) == 0) return line.find(name) != std::string::npos;
+  }
+  return false;
+}
+inline bool has_huge_pages(const void* address) { return has_advice(address, " hg"); }
+inline bool has_small_pages(const void* address) { return has_advice(address, " nh"); }
 
 // With chunks of its own.
 struct Pool {
