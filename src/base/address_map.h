@@ -55,6 +55,7 @@ class AddressMap {
   static void set(const void* chunk, ChunkKind kind) noexcept {
     __atomic_store_n(&units_[address_of(chunk) / kChunk], static_cast<uint8_t>(kind), __ATOMIC_RELEASE);
   }
+  // The map itself.
   static std::span<uint8_t> all() noexcept { return units_; }
 
  private:

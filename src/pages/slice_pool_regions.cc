@@ -8,8 +8,8 @@
 namespace hm {
 namespace {
 
-// Some systems have huge pages always.  Chunks get theirs as elsewhere (huge_page_policy.h), for one of these that the first
-// byte brings makes 2 MB resident, and nobody would know.
+// Where the system has huge pages always, the first byte would make 2 MB resident, and nothing here would count them.  So
+// there, too, only chunks that are asked for have them (huge_page_policy.h).
 void use_small_pages(void* base, size_t bytes) noexcept { os::prefer_huge_pages(base, bytes, false); }
 
 }  // namespace

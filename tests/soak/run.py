@@ -78,6 +78,8 @@ def main():
     parser.add_argument("--glibc-for", dest="glibc_seconds", type=duration, metavar="TIME", help="without it; as long")
     parser.add_argument("--results", type=Path, help="append the table's rows to this file")
     options = parser.parse_args()
+    if unknown := set(options.names) - {program.name for program in PROGRAMS}:
+        parser.error(f"no program {min(unknown)}; there are {', '.join(program.name for program in PROGRAMS)}")
     # A shell starts what runs in the background with SIGINT ignored; the programs would inherit that, and Python's tests fail.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     library = (options.build / "libhmalloc.so").absolute()
