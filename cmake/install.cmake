@@ -1,7 +1,8 @@
 # What `cmake --install` puts where: flat, as GNUInstallDirs has it.  The prefix may still be chosen then
 # (cmake --install DIR --prefix PREFIX): nothing that is installed knows it.
 #
-#   lib/      libhmalloc.so -> libhmalloc.so.0 -> libhmalloc.so.VERSION · libhmalloc-checked.so · libhmalloc.a
+#   lib/      libhmalloc.so -> libhmalloc.so.0 -> libhmalloc.so.VERSION · libhmalloc-checked.so · libhmalloc-hardened.so ·
+#             libhmalloc.a
 #             cmake/hmalloc/hmalloc-config.cmake · pkgconfig/hmalloc.pc
 #             libhmalloc_pdes.a and what it stands on
 #   include/  hmalloc/hmalloc.h · hmalloc/hmalloc_local.h · hmalloc/hmalloc.hpp · pdes/
@@ -11,7 +12,7 @@ set_target_properties(hmalloc_static PROPERTIES EXPORT_NAME hmalloc-static)
 
 install(TARGETS hmalloc hmalloc_static EXPORT hmalloc-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS hmalloc-checked LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS hmalloc-checked hmalloc-hardened LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # For the laboratory: the launcher looks for them beside its other tools.  Whoever builds the library alone has none.
 get_property(HM_BASELINE_NAMES GLOBAL PROPERTY HM_BASELINES)
 foreach(name IN LISTS HM_BASELINE_NAMES)

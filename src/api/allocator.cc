@@ -287,6 +287,17 @@ void free_extent(Extent& extent, void* block, const char* function, const void* 
   after_large(bytes);
 }
 
+}  // namespace
+
+bool end_sampling(BlockState& state, const void* block, const void* by) noexcept {
+  if (!state.end_sample()) return false;
+  if (samples.any()) samples.remove(block, by);  // not in there if only a tracer follows it
+  end_sample(block);
+  return true;
+}
+
+namespace {
+
 // The fast path has rejected it: it is no live small block.
 void free_in_slices(Slice& slice, void* block, const char* function, const void* by) noexcept {
   if (!is_small(slice)) {
@@ -296,9 +307,7 @@ void free_in_slices(Slice& slice, void* block, const char* function, const void*
   }
   Superblock& sb = live_small(slice, block, function);
   BlockState& state = sb.states[BlockPlace(sb, address_of(block)).index()];
-  if (state.end_sample()) {
-    if (samples.any()) samples.remove(block, by);  // not in there if only a tracer follows it
-    end_sample(block);
+  if (end_sampling(state, block, by)) {
     state.mark_taken();
     return deallocate(block, function);
   }
@@ -333,8 +342,11 @@ void* allocate_zeroed(size_t count, size_t size) noexcept {
 void* allocate_aligned(size_t alignment, size_t size) noexcept {
   if (alignment <= kGranule) return allocate(size);
   size_t c = aligned_class(size, alignment);
-  if (c < kClasses) return allocate(kClassSize[c]);
-  FreshBlock got = allocate_large_or_collect(std::max(size, size_t{1}), alignment);
+  return c < kClasses ? allocate(kClassSize[c]) : allocate_large_block(std::max(size, size_t{1}), alignment);
+}
+
+void* allocate_large_block(size_t size, size_t alignment) noexcept {
+  FreshBlock got = allocate_large_or_collect(size, alignment);
   return got.block != nullptr ? got.block : refused();
 }
 

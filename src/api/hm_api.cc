@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "api/allocator.h"
+#include "api/front.h"
 #include "base/codegen.h"
 #include "base/report.h"
 #include "introspect/stats.h"
@@ -19,8 +19,8 @@ using namespace hm;
 
 const char* hm_version() noexcept { return HM_VERSION_STRING; }
 
-void* hm_malloc(size_t size) noexcept { return allocate(size); }
-void hm_free(void* block) noexcept { deallocate(block, "hm_free"); }
+void* hm_malloc(size_t size) noexcept { return front::allocate(size); }
+void hm_free(void* block) noexcept { front::deallocate(block, "hm_free"); }
 
 namespace {
 
@@ -34,8 +34,8 @@ inline bool push_by_size(void* block, size_t size) noexcept {
 }
 
 inline void free_by_long_way(void* block, size_t size, size_t alignment, const char* function) noexcept {
-  if (kChecked && size > 0) check_size(block, size, alignment, function);
-  deallocate(block, function);
+  if (kChecked && size > 0) front::check_size(block, size, alignment, function);
+  front::deallocate(block, function);
 }
 
 }  // namespace
@@ -45,21 +45,22 @@ void hm_free_sized(void* block, size_t size) noexcept {
     free_by_long_way(block, size, kGranule, "hm_free_sized");
 }
 
-void* hm_calloc(size_t count, size_t size) noexcept { return allocate_zeroed(count, size); }
-void* hm_realloc(void* block, size_t size) noexcept { return reallocate(block, size, "hm_realloc"); }
-size_t hm_usable_size(const void* block) noexcept { return usable_size(block, "hm_usable_size"); }
+void* hm_calloc(size_t count, size_t size) noexcept { return front::allocate_zeroed(count, size); }
+void* hm_realloc(void* block, size_t size) noexcept { return front::reallocate(block, size, "hm_realloc"); }
+size_t hm_usable_size(const void* block) noexcept { return front::usable_size(block, "hm_usable_size"); }
 
 void* hm_aligned_alloc(size_t alignment, size_t size) noexcept {
   if (!std::has_single_bit(alignment)) {
     errno = EINVAL;
     return nullptr;
   }
-  return allocate_aligned(alignment, size);
+  return front::allocate_aligned(alignment, size);
 }
 
 void* hm_shared_alloc(size_t size) noexcept {
+  if (kHardened) return front::allocate_aligned(kLine, size);
   size_t index = hide_from_optimizer((size - 1) / kLine);  // size 0 wraps around to a huge index
-  if (HM_UNLIKELY(index >= kSharedCacheOffset.size())) return allocate(size == 0 ? kLine : size);
+  if (HM_UNLIKELY(index >= kSharedCacheOffset.size())) return front::allocate(size == 0 ? kLine : size);
   BlockCache& cache = my_heap()->cache(empty_heap.shared_cache_offset(index));
   void** top = cache.top();
   void* block = cache.pop(top);
@@ -68,7 +69,7 @@ void* hm_shared_alloc(size_t size) noexcept {
   return block;
 }
 
-void hm_shared_free(void* block) noexcept { deallocate(block, "hm_shared_free"); }
+void hm_shared_free(void* block) noexcept { front::deallocate(block, "hm_shared_free"); }
 
 void hm_shared_free_sized(void* block, size_t size) noexcept {
   if (!push_by_size<kLine, &EmptyHeap::shared_cache_offset>(block, size))
@@ -107,28 +108,28 @@ void* hm_cache_refill_(hm_cache* cache) noexcept {
 
 // Unlike hm_realloc, hm_local_realloc leaves no block in a larger class than that of its size.
 void hm_local_free_slow_(void* block, size_t size) noexcept {
-  if (kChecked && block != nullptr && size - 1 < kSmallMax && !is_of_class(block, class_of(size), "hm_local_free_sized"))
+  if (kChecked && !kHardened && block != nullptr && size - 1 < kSmallMax && !is_of_class(block, class_of(size), "hm_local_free_sized"))
     die_on_misuse("hm_local_free_sized", block, "freed with a size it was not allocated with");
   free_by_long_way(block, size, kGranule, "hm_local_free_sized");
   if (have_heap()) show_caches(!counting.is_on());
 }
 
-void hm_local_free(void* block) noexcept { deallocate(block, "hm_local_free"); }
+void hm_local_free(void* block) noexcept { front::deallocate(block, "hm_local_free"); }
 
 // A block stays where it is only in the class of its new size, so that it may be freed with that.
 void* hm_local_realloc(void* block, size_t size) noexcept {
-  if (block == nullptr || size == 0 || size > kSmallMax) return reallocate(block, size, "hm_local_realloc");
+  if (kHardened || block == nullptr || size == 0 || size > kSmallMax) return front::reallocate(block, size, "hm_local_realloc");
   ClassIndex c = class_of(size);
   if (is_of_class(block, c, "hm_local_realloc")) return block;
-  size_t capacity = usable_size(block, "hm_local_realloc");
-  void* fresh = allocate(size);
+  size_t capacity = front::usable_size(block, "hm_local_realloc");
+  void* fresh = front::allocate(size);
   if (fresh == nullptr) return nullptr;
   memcpy(fresh, block, std::min(size, capacity));
-  deallocate(block, "hm_local_realloc");
+  front::deallocate(block, "hm_local_realloc");
   return fresh;
 }
 
-size_t hm_local_usable_size(const void* block) noexcept { return usable_size(block, "hm_local_usable_size"); }
+size_t hm_local_usable_size(const void* block) noexcept { return front::usable_size(block, "hm_local_usable_size"); }
 
 int hm_background_start() noexcept { return background.start(); }
 

@@ -91,7 +91,10 @@ __attribute__((constructor(101))) void start() noexcept {
   print_options(STDERR_FILENO);
 }
 
-__attribute__((destructor(101))) void finish() noexcept { report_at_exit(); }
+__attribute__((destructor(101))) void finish() noexcept {
+  if (kHardened && have_heap()) my_thread_heap().quarantine().check();
+  report_at_exit();
+}
 
 }  // namespace
 

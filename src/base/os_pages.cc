@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/address_map.h"
+#include "base/secret.h"
 #include "base/system_call.h"
 
 namespace hm::os {
@@ -122,6 +123,26 @@ void* map(size_t bytes, size_t alignment, size_t lead) noexcept {
   return base;
 }
 
+void* map_somewhere(size_t bytes, size_t alignment, size_t lead) noexcept {
+  constexpr uintptr_t kSpan = uintptr_t{64} * kKiB * kMiB;
+  constexpr int kTries = 4;
+  static std::atomic<uintptr_t> window{0};  // relaxed: one word, and nothing else depends on it
+  uintptr_t from = window.load(std::memory_order_relaxed);
+  if (from == 0) {
+    constexpr uintptr_t kSpans = (uintptr_t{1} << (kAddressBits - 1)) / kSpan;  // not where stack and libraries are
+    uintptr_t drawn = (1 + next_random() % (kSpans - 1)) * kSpan;
+    if (window.compare_exchange_strong(from, drawn, std::memory_order_relaxed)) from = drawn;
+  }
+  bytes = align_up(bytes, page_size());
+  for (int i = 0; i < kTries && bytes + alignment <= kSpan / 4; ++i) {
+    uintptr_t place = align_up(from + next_random() % (kSpan - bytes - alignment), alignment);
+    Mapped mapped = map_there(reinterpret_cast<void*>(place), bytes);
+    if (mapped == Mapped::kYes) return reinterpret_cast<void*>(place);
+    if (mapped == Mapped::kRefused) break;
+  }
+  return map(bytes, alignment, lead);
+}
+
 bool unmap(void* base, size_t bytes) noexcept { return succeeds(SYS_munmap, base, align_up(bytes, page_size())); }
 
 bool purge(void* base, size_t bytes) noexcept {
@@ -152,6 +173,8 @@ bool guard(void* base, size_t bytes) noexcept {
   if (made) guards.fetch_add(1, std::memory_order_relaxed);
   return made;
 }
+
+bool seal(void* base, size_t bytes) noexcept { return succeeds(SYS_mprotect, base, bytes, PROT_NONE); }
 
 void unguarded(size_t n) noexcept { guards.fetch_sub(n, std::memory_order_relaxed); }
 

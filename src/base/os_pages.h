@@ -14,6 +14,9 @@ size_t page_size() noexcept;  // read at run time: 4, 16 or 64 KB
 // Zeroed, readable and writable memory that the address map covers.  Its start, or the address `lead` bytes behind it,
 // is a multiple of `alignment` (a power of two, at least a page).  Null on failure: near a limit it needs no more than `bytes`.
 void* map(size_t bytes, size_t alignment, size_t lead = 0) noexcept;
+// The same at a random place, one of those that this process uses: all lie in 64 GB, so that tables of addresses stay small.
+// At any place if none of a few is free.  For a lead of 0.
+void* map_somewhere(size_t bytes, size_t alignment, size_t lead = 0) noexcept;
 // Maps at this place, unless something else is there.
 enum class Mapped : uint8_t { kYes, kTaken, kRefused };
 Mapped map_there(void* place, size_t bytes) noexcept;
@@ -28,6 +31,8 @@ bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept;
 // Each may cost the process two of its mappings (vm.max_map_count), so there are at most kMaxGuards at a time;
 // `unguarded` reports that so many have been unmapped.
 bool guard(void* base, size_t bytes) noexcept;
+// The same for what lies between guards: it costs no mapping.
+bool seal(void* base, size_t bytes) noexcept;
 void unguarded(size_t guards) noexcept;
 // Like map, but never unmapped, and with a guard on both sides if possible.
 void* map_guarded(size_t bytes) noexcept;

@@ -32,17 +32,20 @@ class BlockState {
   // when it takes a free block.  Relaxed: the next reader is the holder, or a sweep, which treats both values alike.
   void mark_cached() noexcept { __atomic_store_n(&value_, uint8_t{kCached}, __ATOMIC_RELAXED); }
   void mark_taken() noexcept { __atomic_store_n(&value_, uint8_t{kTaken}, __ATOMIC_RELAXED); }
+  // Hardened library: for any thread that frees the block; of any number at once, one gets it.  Relaxed: who frees a block has
+  // seen what was done to it, or the program is wrong.
+  bool take_back() noexcept { return replace(kTaken, kCached); }
   // For the thread that is about to hand the block to the program.  Relaxed: as above.
   void mark_sampled() noexcept { __atomic_store_n(&value_, uint8_t{kSampled}, __ATOMIC_RELAXED); }
   // For who frees it, and makes it TAKEN when all is done that the sample asks for: meanwhile it is neither TAKEN nor SAMPLED,
   // so that another free of it is found out, however long that takes.  False: this is that one.  Relaxed: the entry is read
   // under a lock.
-  bool end_sample() noexcept {
-    uint8_t expected = kSampled;
-    return __atomic_compare_exchange_n(&value_, &expected, uint8_t{kCached}, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-  }
+  bool end_sample() noexcept { return replace(kSampled, kCached); }
 
  private:
+  bool replace(uint8_t expected, Value value) noexcept {
+    return __atomic_compare_exchange_n(&value_, &expected, uint8_t{value}, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  }
   uint8_t value_;
 };
 

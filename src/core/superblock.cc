@@ -2,6 +2,7 @@
 
 #include "base/os_pages.h"
 #include "base/process.h"
+#include "base/secret.h"
 #include "pages/footprint.h"
 
 namespace hm {
@@ -176,7 +177,28 @@ void Superblock::begin_sweep(Shelf* heap) noexcept {
   set_owner(heap);
 }
 
+namespace {
+
+// Mixes the order of each kMixed neighbours, so that nobody can foresee which block lies behind which.  More of them would
+// cost more lines of the cache.
+void mix(void** blocks, size_t n) noexcept {
+  constexpr size_t kMixed = 8;
+  for (size_t first = 0; first < n; first += kMixed) {
+    uint64_t random = next_random();
+    for (size_t left = std::min(kMixed, n - first); left > 1; --left, random >>= 8)
+      std::swap(blocks[first + left - 1], blocks[first + (random & 0xff) * left / 256]);
+  }
+}
+
+}  // namespace
+
 size_t Superblock::sweep(void** to, size_t want, bool alone) noexcept {
+  size_t taken = sweep_in_order(to, want, alone);
+  if (kHardened) mix(to, taken);
+  return taken;
+}
+
+size_t Superblock::sweep_in_order(void** to, size_t want, bool alone) noexcept {
   size_t taken = 0;
   if (block_size < kLine) {
     for (; cursor < blocks && taken < want; cursor += kSweepGroup)

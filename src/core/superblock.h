@@ -86,13 +86,14 @@ struct alignas(2 * kLine) Superblock : Slice {
   // Moves free blocks from the cursor on to `to`, until there are at least `want` or the superblock ends; at most
   // sweep_surplus more.  Returns how many.  The lowest address of a group comes last, so that a stack pops it first; the
   // others follow by address, or eight blocks apart if blocks are smaller than a line, a whole group of 64 is free, and
-  // it is not for one thread alone.  For the holder.
+  // it is not for one thread alone.  The hardened library mixes neighbours.  For the holder.
   size_t sweep(void** to, size_t want, bool alone = false) noexcept;
 
  private:
   void format_tail(const Superblock& first) noexcept;
   bool take_whole_group(void** to) noexcept;  // the group at the cursor; false: some of its blocks are not FREE
   size_t take_group(void** to, size_t at_most) noexcept;
+  size_t sweep_in_order(void** to, size_t want, bool alone) noexcept;
 };
 static_assert(sizeof(Superblock) == sizeof(Slice));
 

@@ -36,6 +36,8 @@ struct Extent {
   uint64_t mapping = 0;    // extents are joined only within one mapping, because the system moves pages of one mapping only
   size_t slack = 0;        // bytes kept behind the block; nonzero: in the list of slack
   uint64_t since_ms = 0;   // since when it is in a list
+  uint32_t lead = 0;       // hardened library: bytes from the start to the block
+  uint32_t guards = 0;     // the same: how many it has
   Extent* next = nullptr;  // in its list, or of the free descriptors
   Extent* previous = nullptr;
 

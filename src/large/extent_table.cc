@@ -62,6 +62,7 @@ Extent* ExtentTable::create(char* start) noexcept {
   Extent* extent = free_;
   free_ = extent->next;
   extent->size = extent->dirty = extent->slack = 0;
+  extent->lead = extent->guards = 0;
   extent->set_bytes(0);
   extent->set_start(start);
   extent->set_state(ExtentState::kHeld);

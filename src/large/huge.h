@@ -1,4 +1,4 @@
-// Blocks above 1 MB, each in an extent (extent.h).  For any thread.
+// Blocks above 1 MB, each in an extent (extent.h); in the hardened library those above 32 KB (guarded.cc).  For any thread.
 //
 // Freed extents are cached for a while once the program has shown that it re-allocates what it frees.  The next block gets
 // the part of one that it needs; if all are too short, the longest is stretched by moving its pages.  The cache holds at

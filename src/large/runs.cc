@@ -32,7 +32,7 @@ size_t slices_in(const Slice& first) { return first.block_size / kSlice; }
 FreshBlock allocate_large(size_t size, size_t alignment) noexcept {
   if (size > kMaxRequest - 2 * kChunk || alignment > kMaxRequest / 4 || size + alignment > kMaxRequest / 2)
     return {nullptr, 0};
-  if (size <= kLargeMax && alignment <= kSlice) return allocate_run(size == 0 ? 1 : size);
+  if (!kHardened && size <= kLargeMax && alignment <= kSlice) return allocate_run(size == 0 ? 1 : size);
   FreshBlock kept = allocate_huge(size, alignment, false);
   if (kept.block != nullptr) return kept;
   superblock_pool.reclaim_before_growth(size);  // so that phases of small and of huge blocks share their memory

@@ -1,6 +1,6 @@
 // hmalloc as the allocator behind the malloc family.
 #pragma once
-#include "api/allocator.h"
+#include "api/front.h"
 #include "base/usage.h"
 #include "introspect/stats.h"
 #include "upkeep/reclaim.h"

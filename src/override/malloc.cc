@@ -15,21 +15,21 @@ using namespace hm;
 
 // malloc and free lie in the same 512 bytes: with a boundary between them some programs take one and a half times as
 // long (docs/decisions.md, 5), and otherwise it would depend on the build.
-HM_EXPORT __attribute__((aligned(512))) void* malloc(size_t size) noexcept { return allocate(size); }
-HM_EXPORT void free(void* block) noexcept { deallocate(block, "free"); }
-HM_EXPORT void* calloc(size_t count, size_t size) noexcept { return allocate_zeroed(count, size); }
-HM_EXPORT void* realloc(void* block, size_t size) noexcept { return reallocate(block, size, "realloc"); }
+HM_EXPORT __attribute__((aligned(512))) void* malloc(size_t size) noexcept { return front::allocate(size); }
+HM_EXPORT void free(void* block) noexcept { front::deallocate(block, "free"); }
+HM_EXPORT void* calloc(size_t count, size_t size) noexcept { return front::allocate_zeroed(count, size); }
+HM_EXPORT void* realloc(void* block, size_t size) noexcept { return front::reallocate(block, size, "realloc"); }
 
 HM_EXPORT void* reallocarray(void* block, size_t count, size_t size) noexcept {
   size_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes)) return out_of_memory();
-  return reallocate(block, bytes, "reallocarray");
+  return front::reallocate(block, bytes, "reallocarray");
 }
 
 HM_EXPORT int posix_memalign(void** out, size_t alignment, size_t size) noexcept {
   if (!std::has_single_bit(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   int saved = errno;
-  void* block = allocate_aligned(alignment, size);
+  void* block = front::allocate_aligned(alignment, size);
   errno = saved;
   if (block == nullptr) return ENOMEM;
   *out = block;
@@ -37,7 +37,7 @@ HM_EXPORT int posix_memalign(void** out, size_t alignment, size_t size) noexcept
 }
 
 HM_EXPORT void* aligned_alloc(size_t alignment, size_t size) noexcept {
-  if (std::has_single_bit(alignment)) return allocate_aligned(alignment, size);
+  if (std::has_single_bit(alignment)) return front::allocate_aligned(alignment, size);
   errno = EINVAL;
   return nullptr;
 }
@@ -47,33 +47,33 @@ static void* allocate_rounded(size_t alignment, size_t size) noexcept {
     errno = EINVAL;
     return nullptr;
   }
-  return allocate_aligned(std::bit_ceil(alignment), size);
+  return front::allocate_aligned(std::bit_ceil(alignment), size);
 }
 
 static void* allocate_pages(size_t size) noexcept {
   if (size > kMaxRequest) return out_of_memory();
   size_t whole = align_up(size, os::page_size());
-  return allocate_aligned(os::page_size(), whole == 0 ? os::page_size() : whole);
+  return front::allocate_aligned(os::page_size(), whole == 0 ? os::page_size() : whole);
 }
 
 // Like glibc: an alignment that is no power of two is rounded up to one, and is invalid if no such power exists.  A
 // power of two to which nothing can be aligned is valid: ENOMEM.
 HM_EXPORT void* memalign(size_t alignment, size_t size) noexcept { return allocate_rounded(alignment, size); }
 
-HM_EXPORT void* valloc(size_t size) noexcept { return allocate_aligned(os::page_size(), size); }
+HM_EXPORT void* valloc(size_t size) noexcept { return front::allocate_aligned(os::page_size(), size); }
 
 HM_EXPORT void* pvalloc(size_t size) noexcept { return allocate_pages(size); }
 
-HM_EXPORT size_t malloc_usable_size(void* block) noexcept { return usable_size(block, "malloc_usable_size"); }
+HM_EXPORT size_t malloc_usable_size(void* block) noexcept { return front::usable_size(block, "malloc_usable_size"); }
 
 // C23.  The default library does not need the size: it trusts the descriptor.
 HM_EXPORT void free_sized(void* block, size_t size) noexcept {
-  if constexpr (kChecked) check_size(block, size, kGranule, "free_sized");
-  deallocate(block, "free_sized");
+  if constexpr (kChecked) front::check_size(block, size, kGranule, "free_sized");
+  front::deallocate(block, "free_sized");
 }
 HM_EXPORT void free_aligned_sized(void* block, size_t alignment, size_t size) noexcept {
-  if constexpr (kChecked) check_size(block, size, alignment, "free_aligned_sized");
-  deallocate(block, "free_aligned_sized");
+  if constexpr (kChecked) front::check_size(block, size, alignment, "free_aligned_sized");
+  front::deallocate(block, "free_aligned_sized");
 }
 
 HM_EXPORT int malloc_trim(size_t) noexcept { return collect() ? 1 : 0; }
@@ -123,12 +123,12 @@ HM_EXPORT void malloc_stats() noexcept { print_usage(); }
 // glibc exports these beside the family: for wrappers of malloc that programs bring, whose malloc must not be called from
 // here, and for programs older than 2018 (cfree).  A block of glibc's that reached our free would end the program.
 // NOLINTBEGIN(bugprone-reserved-identifier): the C library's names
-HM_EXPORT void* __libc_malloc(size_t size) noexcept { return allocate(size); }
-HM_EXPORT void __libc_free(void* block) noexcept { deallocate(block, "free"); }
-HM_EXPORT void* __libc_calloc(size_t count, size_t size) noexcept { return allocate_zeroed(count, size); }
-HM_EXPORT void* __libc_realloc(void* block, size_t size) noexcept { return reallocate(block, size, "realloc"); }
+HM_EXPORT void* __libc_malloc(size_t size) noexcept { return front::allocate(size); }
+HM_EXPORT void __libc_free(void* block) noexcept { front::deallocate(block, "free"); }
+HM_EXPORT void* __libc_calloc(size_t count, size_t size) noexcept { return front::allocate_zeroed(count, size); }
+HM_EXPORT void* __libc_realloc(void* block, size_t size) noexcept { return front::reallocate(block, size, "realloc"); }
 HM_EXPORT void* __libc_memalign(size_t alignment, size_t size) noexcept { return allocate_rounded(alignment, size); }
-HM_EXPORT void* __libc_valloc(size_t size) noexcept { return allocate_aligned(os::page_size(), size); }
+HM_EXPORT void* __libc_valloc(size_t size) noexcept { return front::allocate_aligned(os::page_size(), size); }
 HM_EXPORT void* __libc_pvalloc(size_t size) noexcept { return allocate_pages(size); }
 // NOLINTEND(bugprone-reserved-identifier)
-HM_EXPORT void cfree(void* block) noexcept { deallocate(block, "cfree"); }
+HM_EXPORT void cfree(void* block) noexcept { front::deallocate(block, "cfree"); }

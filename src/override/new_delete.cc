@@ -52,7 +52,7 @@ HM_COLD void* retry(size_t size, size_t alignment) {
     std::new_handler make_room = handler();
     if (make_room == nullptr) no_memory(size);
     make_room();
-    if (void* block = allocate_aligned(alignment, size)) return block;
+    if (void* block = front::allocate_aligned(alignment, size)) return block;
   }
 }
 
@@ -64,30 +64,30 @@ HM_COLD void* retry_nothrow(size_t size, size_t alignment) noexcept {
     try {
       make_room();
     } catch (...) { return nullptr; }
-    if (void* block = allocate_aligned(alignment, size)) return block;
+    if (void* block = front::allocate_aligned(alignment, size)) return block;
   }
 }
 
 inline void* make(size_t size) {
-  void* block = allocate(size);
+  void* block = front::allocate(size);
   return HM_LIKELY(block != nullptr) ? block : retry(size, kGranule);
 }
 inline void* make(size_t size, std::align_val_t alignment) {
-  void* block = allocate_aligned(static_cast<size_t>(alignment), size);
+  void* block = front::allocate_aligned(static_cast<size_t>(alignment), size);
   return HM_LIKELY(block != nullptr) ? block : retry(size, static_cast<size_t>(alignment));
 }
 inline void* make_nothrow(size_t size) noexcept {
-  void* block = allocate(size);
+  void* block = front::allocate(size);
   return HM_LIKELY(block != nullptr) ? block : retry_nothrow(size, kGranule);
 }
 inline void* make_nothrow(size_t size, std::align_val_t alignment) noexcept {
-  void* block = allocate_aligned(static_cast<size_t>(alignment), size);
+  void* block = front::allocate_aligned(static_cast<size_t>(alignment), size);
   return HM_LIKELY(block != nullptr) ? block : retry_nothrow(size, static_cast<size_t>(alignment));
 }
-[[gnu::always_inline]] inline void drop(void* block) noexcept { deallocate(block, "operator delete"); }
+[[gnu::always_inline]] inline void drop(void* block) noexcept { front::deallocate(block, "operator delete"); }
 [[gnu::always_inline]] inline void drop(void* block, size_t size, size_t alignment = kGranule) noexcept {
-  if constexpr (kChecked) check_size(block, size, alignment, "operator delete");
-  deallocate(block, "operator delete");
+  if constexpr (kChecked) front::check_size(block, size, alignment, "operator delete");
+  front::deallocate(block, "operator delete");
 }
 
 }  // namespace

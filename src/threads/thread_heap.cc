@@ -18,7 +18,7 @@ static_assert((sizeof(HeapFront) + offsetof(SmallHeap, shelf)) % (4 * kKiB) != 0
 static_assert(sizeof(HeapFront) % kCacheStride == sizeof(DescriptorHead) && sizeof(Slice) % kCacheStride == 0);
 
 ThreadHeap* ThreadHeap::create() noexcept {
-  void* memory = os::map_guarded(sizeof(ThreadHeap) + kBytesBehind);
+  void* memory = os::map_guarded(sizeof(ThreadHeap) + kBytesBehind + (kHardened ? sizeof(Quarantine) : 0));
   if (memory == nullptr) return nullptr;
   auto* heap = new (memory) ThreadHeap;
   heap->tick_ms = heap->round_ms = os::now_ms();
@@ -33,11 +33,18 @@ ThreadHeap::Tick ThreadHeap::act_on_tick() noexcept {
   if (tick.round) {
     round_ms = tick.now_ms;
     on_round();
+    if (kHardened && !quarantine().was_used()) quarantine().release_all();
   }
   return tick;
 }
 
+Quarantine& ThreadHeap::quarantine() noexcept {
+  static_assert(alignof(Quarantine) <= alignof(void*));
+  return *reinterpret_cast<Quarantine*>(reinterpret_cast<char*>(this + 1) + kBytesBehind);
+}
+
 void ThreadHeap::drain() noexcept {
+  if (kHardened) quarantine().release_all();
   release_all();
   large.release_all();
 }

@@ -1,6 +1,7 @@
 // A thread's heap: its small blocks, and what it keeps of other kinds of blocks.  One thread uses it at a time; when
 // that thread ends, another inherits the whole heap.
 #pragma once
+#include "core/quarantine.h"
 #include "core/small_heap.h"
 #include "large/runs.h"
 
@@ -40,6 +41,8 @@ struct ThreadHeap : HeapFront, SmallHeap {
   void drain() noexcept;
   // Of a heap that was drained: the slots of its caches hold nothing that a page of zeros would not say.
   void purge_slots() noexcept;
+  // Of the hardened library alone; it lies behind the slots.
+  Quarantine& quarantine() noexcept;
 };
 
 // The heap of the calling thread, which must have one.

@@ -1,0 +1,34 @@
+// Memory that must be all zero.
+#pragma once
+#include "base/sizes.h"
+
+namespace hm {
+
+// Both ends are multiples of eight.
+inline bool is_all_zero(const void* from, size_t bytes) noexcept {
+  using Word [[gnu::may_alias]] = uint64_t;
+  constexpr size_t kStep = 8;
+  auto* word = static_cast<const Word*>(from);
+  size_t left = bytes / sizeof(Word);
+  for (; left >= kStep; left -= kStep, word += kStep) {
+    uint64_t any = 0;
+    for (size_t i = 0; i < kStep; ++i) any |= word[i];
+    if (any != 0) return false;
+  }
+  uint64_t any = 0;
+  for (; left > 0; --left) any |= *word++;
+  return any == 0;
+}
+
+// Before a page is read that may never have been written: the system would map its page of zeros first, and a page for the
+// write after that.  Elsewhere than on x86-64 it does just that.
+inline void fault_in_for_writing([[maybe_unused]] void* from, [[maybe_unused]] size_t bytes) noexcept {
+#if defined(__x86_64__)
+  constexpr size_t kPage = 4 * kKiB;
+  uintptr_t end = address_of(from) + bytes;
+  for (uintptr_t at = address_of(from); at < end; at = align_down(at, kPage) + kPage)
+    asm volatile("orb $0, %0" : "+m"(*reinterpret_cast<char*>(at)));
+#endif
+}
+
+}  // namespace hm

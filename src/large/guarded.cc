@@ -1,0 +1,330 @@
+// Blocks above 32 KB in the hardened library, in place of huge.cc: each in a mapping of its own, at a random place.
+//
+//   guard | canary, block, canary | guard
+//
+// A block ends where its last page does, as far as its alignment allows; what is left of its pages are canaries.  A block that
+// is freed waits: one of a few pages cleared, a larger one without its pages and inaccessible.  A cleared one serves again
+// after at least kFewestBetween others were freed; what has waited longest goes back to the system when too much waits, or after
+// half of the decay time.  So no two threads, nor a program that writes to what it has freed, share a block unnoticed.
+//
+// Of an extent's invariants E1 and E5 hold.  Here its chunks include the guards, `mapping` numbers the frees, and `slack` is what
+// a cleared block keeps.
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/report.h"
+#include "base/secret.h"
+#include "base/size_classes.h"
+#include "base/zeros.h"
+#include "large/huge.h"
+#include "large/huge_store.h"
+#include "pages/options.h"
+
+namespace hm {
+
+constinit HugeStore huge_store;
+
+namespace {
+
+constexpr size_t kMostWaiting = 64;
+constexpr size_t kFewestBetween = 16;
+constexpr size_t kMostToClear = 128 * kKiB;  // of one block
+constexpr size_t kMostCleared = 4 * kMiB;    // of all that wait
+
+HugeStore& store = huge_store;
+
+// ---- where a block lies in its extent
+
+size_t whole_pages(size_t bytes) noexcept { return align_up(bytes, os::page_size()); }
+
+struct Place {
+  Place(size_t size, size_t alignment) noexcept {
+    size_t page = os::page_size(), pages = whole_pages(size);
+    // A block that is aligned to chunks starts one, and has no guard of its own in front.
+    size_t front = alignment >= kChunk ? 0 : std::max(page, alignment);
+    lead = static_cast<uint32_t>(front + (alignment > page ? 0 : pages - align_up(size, std::max(alignment, kGranule))));
+    bytes = align_up(front + pages + page, kChunk);
+  }
+  uint32_t lead;
+  size_t bytes;
+};
+
+char* block_of(const Extent& extent) noexcept { return extent.start() + extent.lead; }
+// Its pages.
+char* first_page(const Extent& extent) noexcept { return extent.start() + align_down(extent.lead, os::page_size()); }
+char* last_page_end(const Extent& extent) noexcept { return extent.start() + whole_pages(extent.lead + extent.size); }
+size_t pages_of(const Extent& extent) noexcept { return static_cast<size_t>(last_page_end(extent) - first_page(extent)); }
+
+// What is in none of the block's bytes but in its pages.  No byte of a canary is zero.
+uint8_t canary_at(uint64_t pattern, const char* at) noexcept {
+  return static_cast<uint8_t>(pattern >> address_of(at) % 8 * 8) | 1;
+}
+template <class Visit>
+bool each_of(const char* from, const char* to, Visit visit) noexcept {
+  for (; from < to; ++from)
+    if (!visit(from)) return false;
+  return true;
+}
+void write_canaries(const Extent& extent) noexcept {
+  uint64_t pattern = secret.sum(address_of(block_of(extent)), extent.size);
+  auto write = [pattern](const char* at) { return *const_cast<char*>(at) = static_cast<char>(canary_at(pattern, at)), true; };
+  each_of(first_page(extent), block_of(extent), write);
+  each_of(block_of(extent) + extent.size, last_page_end(extent), write);
+}
+void require_canaries(const Extent& extent) noexcept {
+  uint64_t pattern = secret.sum(address_of(block_of(extent)), extent.size);
+  auto is_there = [pattern](const char* at) { return static_cast<uint8_t>(*at) == canary_at(pattern, at); };
+  if (!each_of(block_of(extent) + extent.size, last_page_end(extent), is_there))
+    die_on_misuse("free", block_of(extent), "written to behind its end");
+  if (!each_of(first_page(extent), block_of(extent), is_there))
+    die_on_misuse("free", block_of(extent), "written to in front of its start");
+}
+void require_clear(const Extent& extent) noexcept {
+  if (extent.slack > 0 && !is_all_zero(first_page(extent), extent.slack))
+    die_on_misuse("free", block_of(extent), "written to after it was freed");
+}
+
+// ---- what waits: the newest first.  Under the lock
+
+struct Waiting {
+  ExtentList list;
+  size_t count = 0, cleared = 0;  // blocks, and bytes
+  uint64_t frees = 0;
+
+  void push(Extent& extent) noexcept {
+    extent.mapping = ++frees;
+    extent.since_ms = os::now_ms();
+    put_back(extent);
+  }
+  void put_back(Extent& extent) noexcept {
+    list.push(extent);
+    ++count;
+    cleared += extent.slack;
+    extent.set_state(ExtentState::kKept);
+  }
+  Extent* take(Extent* extent) noexcept {
+    if (extent == nullptr) return nullptr;
+    extent->set_state(ExtentState::kHeld);
+    list.remove(*extent);
+    --count;
+    cleared -= extent->slack;
+    return extent;
+  }
+  template <class Condition>
+  Extent* take_oldest(Condition condition) noexcept {
+    Extent* oldest = nullptr;
+    for (Extent* each = list.first(); each != nullptr; each = each->next)
+      if (condition(*each) && (oldest == nullptr || each->mapping < oldest->mapping)) oldest = each;
+    return take(oldest);
+  }
+};
+constinit Waiting waiting;
+
+void publish() noexcept { footprint.set_huge(store.active + waiting.cleared); }
+
+void deactivate(size_t bytes) noexcept { store.active -= std::min(store.active, bytes); }  // a child may have counted anew
+
+// ---- mapping and unmapping, without the lock
+
+Extent* map_extent(const Place& place, size_t size, size_t alignment) noexcept {
+  auto* start = static_cast<char*>(os::map_somewhere(place.bytes, std::max(alignment, kChunk)));
+  if (start == nullptr) return nullptr;
+  Extent* extent;
+  {
+    LockGuard guard(store.lock);
+    extent = extent_table.create(start);
+  }
+  if (extent == nullptr) {
+    os::unmap(start, place.bytes);
+    return nullptr;
+  }
+  extent->size = size;
+  extent->lead = place.lead;
+  extent->set_bytes(place.bytes);
+  char *first = first_page(*extent), *end = last_page_end(*extent);
+  if (first > start) extent->guards += os::guard(start, static_cast<size_t>(first - start));
+  if (end < extent->end()) extent->guards += os::guard(end, static_cast<size_t>(extent->end() - end));
+  return extent;
+}
+
+}  // namespace
+
+// One that the system refuses is made inaccessible, and waits on.
+size_t unmap_extent(Extent& extent) noexcept {
+  require_clear(extent);
+  size_t bytes = extent.bytes(), had = extent.slack;
+  extent_table.leave(extent);
+  extent.set_bytes(0);  // E5
+  bool gone = os::unmap(extent.start(), bytes);
+  if (gone) os::unguarded(extent.guards);
+  if (!gone && os::purge(first_page(extent), pages_of(extent))) {
+    os::seal(first_page(extent), pages_of(extent));
+    extent.slack = 0;
+  }
+  LockGuard guard(store.lock);
+  if (gone) {
+    extent_table.release(extent);
+  } else {
+    extent.set_bytes(bytes);
+    extent_table.enter(extent);
+    waiting.push(extent);
+  }
+  publish();
+  return gone ? had : 0;
+}
+
+namespace {
+
+// All that may go, the oldest first, one at a time: the child of a fork loses what is held.  What was refused is not tried again.
+template <class Condition>
+size_t unmap_those(Condition condition) noexcept {
+  uint64_t last;
+  {
+    LockGuard guard(store.lock);
+    last = waiting.frees;
+  }
+  for (size_t bytes = 0;;) {
+    Extent* due;
+    {
+      LockGuard guard(store.lock);
+      due = waiting.take_oldest([=](const Extent& extent) { return extent.mapping <= last && condition(extent); });
+    }
+    if (due == nullptr) return bytes;
+    bytes += unmap_extent(*due);
+  }
+}
+
+// One of as many pages, that enough others were freed after.
+Extent* take_cleared(const Place& place, size_t size) noexcept {
+  LockGuard guard(store.lock);
+  return waiting.take_oldest([&](const Extent& extent) {
+    return extent.slack == whole_pages(size) && extent.bytes() == place.bytes &&
+           align_down(extent.lead, os::page_size()) == align_down(place.lead, os::page_size()) &&
+           extent.mapping + kFewestBetween <= waiting.frees;
+  });
+}
+
+// Makes it all zero and keeps it, or gives its pages back and makes it inaccessible.
+void clear(Extent& extent) noexcept {
+  size_t pages = pages_of(extent);
+  bool purged = pages > kMostToClear && os::purge(first_page(extent), pages);
+  if (purged) footprint.count_purged(pages);
+  if (!purged) memset(first_page(extent), 0, pages);  // the system refuses to purge what is locked
+  extent.slack = purged && os::seal(first_page(extent), pages) ? 0 : pages;
+}
+
+}  // namespace
+
+FreshBlock allocate_huge(size_t size, size_t alignment, bool map) noexcept {
+  Place place(size, alignment);
+  size_t taken = whole_pages(size);
+  {
+    LockGuard guard(store.lock);
+    if (!limit_admits(taken, false)) return {nullptr, 0};
+    store.active += taken;
+    publish();
+  }
+  Extent* extent = map ? map_extent(place, size, alignment) : take_cleared(place, size);
+  if (extent == nullptr) {
+    LockGuard guard(store.lock);
+    deactivate(taken);
+    publish();
+    return {nullptr, 0};
+  }
+  require_clear(*extent);
+  extent->slack = 0;
+  extent->size = size;
+  extent->lead = place.lead;
+  write_canaries(*extent);
+  extent_table.enter(*extent);
+  LockGuard guard(store.lock);
+  extent->set_state(ExtentState::kLive);
+  ++store.blocks;
+  store.activate(0);
+  return {block_of(*extent), 0};
+}
+
+Extent* huge_extent(const void* block) noexcept {
+  Extent* extent = extent_table.find(address_of(block));
+  return extent != nullptr && block_of(*extent) == block ? extent : nullptr;
+}
+
+size_t huge_size(const Extent& extent) noexcept { return extent.size; }
+size_t huge_capacity(const Extent& extent) noexcept { return extent.size; }  // no byte more may be written
+bool huge_is_live(const Extent& extent) noexcept { return extent.is_live(); }
+
+bool free_huge(Extent& extent) noexcept {
+  {
+    LockGuard guard(store.lock);
+    if (!extent.is_live()) return false;
+    extent.set_state(ExtentState::kHeld);
+    --store.blocks;
+  }
+  require_canaries(extent);
+  clear(extent);
+  {
+    LockGuard guard(store.lock);
+    deactivate(pages_of(extent));
+    waiting.push(extent);
+    publish();
+  }
+  unmap_those([](const Extent&) {
+    return waiting.count > kMostWaiting || waiting.cleared > kMostCleared || (waiting.cleared > 0 && is_above_soft_limit());
+  });
+  return true;
+}
+
+void* resize_huge(Extent&, size_t) noexcept { return nullptr; }  // it would end within a page
+
+size_t purge_huge_blocks(bool all) noexcept {
+  uint64_t now = os::now_ms(), before_ms = all ? now : now - options.decay_ms / 2;
+  return unmap_those([=](const Extent& extent) { return extent.since_ms <= before_ms; });
+}
+
+void unmap_behind_huge_blocks() noexcept {}  // there are guards
+
+namespace {
+
+// What other threads had begun is lost.  One that this thread has in hand, whose signal handler has forked, is not counted.
+void count_again() noexcept {
+  waiting.list.forget();
+  waiting.count = waiting.cleared = 0;
+  store.blocks = store.active = 0;
+  extent_table.for_each([](Extent& extent) {
+    if (extent.state() == ExtentState::kKept) waiting.put_back(extent);
+    if (!extent.is_live()) return;
+    ++store.blocks;
+    store.activate(pages_of(extent));
+  });
+  publish();
+}
+
+}  // namespace
+
+void huge_repair() noexcept {
+  extent_table.repair();
+  count_again();
+}
+
+void huge_forget_promises() noexcept { count_again(); }
+
+Lock& huge_lock() noexcept { return store.lock; }
+
+bool huge_is_valid() noexcept {
+  LockGuard guard(store.lock);
+  size_t count = 0, cleared = 0;
+  for (Extent* each = waiting.list.first(); each != nullptr; each = each->next) {
+    if (each->state() != ExtentState::kKept) return false;
+    ++count;
+    cleared += each->slack;
+  }
+  return count == waiting.count && cleared == waiting.cleared && store.active <= store.max_active;
+}
+
+HugeGauges huge_gauges() noexcept {
+  LockGuard guard(store.lock);
+  return {store.blocks, store.active + waiting.cleared, waiting.cleared, store.active, store.max_active, extent_table.bytes()};
+}
+
+}  // namespace hm
