@@ -39,22 +39,22 @@ def is_hmalloc(library: Path | str) -> bool:
 
 
 def choose(what: str, built: BuildPaths) -> Allocator:
-    """The allocator that the user means by `hmalloc`, `checked`, `system`, `glibc`, a baseline's or a peer's name, or a
-    path."""
+    """The allocator that the user means by `hmalloc`, `checked`, `hardened`, `system`, `glibc`, a baseline's or a peer's
+    name, or a path."""
     if what == "system":
         return Allocator("system", None)
     if what == "glibc":
         return Allocator("glibc", own_libc())
-    if what in ("hmalloc", "checked"):
+    if what in ("hmalloc", "checked", "hardened"):
         if built.library is None:
             raise Failure("libhmalloc.so has not been built")
-        variant = "-checked" if what == "checked" else ""
+        variant = "" if what == "hmalloc" else f"-{what}"
         return Allocator(what, usable(built.library.with_stem(f"{built.library.stem}{variant}").resolve()))
     known = built.baselines | built.peers
     if what in known:
         return Allocator(what, usable(known[what].resolve()))
     if "/" not in what and not what.endswith(".so"):
-        names = ", ".join(["hmalloc", "system", "glibc", *known])
+        names = ", ".join(["hmalloc", "checked", "hardened", "system", "glibc", *known])
         raise Failure(f"{what}: no such allocator ({names}, or the path of a library)")
     path = Path(what).resolve()
     return Allocator(path.name.removeprefix("lib").split(".so")[0], usable(path))

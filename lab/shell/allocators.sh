@@ -6,13 +6,13 @@ baselines='one_lock hoard vvmalloc-1 vvmalloc-2 vvmalloc-3 vvmalloc-4 ar_malloc 
 
 is_baseline() { case " $baselines " in *" $1 "*) ;; *) return 1 ;; esac; }
 
-allocator_values="hmalloc, system, a baseline's or a peer's name, or a library's path"
+allocator_values="hmalloc, checked, hardened, system, a baseline's or a peer's name, or a library's path"
 
 # Sets library: the path of what is to be preloaded, empty for the system's malloc.
 choose_allocator() { # COMMAND NAME
   case $2 in
     hmalloc) need_library ;;
-    checked) need_checked ;;
+    checked | hardened) need_variant "$2" ;;
     system) library='' LD_PRELOAD=$(without_ours "${LD_PRELOAD-}") ;;
     */* | *.so) library=$(readlink -f -- "$2" || echo "$2") ;;
     *)
@@ -21,7 +21,7 @@ choose_allocator() { # COMMAND NAME
         need_baselines
         library=$natives/baselines/lib$2.so
       elif [ -z "$from_source" ] || [ ! -f "$library" ]; then
-        die 2 "$1: no allocator $2 (hmalloc, system, $(echo "$baselines" | sed 's/ /, /g'), the path of a library," \
+        die 2 "$1: no allocator $2 (hmalloc, checked, hardened, system, $(echo "$baselines" | sed 's/ /, /g'), the path of a library," \
           "or what 'hmalloc bench peers' has built)"
       fi ;;
   esac

@@ -83,16 +83,16 @@ pip_install() { # OPTIONS-OF-PIP...
 }
 
 # What a command needs.  `quick` and `default` are suites of tests (tests/CMakeLists.txt), `everything` is all of them.
-targets_of() { # tools | checked | baselines | trace | pdes | ranks | bench | install | quick | default | everything
+targets_of() { # tools | checked | hardened | baselines | trace | pdes | ranks | bench | install | quick | default | everything
   tools='hmalloc hmalloc-measure hmalloc-pipeline' traces='hmalloc-trace hmalloc-record'
   case $1 in
     tools) echo $tools ;;
-    checked) echo $tools hmalloc-checked ;;
+    checked | hardened) echo $tools "hmalloc-$1" ;;
     baselines) echo $tools hmalloc-baselines ;;
     trace) echo $tools $traces ;;
     pdes | ranks) echo $tools pdes/all ;;
     bench) echo $tools hmalloc-tools $traces hmalloc-baselines bench/all ;;
-    install) echo hmalloc hmalloc-checked hmalloc_static hmalloc-tools hmalloc-baselines pdes/all ;;
+    install) echo hmalloc hmalloc-checked hmalloc-hardened hmalloc_static hmalloc-tools hmalloc-baselines pdes/all ;;
     quick | default) echo "hm_$1" ;;
     everything) echo all ;;
   esac
@@ -124,7 +124,7 @@ wish_probes() {
 # Whether the libraries were there when the build was configured.
 configured() { # what targets_of takes
   case $1 in
-    tools | checked | baselines) ;;
+    tools | checked | hardened | baselines) ;;
     quick | default) has_rule pdes/libhmalloc_pdes.a ;;
     pdes) has_rule hmalloc-pdes-phold ;;
     ranks) configured pdes && grep -q '^HM_MPI:INTERNAL=TRUE' build/release/CMakeCache.txt ;;
@@ -148,10 +148,10 @@ need_library() {
   [ -f "$library" ] || die 2 "libhmalloc.so is missing: it was expected in ${library%/*}"
 }
 
-need_checked() {
+need_variant() { # checked | hardened
   need_library
-  [ -z "$from_source" ] || alone build checked
-  library=${library%.so}-checked.so
+  [ -z "$from_source" ] || alone build "$1"
+  library=${library%.so}-$1.so
 }
 
 need_baselines() {

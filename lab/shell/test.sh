@@ -87,7 +87,7 @@ run_stage() { # STAGE
     rest) need_everything; run_ctest release -L '^(later|baselines)$' -LE "^slow\$$exclude" ;;
     cross)
       [ "$machine" != aarch64 ] || return 0
-      build_cross hmalloc hmalloc-checked hmalloc-faults examples/all
+      build_cross hmalloc hmalloc-checked hmalloc-hardened hmalloc-faults examples/all
       run_ctest aarch64 -L '^codegen$' ;;
     asan | tsan) need_everything; build_preset "$1" all; run_ctest "$1" -LE "^slow\$$exclude" ;;
     aarch64)

@@ -25,7 +25,9 @@ need_named() { # compare or doctor, ARGS...
 }
 
 need_each() { # one name, or several with commas between
-  case ,$1, in *,checked,*) [ -z "$from_source" ] || alone build checked ;; esac
+  for name in checked hardened; do
+    case ,$1, in *,$name,*) [ -z "$from_source" ] || alone build $name ;; esac
+  done
   for name in $baselines; do case ,$1, in *,$name,*) need_baselines; return ;; esac; done
 }
 

@@ -11,9 +11,9 @@ from test_by_name import BASELINES
     (2, "run: which program? (hmalloc run --help)", ["run"]),
     (2, "run: which program? (hmalloc run --help)", ["run", "--"]),
     (2, "run: unknown option --frobnicate (hmalloc run --help)", ["run", "--frobnicate", "ls"]),
-    (2, f"run: no allocator frobnicate (hmalloc, system, {BASELINES}, the path of a library, or what 'hmalloc bench peers' "
-        "has built)", ["run", "--allocator", "frobnicate", "ls"]),
-    (2, "run: --allocator needs a value: hmalloc, system, a baseline's or a peer's name, or a library's path",
+    (2, f"run: no allocator frobnicate (hmalloc, checked, hardened, system, {BASELINES}, the path of a library, "
+        "or what 'hmalloc bench peers' has built)", ["run", "--allocator", "frobnicate", "ls"]),
+    (2, "run: --allocator needs a value: hmalloc, checked, hardened, system, a baseline's or a peer's name, or a library's path",
      ["run", "--allocator"]),
     (2, "/etc/passwd: unusable library: invalid ELF header", ["run", "--allocator", "/etc/passwd", "ls"]),
     (2, "/no/such.so: no such library", ["run", "--allocator", "/no/such.so", "ls"]),

@@ -74,7 +74,7 @@ def test_doctor_tells_them_from_hmalloc(hmalloc):
 def test_an_unknown_name_lists_them(hmalloc):
     shown = hmalloc("compare", "--allocator", "frob", "--", "true")
     assert (shown.returncode, shown.stderr.count("\n")) == (2, 1)
-    assert shown.stderr.startswith("hmalloc: frob: no such allocator (hmalloc, system, glibc, ")
+    assert shown.stderr.startswith("hmalloc: frob: no such allocator (hmalloc, checked, hardened, system, glibc, ")
     assert all(name in shown.stderr for name in NAMES)
 
 

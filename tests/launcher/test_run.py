@@ -5,7 +5,8 @@ from conftest import ROOT
 
 
 @pytest.mark.parametrize("words, library", [
-    (["--"], "/libhmalloc.so"), (["--checked"], "/libhmalloc-checked.so"), (["--allocator", "system"], None)])
+    (["--"], "/libhmalloc.so"), (["--checked"], "/libhmalloc-checked.so"),
+    (["--hardened"], "/libhmalloc-hardened.so"), (["--allocator", "system"], None)])
 def test_the_program_runs_on_what_is_asked_for(hmalloc, words, library):
     shown = hmalloc("run", *words, "cat", "/proc/self/maps")
     assert shown.stderr == "" and (library in shown.stdout if library else "libhmalloc" not in shown.stdout)

@@ -218,7 +218,8 @@ tool "$@"
     ("compare --input hoard --json=checked ls", []), ("doctor -- hoard", []), ("compare", []), ("compare --allocator", []),
     ("compare --allocator hoard ls", ["baselines"]), ("compare -n 3 --against=glibc,one_lock -- ls", ["baselines"]),
     ("compare --show-output --allocator checked,hoard ls", ["build checked", "baselines"]),
-    ("compare --allocator hmalloc --against checked", ["build checked"])])
+    ("compare --allocator hmalloc --against checked", ["build checked"]),
+    ("compare --allocator hardened ls", ["build hardened"])])
 def test_what_the_programs_own_words_name_is_not_built(tree, words, built):
     run = subprocess.run(["sh", "-c", TOOL, "sh", tree, *words.split()], capture_output=True, text=True)
     assert (run.returncode, run.stdout.splitlines(), run.stderr) == (0, built, "")
