@@ -1,7 +1,7 @@
 """The faults.  Each replaces one piece of text, which must occur exactly once in its file, and names who should notice."""
 import dataclasses
 
-UNIT, CHECKED, STRESS = "unit", "unit_checked", "stress"
+UNIT, CHECKED, HARDENED, STRESS = "unit", "unit_checked", "unit_hardened", "stress"
 CODEGEN, MISUSE, TSAN_UNIT, TSAN_STRESS = "codegen", "misuse", "tsan_unit", "tsan_stress"
 
 
@@ -301,4 +301,57 @@ MUTANTS = [
            "if (false)"),
     Mutant("a_vforks_child_leaves_its_id", "src/base/process.cc",
            "  if (known_process->id == 0 || known_process->id == id_of_process()) my_name = name;", "  my_name = name;"),
+    # The hardened library
+    *(Mutant(name, file, old, new, (HARDENED,)) for name, file, old, new in [
+        ("freed_by_both", "src/core/block_state.h", "return replace(kTaken, kCached); }", "return is_taken() && (mark_cached(), true); }"),
+        ("sample_ends_nothing", "src/api/hardened.cc", " || hm::end_sampling(*small.state, block, by)", ""),
+        ("no_edges_looked_at", "src/api/hardened.cc",
+         "  if (const char* fault = edges.fault(small.first)) die_on_misuse(function, block, fault);\n  edges.clear();", "  edges.clear();"),
+        ("no_edges_looked_at_in_realloc", "src/api/hardened.cc",
+         "  if (const char* fault = edges.fault(small.first)) die_on_misuse(function, block, fault);\n  edges.clear(std", "  edges.clear(std"),
+        ("no_edge_looked_at_for_the_size", "src/api/hardened.cc", "  if (!edges.is_whole()) die_on", "  if (false) die_on"),
+        ("nothing_cleared", "src/core/block_edges.h", "    memset(start_ + but, 0, size + canary_bytes(size) - but);\n", ""),
+        ("no_quarantine", "src/api/hardened.cc",
+         "  make_room(heap->quarantine(), small.capacity, function);\n  heap->quarantine().put(block, small.capacity);",
+         "  serve_again(block, function);"),
+        ("the_block_itself_leaves", "src/api/hardened.cc",
+         "  make_room(heap->quarantine(), small.capacity, function);\n  heap->quarantine().put(block, small.capacity);",
+         "  heap->quarantine().put(block, small.capacity);\n  make_room(heap->quarantine(), 0, function);"),
+        ("not_looked_at_when_it_leaves", "src/core/quarantine.h", "    while (void* block = take()) {\n      require_zero(block);", "    while (void* block = take()) {"),
+        ("not_looked_at_when_handed_out", "src/api/hardened.cc", "  if (!is_all_zero(block, capacity)) die", "  if (false) die"),
+        ("not_looked_at_when_the_process_ends", "src/api/start.cc", "  if (kHardened && have_heap()) my_thread_heap().quarantine().check();\n", ""),
+        ("quarantine_without_bytes", "src/core/quarantine.h", " || bytes_ + bytes > kMostBytes", ""),
+        ("quarantine_without_places", "src/core/quarantine.h", "next_random() % kPlaces", "(used_ ? 0 : 0)"),
+        ("quarantine_for_ever", "src/threads/thread_heap.cc",
+         "    if (kHardened && !quarantine().was_used()) quarantine().release_all();\n", ""),
+        ("quarantine_no_longer_than_a_round", "src/threads/thread_heap.cc", "!quarantine().was_used()", "true"),
+        ("quarantine_kept_on_request", "src/threads/thread_heap.cc", "  if (kHardened) quarantine().release_all();\n", ""),
+        ("canary_of_zeros", "src/core/block_edges.h", "pattern_(word | 0x0101010101010101)", "pattern_(word & 0)"),
+        ("no_canary", "src/core/block_edges.h", "    Canary(word).write(start_ + size, canary_bytes(size));\n    store", "    store"),
+        ("rest_not_looked_at", "src/core/block_edges.h",
+         "    if (!is_zero(start_ + rest, capacity_ - kBytes - rest)) return kBehind;\n", ""),
+        ("no_look_in_front", "src/core/block_edges.h", "neighbour == 0 || is_whole", "true || is_whole"),
+        ("edge_for_any_address", "src/core/block_edges.h", "secret.sum(address_of(start), bits)", "secret.sum(0 * address_of(start), bits)"),
+        ("edge_for_any_size", "src/core/block_edges.h", "secret.sum(address_of(start), bits)", "secret.sum(address_of(start), 0 * bits)"),
+        ("alignment_not_compared", "src/api/hardened.cc", "  if (!aligned) die", "  if (false) die"),
+        ("size_not_compared", "src/api/hardened.cc", "  if (asked.size != size) die", "  if (asked.size < size) die"),
+        ("size_not_compared_below", "src/api/hardened.cc", "  if (asked.size != size) die", "  if (asked.size > size) die"),
+        ("neighbours_in_order", "src/core/superblock.cc", "  if (kHardened) mix(to, taken);\n", ""),
+        ("regions_in_a_row", "src/pages/slice_pool_regions.cc", "kHardened ? os::map_somewhere : os::map", "os::map"),
+        ("blocks_in_a_row", "src/large/guarded.cc", "os::map_somewhere(place.bytes", "os::map(place.bytes"),
+        ("places_all_over", "src/base/os_pages.cc", "    if (window.compare_exchange_strong(from, drawn, std::memory_order_relaxed)) from = drawn;", "    from = drawn;"),
+        ("same_numbers_in_all_threads", "src/base/secret.cc", " + threads.fetch_add(kStep, std::memory_order_relaxed)", ""),
+        ("no_guard_behind", "src/large/guarded.cc", "  if (end < extent->end()) extent->guards +=", "  if (false) extent->guards +="),
+        ("no_guard_in_front", "src/large/guarded.cc", "  if (first > start) extent->guards +=", "  if (false) extent->guards +="),
+        ("no_canaries_around_large_blocks", "src/large/guarded.cc", "  require_canaries(extent);\n", ""),
+        ("large_blocks_start_with_a_page", "src/large/guarded.cc", "(alignment > page ? 0 : pages", "(true ? 0 : pages"),
+        ("large_block_freed_twice", "src/large/guarded.cc", "    if (!extent.is_live()) return false;\n", ""),
+        ("large_block_not_cleared", "src/large/guarded.cc", "  if (!purged) memset(first_page(extent), 0, pages);", "  //"),
+        ("large_block_not_sealed", "src/large/guarded.cc", "purged && os::seal(first_page(extent), pages) ? 0", "purged ? 0"),
+        ("large_block_serves_next", "src/large/guarded.cc", " &&\n           extent.mapping + kFewestBetween <= waiting.frees;", ";"),
+        ("large_blocks_serve_once", "src/large/guarded.cc", "return extent.slack == whole_pages(size) &&", "return false && extent.slack == whole_pages(size) &&"),
+        ("any_number_waits", "src/large/guarded.cc", "waiting.count > kMostWaiting || ", ""),
+        ("any_bytes_wait", "src/large/guarded.cc", "waiting.cleared > kMostCleared || ", ""),
+        ("cleared_not_looked_at", "src/large/guarded.cc", "extent.slack > 0 && !is_all_zero", "false && !is_all_zero"),
+    ]),
 ]

@@ -21,6 +21,7 @@ CTEST = ["ctest", "-j", JOBS, "--stop-on-failure", "--output-on-failure", "-R"]
 KILLERS = {
     mutants.UNIT: ("plain", ["hm_unit"], [*CTEST, r"^unit\.", "-LE", "slow"]),
     mutants.CHECKED: ("plain", ["hm_unit_checked"], [*CTEST, r"^unit_checked\."]),
+    mutants.HARDENED: ("plain", ["hm_unit_hardened"], [*CTEST, r"^unit_hardened\."]),
     mutants.STRESS: ("plain", ["hm_stress"], [*STRESS, "4"]),
     mutants.CODEGEN: ("plain", ["hmalloc", "hm_hits"], [*CTEST, r"^codegen\."]),
     mutants.MISUSE: ("plain", ["hmalloc", "hmalloc-checked", "misuse_misuse", "misuse_own_api", "misuse_own_api-checked"],
