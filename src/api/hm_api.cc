@@ -108,7 +108,8 @@ void* hm_cache_refill_(hm_cache* cache) noexcept {
 
 // Unlike hm_realloc, hm_local_realloc leaves no block in a larger class than that of its size.
 void hm_local_free_slow_(void* block, size_t size) noexcept {
-  if (kChecked && !kHardened && block != nullptr && size - 1 < kSmallMax && !is_of_class(block, class_of(size), "hm_local_free_sized"))
+  if (kChecked && !kHardened && block != nullptr && size - 1 < kSmallMax &&
+      !is_of_class(block, class_of(size), "hm_local_free_sized"))
     die_on_misuse("hm_local_free_sized", block, "freed with a size it was not allocated with");
   free_by_long_way(block, size, kGranule, "hm_local_free_sized");
   if (have_heap()) show_caches(!counting.is_on());
@@ -118,7 +119,8 @@ void hm_local_free(void* block) noexcept { front::deallocate(block, "hm_local_fr
 
 // A block stays where it is only in the class of its new size, so that it may be freed with that.
 void* hm_local_realloc(void* block, size_t size) noexcept {
-  if (kHardened || block == nullptr || size == 0 || size > kSmallMax) return front::reallocate(block, size, "hm_local_realloc");
+  if (kHardened || block == nullptr || size == 0 || size > kSmallMax)
+    return front::reallocate(block, size, "hm_local_realloc");
   ClassIndex c = class_of(size);
   if (is_of_class(block, c, "hm_local_realloc")) return block;
   size_t capacity = front::usable_size(block, "hm_local_realloc");

@@ -68,7 +68,9 @@ bool each_of(const char* from, const char* to, Visit visit) noexcept {
 }
 void write_canaries(const Extent& extent) noexcept {
   uint64_t pattern = secret.sum(address_of(block_of(extent)), extent.size);
-  auto write = [pattern](const char* at) { return *const_cast<char*>(at) = static_cast<char>(canary_at(pattern, at)), true; };
+  auto write = [pattern](const char* at) {
+    return *const_cast<char*>(at) = static_cast<char>(canary_at(pattern, at)), true;
+  };
   each_of(first_page(extent), block_of(extent), write);
   each_of(block_of(extent) + extent.size, last_page_end(extent), write);
 }
@@ -324,7 +326,8 @@ bool huge_is_valid() noexcept {
 
 HugeGauges huge_gauges() noexcept {
   LockGuard guard(store.lock);
-  return {store.blocks, store.active + waiting.cleared, waiting.cleared, store.active, store.max_active, extent_table.bytes()};
+  return {store.blocks,        store.active + waiting.cleared, waiting.cleared, store.active, store.max_active,
+          extent_table.bytes()};
 }
 
 }  // namespace hm

@@ -24,7 +24,9 @@ namespace {
 const std::vector<size_t> kSizes{0, 1, 7, 8, 9, 24, 25, 40, 100, 119, 120, 500, 1000, 4000, 4096, 5000, 20000, 30000, 32760};
 
 size_t capacity_of(const void* block) { return Superblock::of(address_of(block)).block_size; }
-size_t index_in_superblock(const void* block) { return BlockPlace(Superblock::of(address_of(block)), address_of(block)).index(); }
+size_t index_in_superblock(const void* block) {
+  return BlockPlace(Superblock::of(address_of(block)), address_of(block)).index();
+}
 
 // One with another in front of it.
 char* allocate_behind_another(size_t size) {
@@ -204,8 +206,7 @@ TEST(Hardened, ASampledBlockIsFreedOnceAsAnyOther) {
 TEST(Hardened, ASizedFreeNamesTheSizeOfTheRequest) {
   constexpr char kWrong[] = "freed with a size it was not allocated with";
   void* block = hm_malloc(100);
-  for (size_t wrong : {1, 99, 101, 112, 200})
-    EXPECT_EXIT(hm_free_sized(block, wrong), kAborted, kWrong) << wrong;
+  for (size_t wrong : {1, 99, 101, 112, 200}) EXPECT_EXIT(hm_free_sized(block, wrong), kAborted, kWrong) << wrong;
   hm_free_sized(block, 100);
   void* shared = hm_shared_alloc(100);
   EXPECT_EQ(address_of(shared) % 64, 0u);
