@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 
+#include "at_every_instruction.h"
 #include "base/clock.h"
 #include "base/secret.h"
 #include "core/block_edges.h"
@@ -189,6 +190,17 @@ TEST(Hardened, OfTwoThreadsThatFreeABlockAtOnceOneIsFound) {
   for (int i = 0; i < 20; ++i) EXPECT_EXIT(free_twice_at_once(hm_malloc(100)), kAborted, kDoubleFree);
 }
 
+// The second free comes at each instruction of the first.
+TEST(Hardened, OfTwoFreesOneTakesABlockBack) {
+  if (!HM_STEPS) GTEST_SKIP() << "this machine does not trap after each instruction";
+  BlockState state(BlockState::kTaken);
+  bool first = false, second = false;
+  Steps steps = fork_at_every_instruction([&] { first = state.take_back(); }, [&] { return first != second; },
+                                          {.repair = [&] { return second = state.take_back(), true; }});
+  EXPECT_GT(steps.forks, 3u);
+  EXPECT_EQ(steps.failed, 0u);
+}
+
 TEST(Hardened, ASampledBlockIsFreedOnceAsAnyOther) {
   if (hm_profile_start(1) != 0) GTEST_SKIP() << "no stacks here";
   std::vector<void*> blocks = allocate_many(100, 100);
@@ -197,7 +209,9 @@ TEST(Hardened, ASampledBlockIsFreedOnceAsAnyOther) {
   EXPECT_TRUE(sampled);
   for (void* block : blocks) {
     EXPECT_EQ(hm_usable_size(block), 100u);
+    memset(block, 1, 100);
     hm_free(block);
+    EXPECT_TRUE(is_zero(block, 100));
   }
   EXPECT_EXIT(hm_free(blocks[0]), kAborted, kDoubleFree);
   hm_profile_stop();

@@ -88,7 +88,7 @@ def _peers(state: Path) -> list[AllocatorRow]:
         built = json.loads(manifest.read_text()) if manifest.is_file() else []
         rows = [_row(peer["name"], "peer", releases.dated(peer["name"], peer["version"]), (SOURCE / peer["path"]).resolve(),
                      peer["environment"])
-                for peer in built if (SOURCE / peer["path"]).is_file()]
+                for peer in built if (SOURCE / peer["path"]).is_file() and not peer.get("secure")]
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise Failure(f"{manifest}: damaged (hmalloc bench peers --force builds it again)") from error
     return rows + _packaged({row.name for row in rows})
