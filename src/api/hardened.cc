@@ -7,6 +7,7 @@
 #include "base/report.h"
 #include "core/block_edges.h"
 #include "core/quarantine.h"
+#include "large/huge.h"
 #include "threads/registry.h"
 
 namespace hm::front {
@@ -73,7 +74,7 @@ Request request_of(const void* block, const char* function) noexcept {
 bool resize_in_place(void* block, size_t before, size_t size, size_t least, const char* function) noexcept {
   Small small = find_small(block);
   size_t needed = size + BlockEdges::kBytes;
-  if (needed > small.capacity || needed <= least) return false;
+  if (size > BlockEdges::kMostSize || needed > small.capacity || needed <= least) return false;
   BlockEdges edges = small.edges(block);
   if (const char* fault = edges.fault(small.first)) die_on_misuse(function, block, fault);
   edges.clear(std::min(before, size));
@@ -128,7 +129,9 @@ void* reallocate(void* block, size_t size, const char* function) noexcept {
   int saved = errno;
   void* fresh = allocate(size);
   if (fresh == nullptr) {
-    if (!before.small || !resize_in_place(block, before.size, size, 0, function)) return nullptr;
+    bool shrunk = before.small ? resize_in_place(block, before.size, size, 0, function)
+                               : resize_huge(*huge_extent(block), size) != nullptr;
+    if (!shrunk) return nullptr;
     errno = saved;
     return block;
   }
@@ -140,7 +143,8 @@ void* reallocate(void* block, size_t size, const char* function) noexcept {
 void check_size(const void* block, size_t size, size_t alignment, const char* function) noexcept {
   if (block == nullptr) return;
   Request asked = request_of(block, function);
-  if (asked.size != size) die_on_misuse(function, block, "freed with a size it was not allocated with");
+  size_t had = asked.small ? size : std::max(size, size_t{1});
+  if (asked.size != had) die_on_misuse(function, block, "freed with a size it was not allocated with");
   bool aligned = asked.small ? asked.alignment == std::max(alignment, kGranule) : address_of(block) % alignment == 0;
   if (!aligned) die_on_misuse(function, block, "freed with an alignment it was not allocated with");
 }

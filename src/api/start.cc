@@ -16,6 +16,7 @@
 #include "introspect/profile_files.h"
 #include "introspect/reports_at_exit.h"
 #include "introspect/stats_files.h"
+#include "large/huge.h"
 #include "pages/options.h"
 #include "profile/profile.h"
 #include "threads/registry.h"
@@ -92,7 +93,10 @@ __attribute__((constructor(101))) void start() noexcept {
 }
 
 __attribute__((destructor(101))) void finish() noexcept {
-  if (kHardened && have_heap()) my_thread_heap().quarantine().check();
+#if defined(HM_HARDENED)
+  if (have_heap()) my_thread_heap().quarantine().check();
+  check_freed_huge_blocks();
+#endif
   report_at_exit();
 }
 

@@ -82,9 +82,9 @@ void require_canaries(const Extent& extent) noexcept {
   if (!each_of(first_page(extent), block_of(extent), is_there))
     die_on_misuse("free", block_of(extent), "written to in front of its start");
 }
+bool is_clear(const Extent& extent) noexcept { return extent.slack == 0 || is_all_zero(first_page(extent), extent.slack); }
 void require_clear(const Extent& extent) noexcept {
-  if (extent.slack > 0 && !is_all_zero(first_page(extent), extent.slack))
-    die_on_misuse("free", block_of(extent), "written to after it was freed");
+  if (!is_clear(extent)) die_on_misuse("free", block_of(extent), "written to after it was freed");
 }
 
 // ---- what waits: the newest first.  Under the lock
@@ -150,12 +150,10 @@ Extent* map_extent(const Place& place, size_t size, size_t alignment) noexcept {
   return extent;
 }
 
-}  // namespace
-
 // One that the system refuses is made inaccessible, and waits on.
-size_t unmap_extent(Extent& extent) noexcept {
+bool unmap_freed(Extent& extent) noexcept {
   require_clear(extent);
-  size_t bytes = extent.bytes(), had = extent.slack;
+  size_t bytes = extent.bytes();
   extent_table.leave(extent);
   extent.set_bytes(0);  // E5
   bool gone = os::unmap(extent.start(), bytes);
@@ -173,14 +171,13 @@ size_t unmap_extent(Extent& extent) noexcept {
     waiting.push(extent);
   }
   publish();
-  return gone ? had : 0;
+  return gone;
 }
 
-namespace {
-
 // All that may go, the oldest first, one at a time: the child of a fork loses what is held.  What was refused is not tried again.
+// patient: goes on after a refusal.
 template <class Condition>
-size_t unmap_those(Condition condition) noexcept {
+size_t unmap_those(Condition condition, bool patient) noexcept {
   uint64_t last;
   {
     LockGuard guard(store.lock);
@@ -193,15 +190,19 @@ size_t unmap_those(Condition condition) noexcept {
       due = waiting.take_oldest([=](const Extent& extent) { return extent.mapping <= last && condition(extent); });
     }
     if (due == nullptr) return bytes;
-    bytes += unmap_extent(*due);
+    size_t had = due->slack;
+    bool gone = unmap_freed(*due);
+    bytes += gone ? had : 0;
+    if (!gone && !patient) return bytes;
   }
 }
 
-// One of as many pages, that enough others were freed after.
-Extent* take_cleared(const Place& place, size_t size) noexcept {
+// One of as many pages in the same place, that enough others were freed after.
+Extent* take_cleared(const Place& place, size_t size, size_t alignment) noexcept {
   LockGuard guard(store.lock);
   return waiting.take_oldest([&](const Extent& extent) {
     return extent.slack == whole_pages(size) && extent.bytes() == place.bytes &&
+           address_of(extent.start()) % alignment == 0 &&
            align_down(extent.lead, os::page_size()) == align_down(place.lead, os::page_size()) &&
            extent.mapping + kFewestBetween <= waiting.frees;
   });
@@ -227,7 +228,7 @@ FreshBlock allocate_huge(size_t size, size_t alignment, bool map) noexcept {
     store.active += taken;
     publish();
   }
-  Extent* extent = map ? map_extent(place, size, alignment) : take_cleared(place, size);
+  Extent* extent = map ? map_extent(place, size, alignment) : take_cleared(place, size, alignment);
   if (extent == nullptr) {
     LockGuard guard(store.lock);
     deactivate(taken);
@@ -271,17 +272,34 @@ bool free_huge(Extent& extent) noexcept {
     waiting.push(extent);
     publish();
   }
-  unmap_those([](const Extent&) {
+  auto too_much = [](const Extent&) {
     return waiting.count > kMostWaiting || waiting.cleared > kMostCleared || (waiting.cleared > 0 && is_above_soft_limit());
-  });
+  };
+  unmap_those(too_much, false);
   return true;
 }
 
-void* resize_huge(Extent&, size_t) noexcept { return nullptr; }  // it would end within a page
+// Shrinks it where it is, for who has found no memory to move it to: then it does not end where its last page does.  What is
+// behind that becomes inaccessible, if the system does that.
+void* resize_huge(Extent& extent, size_t size) noexcept {
+  if (size == 0 || size > extent.size) return nullptr;
+  require_canaries(extent);
+  char* end = last_page_end(extent);
+  extent.size = size;
+  write_canaries(extent);
+  size_t behind = static_cast<size_t>(end - last_page_end(extent));
+  if (behind == 0) return block_of(extent);
+  os::purge(last_page_end(extent), behind);
+  os::seal(last_page_end(extent), behind);
+  LockGuard guard(store.lock);
+  deactivate(behind);
+  publish();
+  return block_of(extent);
+}
 
 size_t purge_huge_blocks(bool all) noexcept {
   uint64_t now = os::now_ms(), before_ms = all ? now : now - options.decay_ms / 2;
-  return unmap_those([=](const Extent& extent) { return extent.since_ms <= before_ms; });
+  return unmap_those([=](const Extent& extent) { return extent.since_ms <= before_ms; }, true);
 }
 
 void unmap_behind_huge_blocks() noexcept {}  // there are guards
@@ -309,7 +327,11 @@ void huge_repair() noexcept {
   count_again();
 }
 
-void huge_forget_promises() noexcept { count_again(); }
+// Not while this thread is changing what is counted, and its signal handler has forked.
+void huge_forget_promises() noexcept {
+  TryLockGuard guard(store.lock);
+  if (guard.holds()) count_again();
+}
 
 Lock& huge_lock() noexcept { return store.lock; }
 
@@ -322,6 +344,16 @@ bool huge_is_valid() noexcept {
     cleared += each->slack;
   }
   return count == waiting.count && cleared == waiting.cleared && store.active <= store.max_active;
+}
+
+void check_freed_huge_blocks() noexcept {
+  const Extent* written = nullptr;
+  {
+    LockGuard guard(store.lock);
+    for (Extent* each = waiting.list.first(); each != nullptr && written == nullptr; each = each->next)
+      if (!is_clear(*each)) written = each;
+  }
+  if (written != nullptr) require_clear(*written);
 }
 
 HugeGauges huge_gauges() noexcept {

@@ -34,7 +34,9 @@ Lock& huge_lock() noexcept;
 // descriptors.  What other threads held is lost.  The lock must be free, or held by the caller.
 void huge_repair() noexcept;
 void huge_forget_promises() noexcept;  // in any child, for its only thread
-bool huge_is_valid() noexcept;         // no other thread may use this meanwhile
+// Hardened library: ends the program if one was written to after it was freed.
+void check_freed_huge_blocks() noexcept;
+bool huge_is_valid() noexcept;  // no other thread may use this meanwhile
 
 struct HugeGauges {  // bytes
   size_t blocks;     // their number
