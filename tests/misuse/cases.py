@@ -2,13 +2,14 @@
 
 A case is run by `misuse NAME NUMBERS` (of hmalloc's own API by `own_api`, writes outside of blocks by `overflow`).  An
 answer is a word: of WORDS, the line that the program ends with; "quiet", it ends with 0 and says nothing; "any", this
-allocator need not see it, but it must not crash.  Without an answer a case is not run.
+allocator need not see it, but it must not crash; "fault", the bad access itself ends the program, by SIGSEGV, for the page
+is inaccessible.  Without an answer a case is not run.
 """
 
 import re
 from dataclasses import dataclass
 
-OURS = ("default", "checked")
+OURS = ("default", "checked", "hardened")
 
 LARGE = "not a block, or freed already"
 COMMON = {"large": LARGE, "large_inside": LARGE, "gone": LARGE}
@@ -31,6 +32,9 @@ WORDS = {
     "ar_malloc": COMMON | {"double": "freed already"} | dict.fromkeys(("inside", "misaligned"), "not a block of NAME"),
 }
 WORDS["checked"] = WORDS["default"] | {"double": WORDS["default"]["never"]}
+WORDS["hardened"] = WORDS["checked"] | {"alignment": "freed with an alignment it was not allocated with",
+                                        "behind": "written to behind its end", "in_front": "written to in front of its start",
+                                        "after": "written to after it was freed"}
 EVERYWHERE = {"foreign": "not a block of NAME", "unmapped": "not a block of NAME"}
 
 
@@ -83,7 +87,7 @@ def case(name: str, numbers: str, everyone: str | None = None, *, program: str =
             for call in numbers.split() or [""]]
 
 
-UNSEEN_IN_A_CACHE = {"default": "any", "checked": "never"}
+UNSEEN_IN_A_CACHE = {"default": "any", "checked": "never", "hardened": "never"}
 
 DOUBLE_FREE = [
     *case("df", "0 100", "double", hmalloc_paper="quiet"),  # a block in a cache keeps its flag (section 3.3)
@@ -113,10 +117,12 @@ DOUBLE_FREE = [
           vvmalloc_1="double", ar_malloc="quiet", ar_malloc_lock="double"),
     *case("df_by_live_thread", "100", others="any", **UNSEEN_IN_A_CACHE),
     *case("df_then_by_thread", "100", **UNSEEN_IN_A_CACHE),
-    *case("df_reused", "100", "any"),
+    *case("df_reused", "100", "any", hardened="never"),  # the quarantine still has it
+    *case("df_reused", "100000", hardened="gone"),
     *case("realloc_freed", "100:5000", "double", hmalloc_paper="quiet"),
     *case("realloc_freed", "100000:10", "gone"),
-    *case("usable_freed", "100", checked="never", vvmalloc="double"),
+    *case("usable_freed", "100", checked="never", hardened="never", vvmalloc="double"),
+    *case("usable_freed", "100000", ours="gone"),
 ]
 
 FOREIGN = [
@@ -151,7 +157,7 @@ INSIDE = [
     *case("free_inside", "100000:16 100000:4K 160K:64K 1M:4K 2M:16", "large_inside"),
     *case("free_inside", "16M:4M 20M:8M", "foreign", vvmalloc="inside", ours="inside or foreign"),
     *case("free_inside", "20M:2016K", "large_inside", ours="inside or foreign"),
-    *case("free_inside_freed", "160K:64K", ours="never"),
+    *case("free_inside_freed", "160K:64K", ours="never", hardened="inside"),
     *case("free_inside_zeros", "1000:16 1000:512", vvmalloc="double"),
     *case("realloc_inside", "200:16", "inside", **PAPER_CANNOT_TELL),
     *case("usable_inside", "100:16 200:32", ours="inside", one_lock="inside", hoard="inside", vvmalloc="inside",
@@ -160,7 +166,7 @@ INSIDE = [
     *case("free_unallocated", "64:32K", "double", ours="never", hoard="inside", one_lock="quiet", hmalloc_paper="quiet",
           ar_malloc="quiet", ar_malloc_lock="double"),
     *case("free_inside", "64:32000", ours="never or double"),  # as far from the start, in the same superblock
-    *case("free_next", "100", hoard="double"),
+    *case("free_next", "100", hoard="double", hardened="misaligned"),  # there the block ends where the request does
     # The header of a superblock or slab, and of the next, which nobody has used.
     *case("free_header", "8K:0", hoard="inside"),
     *case("free_header", "8K:8256", hoard="inside"),
@@ -169,13 +175,16 @@ INSIDE = [
     *case("free_header", "64K:64K 64K:65552", one_lock="foreign"),
     *case("free_header", "64K:1M", hmalloc_paper="foreign"),
     *case("free_moved", "3M", ours="never"),
-    *case("free_overwritten", "100", vvmalloc="inside"),
+    *case("free_overwritten", "100", vvmalloc="inside", hardened="behind"),
 ]
 
-# The sized free reads no metadata, except in the checked library.
+# The sized free reads no metadata, except in the checked library, and is exact in the hardened one.
+SIZE_IS_CHECKED = {"checked": "size", "hardened": "size"}
 SIZED = [
-    *case("free_sized_wrong", "100:5000 3M:100", "any", checked="size", function="free_sized"),
-    *case("free_aligned_sized_wrong", "128:4096", "any", checked="size", function="free_aligned_sized"),
+    *case("free_sized_wrong", "100:5000 3M:100", "any", **SIZE_IS_CHECKED, function="free_sized"),
+    *case("free_sized_wrong", "0:1 100:99 100:101 40000:40001 3M:3145727", hardened="size", function="free_sized"),
+    *case("free_aligned_sized_wrong", "128:4096", "any", **SIZE_IS_CHECKED, function="free_aligned_sized"),
+    *case("free_aligned_otherwise", "128:32 128:128", hardened="alignment", function="free_aligned_sized"),
 ]
 
 
@@ -190,16 +199,38 @@ OWN_API = [entry for function, answer, names in (
     ("hm_local_realloc", "double", "local_realloc_freed"))
            for name in names.split() for entry in case(name, "", program="own_api", function=function, ours=answer)]
 OWN_API += [
-    *case("hm_free_sized_wrong", "", program="own_api", function="hm_free_sized", default="any", checked="size"),
-    *case("local_df_by_thread", "", program="own_api", function="hm_local_free", default="any", checked="double"),
-    *case("local_free_sized_near", "", program="own_api", function="hm_local_free_sized", default="any", checked="size"),
-    *case("local_free_sized_wrong", "", program="own_api", function="hm_local_free_sized", default="any", checked="size"),
-    *case("shared_free_sized_wrong", "", program="own_api", function="hm_shared_free_sized", default="any", checked="size"),
+    *case("hm_free_sized_wrong", "", program="own_api", function="hm_free_sized", default="any", **SIZE_IS_CHECKED),
+    *case("local_df_by_thread", "", program="own_api", function="hm_local_free", default="any", checked="double",
+          hardened="double"),
+    *case("local_free_sized_near", "", program="own_api", function="hm_local_free_sized", default="any", **SIZE_IS_CHECKED),
+    *case("local_free_sized_wrong", "", program="own_api", function="hm_local_free_sized", default="any", **SIZE_IS_CHECKED),
+    *case("shared_free_sized_wrong", "", program="own_api", function="hm_shared_free_sized", default="any", **SIZE_IS_CHECKED),
 ]
 
 # Each tries many overflows in children of its own and judges them itself.
 OVERFLOW = [entry for name in ("small", "large", "huge", "into_next_huge")
             for entry in case(name, "", program="overflow", ours="quiet")]
 
-CASES = DOUBLE_FREE + FOREIGN + INSIDE + SIZED + OWN_API + OVERFLOW
+# What only the hardened library promises to see.  N bytes are asked for; M are written behind them, in front of them, or after
+# the block was freed, from there on.
+WRITES = [
+    *case("written_behind", "0:1 1:1 24:1 100:1 100:12 100:16 1000:8 5000:1 16384:1 32760:8", hardened="behind"),
+    *case("written_behind", "100:4K 20000:20000", hardened="behind or fault"),  # up to the end of a region
+    *case("written_behind", "32K:1 40000:1", hardened="fault"),
+    *case("written_behind", "3145729:1", hardened="behind"),  # 15 bytes are left of its last page
+    *case("written_behind", "40000:8K 3M:4K", hardened="fault"),
+    *case("zero_behind", "24 100 1000 20000", hardened="behind"),
+    *case("written_in_front", "24:1 100:8 1000:16 5000:1", hardened="in_front"),
+    *case("written_in_front", "40000:8", hardened="in_front"),
+    *case("written_in_front", "40000:8K", hardened="in_front or fault"),  # as the page is large or small
+    *case("written_in_front", "1M:4K", hardened="fault"),
+    *case("realloc_overwritten", "100:200 100:50 1000:3000", hardened="behind"),
+    *case("written_after_free", "16 100 1000 20000", hardened="after"),
+    *case("written_after_free", "40000 100000", hardened="after"),
+    *case("written_after_free", "160K 3M", hardened="fault"),
+    *case("written_after_reuse", "100 1000 40000", hardened="after"),
+    *case("written_after_free_by_thread", "100", hardened="after"),
+]
+
+CASES = DOUBLE_FREE + FOREIGN + INSIDE + SIZED + WRITES + OWN_API + OVERFLOW
 LINKED = ("own_api",)  # with the library, for its fast paths are inline

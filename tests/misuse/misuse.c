@@ -231,6 +231,50 @@ CASE(free_overwritten) {
 CASE(free_sized_wrong) { free_sized(used(n), m); }
 CASE(free_aligned_sized_wrong) { free_aligned_sized(hidden(aligned_alloc(64, n)), 64, m); }
 
+CASE(free_aligned_otherwise) { free_aligned_sized(hidden(aligned_alloc(64, n)), m, n); }
+
+/* ---- Writes outside of what was asked for, and after it was freed. ---- */
+
+static void write_bytes(char* from, size_t bytes, int value) {
+  volatile char* at = (volatile char*)hidden(from);
+  for (size_t i = 0; i < bytes; i++) at[i] = (char)value;
+}
+CASE(written_behind) {
+  char* block = used(n);
+  write_bytes(block + n, m, 'A');
+  free(block);
+}
+/* As of a string that is one byte too long. */
+CASE(zero_behind) {
+  char* block = used(n);
+  write_bytes(block + n, 1, 0);
+  free(block);
+}
+/* The higher of two, which is not the first of its kind in its memory. */
+CASE(written_in_front) {
+  char *one = used(n), *other = used(n), *high = one > other ? one : other;
+  for (size_t i = m; i-- > 0;) write_bytes(high - m + i, 1, 'A');
+  free(high);
+}
+CASE(realloc_overwritten) {
+  char* block = used(n);
+  write_bytes(block + n, 1, 'A');
+  (void)hidden(realloc(block, m));
+}
+/* Found out when the block may serve again, or the program ends. */
+CASE(written_after_free) { write_bytes(take_and_free(), 1, 'A'); }
+CASE(written_after_reuse) {
+  write_bytes(take_and_free() + n / 2, 8, 'A');
+  for (int i = 0; i < 10000; i++) free(used(n));
+}
+static void* write_after_free(void* block) {
+  free(block);
+  write_bytes((char*)block, 1, 'A');
+  for (int i = 0; i < 10000; i++) free(used(n));
+  return NULL;
+}
+CASE(written_after_free_by_thread) { join_thread(start_thread(write_after_free, used(n))); }
+
 int main(int count, char** arguments) {
   n = count > 2 ? strtoull(arguments[2], NULL, 0) : 0;
   m = count > 3 ? strtoull(arguments[3], NULL, 0) : 0;

@@ -3,6 +3,7 @@
 (a whole program), `run.py --allocator hoard`."""
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -24,13 +25,15 @@ def perform(test: tuple[Case, str, argparse.Namespace]) -> tuple[str, str, str]:
     if not library.exists():
         return label, "skipped", f"{library.name} is not built"
     linked = case.program in LINKED
-    program = options.programs / (case.program + ("-checked" if linked and allocator == "checked" else ""))
+    program = options.programs / (case.program + (f"-{allocator}" if linked and allocator != "default" else ""))
     ending = harness.execute([program, *case.arguments], harness.environment(None if linked else library),
                              timeout=200 if case.program.startswith("overflow") else 60)
     line, answer = case.line(allocator), case.answer(allocator)
-    if harness.meets(OUTCOMES.get(answer, harness.ABORT), ending, line or harness.message_of(allocator)):
+    faulted = "fault" in answer.split(" or ") and ending.status == -signal.SIGSEGV and not ending.stderr
+    expected = OUTCOMES.get(answer, harness.ABORT)
+    if faulted or (answer != "fault" and harness.meets(expected, ending, line or harness.message_of(allocator))):
         return label, "passed", ""
-    return label, "failed", f"expected {line.pattern.strip() if line else answer}; {ending.describe()}"
+    return label, "failed", f"expected {answer}{f', {line.pattern.strip()}' if line else ''}; {ending.describe()}"
 
 
 def main() -> int:
