@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from baselines import ABORT
 from baselines import PREFIXES as BASELINE_PREFIXES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -21,10 +22,10 @@ EMULATOR = []
 PREFIXES = ("HMALLOC_", *BASELINE_PREFIXES)
 
 
-OURS = {"default": "libhmalloc.so", "checked": "libhmalloc-checked.so", "faults": "libhmalloc-faults.so"}
+OURS = {"default": "libhmalloc.so", "checked": "libhmalloc-checked.so", "hardened": "libhmalloc-hardened.so",
+        "faults": "libhmalloc-faults.so"}
 
 OK = "ok"
-ABORT = "abort"
 # Misuse that this build need not see: whatever happens, it is not a crash inside the allocator.
 OK_OR_ABORT = "ok or abort"
 
