@@ -25,7 +25,8 @@ endfunction()
 if(STEP STREQUAL install)
   file(REMOVE_RECURSE ${PREFIX})
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX})
-  must_exist(${LIBDIR}/libhmalloc.so ${LIBDIR}/libhmalloc.so.0 ${LIBDIR}/libhmalloc-checked.so ${LIBDIR}/libhmalloc.a
+  must_exist(${LIBDIR}/libhmalloc.so ${LIBDIR}/libhmalloc.so.0 ${LIBDIR}/libhmalloc-checked.so
+    ${LIBDIR}/libhmalloc-hardened.so ${LIBDIR}/libhmalloc.a
     ${LIBDIR}/cmake/hmalloc/hmalloc-config.cmake ${LIBDIR}/pkgconfig/hmalloc.pc
     include/hmalloc/hmalloc.h include/hmalloc/hmalloc_local.h include/hmalloc/hmalloc.hpp bin/hmalloc
     libexec/hmalloc/baselines/libone_lock.so)

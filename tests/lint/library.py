@@ -5,7 +5,7 @@ import subprocess
 
 import symbols
 
-LIBRARIES = ["libhmalloc.so", "libhmalloc-checked.so", "libhmalloc-faults.so"]
+LIBRARIES = ["libhmalloc.so", "libhmalloc-checked.so", "libhmalloc-hardened.so", "libhmalloc-faults.so"]
 FAMILY = """malloc free calloc realloc reallocarray posix_memalign aligned_alloc memalign valloc pvalloc
   malloc_usable_size free_sized free_aligned_sized malloc_trim mallinfo mallinfo2 malloc_info malloc_stats
   mallopt __libc_malloc __libc_free __libc_calloc __libc_realloc __libc_memalign __libc_valloc __libc_pvalloc
