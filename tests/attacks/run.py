@@ -74,7 +74,7 @@ def compare(program: Path, build: Path, names: list[str]) -> int:
                 if ending.kind not in expected.split() or not line_is_ours:
                     wrong += 1
                     print(f"failed {name}, {kind}: expected {expected}; {ending.kind} {ending.said}")
-    print(f"{len(names)} attacks on {len(LIBRARIES)} libraries, {TIMES} times each: {wrong} ended otherwise than they should")
+    print(f"{len(names)} attacks on {len(LIBRARIES)} libraries, {TIMES} times each: {wrong} ended otherwise than expected")
     return 1 if wrong else 0
 
 
