@@ -57,17 +57,28 @@ size_t build_id_of(const char* path, std::span<uint8_t> to) noexcept {
 
 }  // namespace
 
-Mappings::Mappings() noexcept : file_(open_to_read("/proc/thread-self/maps")) {}
-Mappings::~Mappings() {
+// That of a process is the one of its first thread, and empty once that thread has ended; then this thread's has the same.
+// Not at once: an emulator of processes (qemu-user) shows the program's mappings in the first, and its own in the other.
+Mappings::Mappings() noexcept : file_(open_to_read("/proc/self/maps")) {
+  if (fill()) return;
+  close();
+  file_ = open_to_read("/proc/thread-self/maps");
+}
+Mappings::~Mappings() { close(); }
+
+void Mappings::close() noexcept {
   if (file_ >= 0) system_call(SYS_close, file_);
 }
 
+bool Mappings::fill() noexcept {
+  long n = file_ < 0 ? 0 : system_call(SYS_read, file_, system_call_argument(buffer_), sizeof buffer_);
+  if (n <= 0) return false;
+  used_ = 0, read_ = static_cast<size_t>(n);
+  return true;
+}
+
 int Mappings::get() noexcept {
-  if (used_ == read_) {
-    long n = file_ < 0 ? 0 : system_call(SYS_read, file_, system_call_argument(buffer_), sizeof buffer_);
-    if (n <= 0) return -1;
-    used_ = 0, read_ = static_cast<size_t>(n);
-  }
+  if (used_ == read_ && !fill()) return -1;
   return static_cast<unsigned char>(buffer_[used_++]);
 }
 

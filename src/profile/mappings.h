@@ -23,6 +23,8 @@ class Mappings {
   bool next(Mapping& out) noexcept;
 
  private:
+  bool fill() noexcept;  // the buffer, with what comes next; false: nothing does
+  void close() noexcept;
   int get() noexcept;  // the next byte of the file, or -1
   uintptr_t hexadecimal(int& c) noexcept;
 

@@ -99,6 +99,20 @@ bool counts_the_program() {
   return read && counted * page_size() <= listed + (1u << 20);
 }
 
+// Whether the code that runs is among the mappings of the thread that runs it.
+bool lists_by_thread() {
+  bool listed = false;
+  char line[512], executable;
+  FILE* maps = fopen("/proc/thread-self/maps", "r");
+  if (maps == nullptr) return false;
+  uintptr_t from, to, here = reinterpret_cast<uintptr_t>(&lists_by_thread);
+  while (fgets(line, sizeof line, maps) != nullptr)
+    if (sscanf(line, "%lx-%lx %*c%*c%c", &from, &to, &executable) == 3)
+      listed = listed || (from <= here && here < to && executable == 'x');
+  fclose(maps);
+  return listed;
+}
+
 bool filters_calls() {
   return child_ends_with_true([] {
     sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -131,14 +145,16 @@ const Property kHeedsAdvice{"heeds_advice", "this system takes any advice about 
 const Property kLimitsAddresses{"limits_addresses", "RLIMIT_AS limits nothing here", limits_addresses};
 const Property kCountsTheProgram{"counts_the_program", "more memory than the program's is counted here: the emulator's",
                                  counts_the_program};
+const Property kListsByThread{"lists_by_thread", "a thread's own file in /proc lists the emulator's mappings here",
+                              lists_by_thread};
 const Property kFiltersCalls{"filters_calls", "there is no seccomp here", filters_calls};
 const Property kRunsTheSamePrograms{"runs_the_same_programs", "what a program starts here is for another processor",
                                     runs_the_same_programs};
 
 std::span<const Property* const> all_properties() {
-  static constexpr const Property* kAll[] = {&kEmptiesPages, &kSharesWithVfork,    &kStartsThreadsInChildren,
-                                             &kHeedsAdvice,  &kLimitsAddresses,    &kCountsTheProgram,
-                                             &kFiltersCalls, &kRunsTheSamePrograms};
+  static constexpr const Property* kAll[] = {&kEmptiesPages,  &kSharesWithVfork, &kStartsThreadsInChildren,
+                                             &kHeedsAdvice,   &kLimitsAddresses, &kCountsTheProgram,
+                                             &kListsByThread, &kFiltersCalls,    &kRunsTheSamePrograms};
   return kAll;
 }
 

@@ -13,7 +13,7 @@ struct Property {
 };
 
 extern const Property kEmptiesPages, kSharesWithVfork, kStartsThreadsInChildren, kHeedsAdvice, kLimitsAddresses,
-    kCountsTheProgram, kFiltersCalls, kRunsTheSamePrograms;
+    kCountsTheProgram, kListsByThread, kFiltersCalls, kRunsTheSamePrograms;
 
 std::span<const Property* const> all_properties();
 
