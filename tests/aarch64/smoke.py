@@ -17,6 +17,7 @@ from cases import CASES as MISUSES  # noqa: E402
 from cases import LINKED  # noqa: E402
 from emulation import NEEDS  # noqa: E402
 from matrix import CASES  # noqa: E402
+from special import LIMITED  # noqa: E402
 
 # On the emulated machine itself these say nothing, or take too long.
 NOT_HERE = {
@@ -26,6 +27,7 @@ NOT_HERE = {
     "fork_from_thread": "gives each child ten seconds of real time",
     "overcommit_charge": "the whole machine is smaller than what it charges",
     "no_thp": "about the machine's settings",
+    "limit_of_group": "the machine has no control groups; the same cases run under a limit in bytes",
 }
 PACKAGES = ["busybox", "sqlite3", "libsqlite3-0", "libreadline8", "libtinfo6", "zlib1g", "lua5.4",
             "python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib", "libexpat1"]
@@ -61,10 +63,12 @@ def fill(root, options, debian):
     for program in {c.program for c in misuses}:
         copy(build / "tests/misuse" / program, root / "test/misuse" / program)
     (root / "test/misuses").write_text("".join(" ".join([c.program, *c.arguments]) + "\n" for c in misuses))
-    cases = [(c.program, c.sub) for c in CASES if c.sub in NEEDS and c.sub not in NOT_HERE]
-    for program in {program for program, _ in cases}:
+    limits = " ".join(f"{name}={value}" for name, value in LIMITED.items())
+    cases = [("limit", c.sub, limits) if c.program == "!limited" else (c.program, c.sub, "")
+             for c in CASES if c.sub in NEEDS and not {c.name, c.sub} & NOT_HERE.keys()]
+    for program in {program for program, _, _ in cases}:
         copy(build / "tests/conformance" / program, root / "test/conformance" / program)
-    (root / "test/cases").write_text("".join(f"{program} {sub}\n" for program, sub in dict.fromkeys(cases)))
+    (root / "test/cases").write_text("".join(" ".join(case).rstrip() + "\n" for case in dict.fromkeys(cases)))
 
 
 def pack(root, archive):

@@ -56,14 +56,15 @@ def static(run):
     return ending
 
 
-def under_limit(run, limit, setting, prepare=()):
-    env = environment(None, CONFORMANCE_LIMIT=limit)
-    preload = ["env", f"LD_PRELOAD={run.library}", f"HMALLOC_LIMIT={setting}"]
-    return execute([*prepare, *preload, run.programs / "limit", run.case.sub], env)
+LIMITED = {"CONFORMANCE_LIMIT": 64 << 20, "HMALLOC_LIMIT": "64M"}
+
+
+def under_limit(run, variables, prepare=()):
+    return execute([*prepare, run.programs / "limit", run.case.sub], environment(run.library, **variables))
 
 
 def limited(run):
-    return under_limit(run, 64 << 20, "64M")
+    return under_limit(run, LIMITED)
 
 
 def grouped(run):
@@ -76,7 +77,8 @@ def grouped(run):
         raise NotHere(f"no control group can be made: {error.strerror}") from error
     try:
         (folder / ("memory.max" if version_2 else "memory.limit_in_bytes")).write_text(str(256 << 20))
-        return under_limit(run, 64 << 20, "25%", ["sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "$@"', "sh"])
+        enter = ["sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "$@"', "sh"]
+        return under_limit(run, {**LIMITED, "HMALLOC_LIMIT": "25%"}, enter)
     except OSError as error:
         raise NotHere(f"the control group takes no limit: {error.strerror}") from error
     finally:
