@@ -132,7 +132,7 @@ TEST_F(AddressLimit, HugeBlocksGetWhatIsLeft) {
   char *first = static_cast<char*>(hm_malloc(kSize)), *second, *third, *refused, *grown;
   fill(first, kSize, 1);
   {
-    MoreAddresses limit(2 * kSize - kChunk / 4 + kSpare);  // with what is behind the first, whole chunks of it
+    MoreAddresses limit(2 * kSize - (2 * kChunk - kSize) + kSpare);  // the pages of two, with what is behind the first
     second = static_cast<char*>(hm_malloc(kSize));
     third = static_cast<char*>(hm_malloc(kSize));
     refused = static_cast<char*>(hm_malloc(kSize));

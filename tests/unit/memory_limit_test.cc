@@ -193,7 +193,7 @@ TEST_F(UnderLimit, AboveTheSoftLimitAllThatIsFreeGoesBack) {
   free_all(small);
 }
 
-// Slices that wait to be used again serve no huge block; only a look gives them back.
+// Slices that wait to be used again serve no huge block, and who asks for one gives so many back.
 TEST_F(UnderLimit, WhatNobodyUsesAgainGoesBackToo) {
   options.retain_bytes = kLimit;
   std::vector<void*> most = take(20 * kMiB);
@@ -205,6 +205,17 @@ TEST_F(UnderLimit, WhatNobodyUsesAgainGoesBackToo) {
   hm_free(huge);
   free_all(most);
   free_all(small);
+}
+
+// A kept huge block serves no smaller one, and nobody is refused one here; so only a look gives it back.
+TEST_F(UnderLimit, AKeptHugeBlockGoesBackAboveTheSoftLimit) {
+  keep_written(4 * kMiB);
+  std::vector<void*> most = take(23 * kMiB);
+  EXPECT_EQ(huge_gauges().kept, 4 * kMiB) << "a megabyte below it";
+  std::vector<void*> more = take(3 * kMiB);
+  EXPECT_EQ(huge_gauges().kept, 0u);
+  free_all(most);
+  free_all(more);
 }
 
 TEST_F(UnderLimit, AChildForgetsWhatWasPromisedToOthers) {
