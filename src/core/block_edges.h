@@ -65,9 +65,13 @@ class BlockEdges {
     void write(char* to, size_t bytes) const noexcept {
       for (size_t i = 0; i < bytes; i += kBytes) memcpy(to + i, &pattern_, std::min(bytes - i, kBytes));
     }
+    // Whole words may be read, for behind it there is the edge.
     bool is_at(const char* at, size_t bytes) const noexcept {
-      for (size_t i = 0; i < bytes; i += kBytes)
-        if (memcmp(at + i, &pattern_, std::min(bytes - i, kBytes)) != 0) return false;
+      for (size_t i = 0; i < bytes; i += kBytes) {
+        uint64_t there;
+        memcpy(&there, at + i, kBytes);
+        if ((there ^ pattern_) << 8 * (kBytes - std::min(bytes - i, kBytes)) != 0) return false;
+      }
       return true;
     }
 

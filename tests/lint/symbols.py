@@ -6,8 +6,8 @@ of that from inside them.  System calls are no symbols: they are made directly (
 
 # In any call of the family, also inside another library's locks.
 SERVING = {
-    "memcpy": "realloc copies a block; nothing is open then",
-    "memset": "calloc, when its block is the caller's",
+    "memcpy": "realloc copies a block, and the hardened library writes what is behind one; nothing is open then",
+    "memset": "calloc, when its block is the caller's; the hardened library clears what is freed, and nothing is open",
     "__errno_location": "errno, of the calling thread",
     "getauxval": "the size of a page, once and before anything is open, and at load the clock, and whether the program is setuid; reads what the kernel left there at exec",
     "pthread_setspecific": "a thread gets a heap: it may allocate for a key above 32, and finds the heap in its place",
