@@ -5,8 +5,8 @@
 # what reads text has seen all its edges within seconds.
 fuzzers_of() { # plain | asan | tsan
   case $1 in
-    plain) echo heap:heap:4 heap_checked:heap:3 heap_failing:heap:3 slices:slices:2 huge:huge:2 huge_failing:huge:2 \
-      options:options:1 trace:trace:1 ;;
+    plain) echo heap:heap:4 heap_checked:heap:3 heap_hardened:heap:3 heap_failing:heap:3 slices:slices:2 huge:huge:2 \
+      huge_failing:huge:2 options:options:1 trace:trace:1 ;;
     asan) echo heap:heap:4 slices:slices:2 huge:huge:2 options:options:1 trace:trace:1 ;;
     tsan) echo heap:heap:4 ;;
   esac

@@ -2,11 +2,13 @@
 //
 //   FREE    the block has no holder.  Only the thread that owns the superblock may change the byte (sweep).
 //   TAKEN   the program or a block cache holds the block.  Only that holder may change the byte (give_back).
-//   CACHED  a block cache holds it; only the checked library tells this from TAKEN.  Or a sampled block is being freed.
+//   CACHED  a block cache or a quarantine holds it; only the checked and the hardened library tell this from TAKEN.  Or a
+//           sampled block is being freed.
 //   SAMPLED the program holds it, and a profile has it (profile/samples.h), or a tracer (probes.h).  Otherwise as TAKEN.
 //
-// So each byte has one possible writer at any time, and no read-modify-write is ever needed, but for the end of SAMPLED.  FREE is zero, so fresh
-// and purged pages hold only free blocks.  Bit 0 says TAKEN, so that free tells it from all others by one bit.
+// So each byte has one possible writer at any time, and no read-modify-write is ever needed, but for the end of SAMPLED, and
+// for a free that must be found to be the second of two at once.  FREE is zero, so fresh and purged pages hold only free
+// blocks.  Bit 0 says TAKEN, so that free tells it from all others by one bit.
 #pragma once
 #include "base/sizes.h"
 
