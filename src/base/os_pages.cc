@@ -47,9 +47,10 @@ bool succeeds(long number, const void* base, size_t bytes, long c = 0, long d = 
   return answer >= 0 || answer < -4095;  // an address, for mremap
 }
 
-void* map_at(const void* hint, size_t bytes) noexcept {
+void* map_at(const void* hint, size_t bytes, Access access) noexcept {
   if (counted_failure()) return nullptr;
-  long base = system_call(SYS_mmap, system_call_argument(hint), static_cast<long>(bytes), PROT_READ | PROT_WRITE,
+  int allowed = access == Access::kNone ? PROT_NONE : PROT_READ | PROT_WRITE;
+  long base = system_call(SYS_mmap, system_call_argument(hint), static_cast<long>(bytes), allowed,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base < 0 && base >= -4095) return nullptr;
   if (HM_LIKELY(AddressMap::covers(static_cast<uintptr_t>(base), bytes))) return reinterpret_cast<void*>(base);
@@ -69,8 +70,8 @@ size_t page_size() noexcept {
   return bytes;
 }
 
-Mapped map_there(void* place, size_t bytes) noexcept {
-  void* base = map_at(place, bytes);
+Mapped map_there(void* place, size_t bytes, Access access) noexcept {
+  void* base = map_at(place, bytes, access);
   if (base == nullptr || base == place) return base == nullptr ? Mapped::kRefused : Mapped::kYes;
   unmap(base, bytes);
   return Mapped::kTaken;
@@ -79,8 +80,8 @@ Mapped map_there(void* place, size_t bytes) noexcept {
 namespace {
 
 // All mappings are `bytes` long, and their starts, or the places `lead` bytes behind these, are aligned.
-void* map_wide(size_t bytes, size_t alignment, size_t lead) noexcept {
-  void* wide = map_at(nullptr, bytes + alignment);
+void* map_wide(size_t bytes, size_t alignment, size_t lead, Access access) noexcept {
+  void* wide = map_at(nullptr, bytes + alignment, access);
   if (wide == nullptr) return nullptr;
   uintptr_t start = align_up(address_of(wide) + lead, alignment) - lead;
   size_t head = start - address_of(wide);
@@ -90,12 +91,12 @@ void* map_wide(size_t bytes, size_t alignment, size_t lead) noexcept {
 }
 
 // Where a limit leaves no room for the alignment: tries one place after another, from the system's own choice downwards.
-void* map_exactly(uintptr_t from, size_t bytes, size_t alignment, size_t lead) noexcept {
+void* map_exactly(uintptr_t from, size_t bytes, size_t alignment, size_t lead, Access access) noexcept {
   constexpr int kPlaces = 16;
   size_t step = alignment;
   for (int i = 0; i < kPlaces && from > step + lead + alignment; ++i, step *= 2) {
     void* place = reinterpret_cast<void*>(align_down(from + lead, alignment) - lead);
-    Mapped mapped = map_there(place, bytes);
+    Mapped mapped = map_there(place, bytes, access);
     if (mapped != Mapped::kTaken) return mapped == Mapped::kYes ? place : nullptr;
     from -= step;
   }
@@ -105,25 +106,25 @@ void* map_exactly(uintptr_t from, size_t bytes, size_t alignment, size_t lead) n
 }  // namespace
 
 // The system maps downwards, so the place just below the last aligned mapping is usually free: one call instead of three.
-void* map(size_t bytes, size_t alignment, size_t lead) noexcept {
+void* map(size_t bytes, size_t alignment, size_t lead, Access access) noexcept {
   static std::atomic<uintptr_t> last{0};  // relaxed: a hint
   bytes = align_up(bytes, page_size());
-  if (alignment <= page_size()) return map_at(nullptr, bytes);
+  if (alignment <= page_size()) return map_at(nullptr, bytes, access);
   uintptr_t below = last.load(std::memory_order_relaxed);
   uintptr_t hint = below > bytes + lead + alignment ? align_down(below - bytes + lead, alignment) - lead : 0;
-  void* base = map_at(reinterpret_cast<void*>(hint), bytes);
+  void* base = map_at(reinterpret_cast<void*>(hint), bytes, access);
   if (base == nullptr) return nullptr;
   if ((address_of(base) + lead) % alignment != 0) {
     unmap(base, bytes);
     uintptr_t chosen = address_of(base);
-    base = map_wide(bytes, alignment, lead);
-    if (base == nullptr) base = map_exactly(chosen, bytes, alignment, lead);
+    base = map_wide(bytes, alignment, lead, access);
+    if (base == nullptr) base = map_exactly(chosen, bytes, alignment, lead, access);
   }
   if (base != nullptr) last.store(address_of(base), std::memory_order_relaxed);
   return base;
 }
 
-void* map_somewhere(size_t bytes, size_t alignment, size_t lead) noexcept {
+void* map_somewhere(size_t bytes, size_t alignment, size_t lead, Access access) noexcept {
   constexpr uintptr_t kSpan = uintptr_t{64} * kKiB * kMiB;
   constexpr int kTries = 4;
   static std::atomic<uintptr_t> window{0};  // relaxed: one word, and nothing else depends on it
@@ -136,11 +137,11 @@ void* map_somewhere(size_t bytes, size_t alignment, size_t lead) noexcept {
   bytes = align_up(bytes, page_size());
   for (int i = 0; i < kTries && bytes + alignment <= kSpan / 4; ++i) {
     uintptr_t place = align_up(from + next_random() % (kSpan - bytes - alignment), alignment);
-    Mapped mapped = map_there(reinterpret_cast<void*>(place), bytes);
+    Mapped mapped = map_there(reinterpret_cast<void*>(place), bytes, access);
     if (mapped == Mapped::kYes) return reinterpret_cast<void*>(place);
     if (mapped == Mapped::kRefused) break;
   }
-  return map(bytes, alignment, lead);
+  return map(bytes, alignment, lead, access);
 }
 
 bool unmap(void* base, size_t bytes) noexcept { return succeeds(SYS_munmap, base, align_up(bytes, page_size())); }
@@ -164,7 +165,7 @@ bool empty_in_children(void* base, size_t bytes) noexcept {
 }
 
 namespace {
-std::atomic<size_t> guards{0};  // relaxed: a count; a race allows one more than kMaxGuards, or one less
+std::atomic<size_t> guards{0};  // relaxed: a count; a race allows a few more than kMaxGuards, or fewer
 }
 
 bool guard(void* base, size_t bytes) noexcept {
@@ -173,6 +174,14 @@ bool guard(void* base, size_t bytes) noexcept {
   if (made) guards.fetch_add(1, std::memory_order_relaxed);
   return made;
 }
+
+bool open_between_guards(void* base, size_t bytes, size_t made) noexcept {
+  if (guards.load(std::memory_order_relaxed) + made > kMaxGuards || !open(base, bytes)) return false;
+  guards.fetch_add(made, std::memory_order_relaxed);
+  return true;
+}
+
+bool open(void* base, size_t bytes) noexcept { return succeeds(SYS_mprotect, base, bytes, PROT_READ | PROT_WRITE); }
 
 bool seal(void* base, size_t bytes) noexcept { return succeeds(SYS_mprotect, base, bytes, PROT_NONE); }
 

@@ -11,15 +11,17 @@ inline constexpr size_t kMaxGuards = 16384;
 
 size_t page_size() noexcept;  // read at run time: 4, 16 or 64 KB
 
-// Zeroed, readable and writable memory that the address map covers.  Its start, or the address `lead` bytes behind it,
+enum class Access : uint8_t { kReadWrite, kNone };  // none: it is to be opened
+
+// Zeroed memory, readable and writable if nothing else is asked for, that the address map covers.  Its start, or the address `lead` bytes behind it,
 // is a multiple of `alignment` (a power of two, at least a page).  Null on failure: near a limit it needs no more than `bytes`.
-void* map(size_t bytes, size_t alignment, size_t lead = 0) noexcept;
+void* map(size_t bytes, size_t alignment, size_t lead = 0, Access access = Access::kReadWrite) noexcept;
 // The same at a random place, one of those that this process uses: all lie in 64 GB, so that tables of addresses stay small.
 // At any place if none of a few is free.  For a lead of 0.
-void* map_somewhere(size_t bytes, size_t alignment, size_t lead = 0) noexcept;
+void* map_somewhere(size_t bytes, size_t alignment, size_t lead = 0, Access access = Access::kReadWrite) noexcept;
 // Maps at this place, unless something else is there.
 enum class Mapped : uint8_t { kYes, kTaken, kRefused };
-Mapped map_there(void* place, size_t bytes) noexcept;
+Mapped map_there(void* place, size_t bytes, Access access = Access::kReadWrite) noexcept;
 bool unmap(void* base, size_t bytes) noexcept;
 // The pages read as zero from now on and use no memory until touched.  False: they are unchanged.
 bool purge(void* base, size_t bytes) noexcept;
@@ -31,7 +33,10 @@ bool move(void* from, size_t old_bytes, void* to, size_t new_bytes) noexcept;
 // Each may cost the process two of its mappings (vm.max_map_count), so there are at most kMaxGuards at a time;
 // `unguarded` reports that so many have been unmapped.
 bool guard(void* base, size_t bytes) noexcept;
-// The same for what lies between guards: it costs no mapping.
+// Makes pages of an inaccessible mapping accessible: those between so many guards, which count as above; or all of it.
+bool open_between_guards(void* base, size_t bytes, size_t guards) noexcept;
+bool open(void* base, size_t bytes) noexcept;
+// Makes pages next to guards inaccessible too: it costs no mapping.
 bool seal(void* base, size_t bytes) noexcept;
 void unguarded(size_t guards) noexcept;
 // Like map, but never unmapped, and with a guard on both sides if possible.

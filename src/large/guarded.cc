@@ -93,6 +93,7 @@ struct Waiting {
   ExtentList list;
   size_t count = 0, cleared = 0;  // blocks, and bytes
   uint64_t frees = 0;
+  uint64_t frees_at_next_try = 0;  // after the system has refused to unmap one; until then frees do not ask it
 
   void push(Extent& extent) noexcept {
     extent.mapping = ++frees;
@@ -129,8 +130,35 @@ void deactivate(size_t bytes) noexcept { store.active -= std::min(store.active, 
 
 // ---- mapping and unmapping, without the lock
 
+// What is inaccessible from the start neither counts as memory that the system has to promise, nor is it locked in memory.
+// Where there are too many guards, or the system refuses them, all of it is accessible.  Where it refuses even that, and not
+// for want of memory, it is seldom asked again: what it does not open it may not unmap either.
+char* map_between_guards(const Place& place, size_t size, size_t alignment, uint32_t& guards) noexcept {
+  constexpr uint32_t kSeldom = 1024;
+  static constinit std::atomic<uint32_t> unguarded_to_come{0};  // relaxed: a hint
+  alignment = std::max(alignment, kChunk);
+  auto map = [&](os::Access access) { return static_cast<char*>(os::map_somewhere(place.bytes, alignment, 0, access)); };
+  uint32_t to_come = unguarded_to_come.load(std::memory_order_relaxed);
+  if (to_come > 0) {
+    unguarded_to_come.store(to_come - 1, std::memory_order_relaxed);
+    return map(os::Access::kReadWrite);
+  }
+  char* start = map(os::Access::kNone);
+  if (start == nullptr) return nullptr;
+  char* first = start + align_down(place.lead, os::page_size());
+  guards = first > start ? 2 : 1;
+  if (os::open_between_guards(first, whole_pages(size), guards)) return start;
+  guards = 0;
+  if (os::open(start, place.bytes)) return start;
+  os::unmap(start, place.bytes);
+  start = map(os::Access::kReadWrite);
+  if (start != nullptr) unguarded_to_come.store(kSeldom, std::memory_order_relaxed);
+  return start;
+}
+
 Extent* map_extent(const Place& place, size_t size, size_t alignment) noexcept {
-  auto* start = static_cast<char*>(os::map_somewhere(place.bytes, std::max(alignment, kChunk)));
+  uint32_t guards = 0;
+  char* start = map_between_guards(place, size, alignment, guards);
   if (start == nullptr) return nullptr;
   Extent* extent;
   {
@@ -138,15 +166,13 @@ Extent* map_extent(const Place& place, size_t size, size_t alignment) noexcept {
     extent = extent_table.create(start);
   }
   if (extent == nullptr) {
-    os::unmap(start, place.bytes);
+    if (os::unmap(start, place.bytes)) os::unguarded(guards);
     return nullptr;
   }
   extent->size = size;
   extent->lead = place.lead;
+  extent->guards = guards;
   extent->set_bytes(place.bytes);
-  char *first = first_page(*extent), *end = last_page_end(*extent);
-  if (first > start) extent->guards += os::guard(start, static_cast<size_t>(first - start));
-  if (end < extent->end()) extent->guards += os::guard(end, static_cast<size_t>(extent->end() - end));
   return extent;
 }
 
@@ -169,15 +195,15 @@ bool unmap_freed(Extent& extent) noexcept {
     extent.set_bytes(bytes);
     extent_table.enter(extent);
     waiting.push(extent);
+    waiting.frees_at_next_try = waiting.frees + kMostWaiting;
   }
   publish();
   return gone;
 }
 
 // All that may go, the oldest first, one at a time: the child of a fork loses what is held.  What was refused is not tried again.
-// patient: goes on after a refusal.
 template <class Condition>
-size_t unmap_those(Condition condition, bool patient) noexcept {
+size_t unmap_those(Condition condition) noexcept {
   uint64_t last;
   {
     LockGuard guard(store.lock);
@@ -191,9 +217,7 @@ size_t unmap_those(Condition condition, bool patient) noexcept {
     }
     if (due == nullptr) return bytes;
     size_t had = due->slack;
-    bool gone = unmap_freed(*due);
-    bytes += gone ? had : 0;
-    if (!gone && !patient) return bytes;
+    bytes += unmap_freed(*due) ? had : 0;
   }
 }
 
@@ -273,9 +297,10 @@ bool free_huge(Extent& extent) noexcept {
     publish();
   }
   auto too_much = [](const Extent&) {
+    if (waiting.frees < waiting.frees_at_next_try) return false;
     return waiting.count > kMostWaiting || waiting.cleared > kMostCleared || (waiting.cleared > 0 && is_above_soft_limit());
   };
-  unmap_those(too_much, false);
+  unmap_those(too_much);
   return true;
 }
 
@@ -299,7 +324,7 @@ void* resize_huge(Extent& extent, size_t size) noexcept {
 
 size_t purge_huge_blocks(bool all) noexcept {
   uint64_t now = os::now_ms(), before_ms = all ? now : now - options.decay_ms / 2;
-  return unmap_those([=](const Extent& extent) { return extent.since_ms <= before_ms; }, true);
+  return unmap_those([=](const Extent& extent) { return extent.since_ms <= before_ms; });
 }
 
 void unmap_behind_huge_blocks() noexcept {}  // there are guards

@@ -17,7 +17,7 @@ void use_small_pages(void* base, size_t bytes) noexcept { os::prefer_huge_pages(
 // With its first chunks.
 Region* SlicePool::map_region(size_t chunks) noexcept {
   auto map = kHardened ? os::map_somewhere : os::map;
-  auto* base = static_cast<char*>(map(chunks * kChunk, kRegion, 0));
+  auto* base = static_cast<char*>(map(chunks * kChunk, kRegion, 0, os::Access::kReadWrite));
   if (base == nullptr) return nullptr;
   if (regions_ == 0) use_small_pages(AddressMap::all().data(), AddressMap::all().size());
   use_small_pages(base, chunks * kChunk);
