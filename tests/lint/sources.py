@@ -42,6 +42,7 @@ ATOMICS = {
     "src/large/extent_table.cc": "where an extent starts, which whoever frees its block asks without the lock; what a forked child reads",
     "src/pages/footprint.h": "bytes that each part of the allocator publishes, a hint",
     "src/large/huge_store.cc": "names of mappings",
+    "src/large/guarded.cc": "how often the system is not asked to open pages, a hint",
     "src/large/runs.h": "bytes of a cache of runs, which statistics read",
     "src/large/runs.cc": "the length of a run, which statistics read while its owner changes it",
     "src/upkeep/background.h": "whether the thread that gives memory back runs, and whether it sleeps",

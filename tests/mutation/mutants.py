@@ -247,7 +247,7 @@ MUTANTS = [
     Mutant("children_wake_the_parent", "src/api/start.cc", "  pressure.after_fork_in_child();\n", ""),
     Mutant("groups_above_do_not_count", "src/base/control_group.cc", "    if (length == 0) return least;\n", "    return least;\n"),
     # Addresses run out
-    Mutant("no_place_is_tried", "src/base/os_pages.cc", "    if (base == nullptr) base = map_exactly(chosen, bytes, alignment, lead);\n", ""),
+    Mutant("no_place_is_tried", "src/base/os_pages.cc", "    if (base == nullptr) base = map_exactly(chosen, bytes, alignment, lead, access);\n", ""),
     Mutant("whole_regions_or_none", "src/pages/slice_pool_regions.cc", "  return map_region(n <= kSlicesInChunk - kMetaSlices ? 1 : 2);", "  return nullptr;"),
     Mutant("absent_for_good", "src/pages/slice_pool_regions.cc", "  if (Region* another = map_absent_chunk()) return another;\n", ""),
     Mutant("what_is_absent_is_unmapped", "src/pages/slice_pool_regions.cc", "if (unmap(region, region.ready()))", "if (unmap(region, kAllChunks))"),
