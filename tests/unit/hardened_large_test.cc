@@ -75,6 +75,13 @@ TEST_F(HardenedLarge, ASecondFreeIsFound) {
   }
 }
 
+// Both may have found it live: of two threads that free it at once one does.
+TEST_F(HardenedLarge, OfTwoFreesOneTakesABlockBack) {
+  Extent& extent = *huge_extent(hm_malloc(kCleared));
+  EXPECT_TRUE(free_huge(extent));
+  EXPECT_FALSE(free_huge(extent));
+}
+
 TEST_F(HardenedLarge, AnAddressInsideIsNoBlock) {
   char* block = allocate(3 * kMiB);
   for (size_t at : {size_t{16}, os::page_size(), kMiB}) EXPECT_EXIT(hm_free(block + at), kAborted, "hm_free");
