@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE = ROOT / "build" / "release"
-for folder in ("attacks", "misuse", "conformance"):
+for folder in ("conformance", "misuse", "attacks"):  # both of the latter have a run.py; the last is found first
     sys.path.insert(0, str(ROOT / "tests" / folder))
 
 import cases  # noqa: E402  (of misuse)

@@ -59,12 +59,8 @@ def static(run):
 LIMITED = {"CONFORMANCE_LIMIT": 64 << 20, "HMALLOC_LIMIT": "64M"}
 
 
-def under_limit(run, variables, prepare=()):
-    return execute([*prepare, run.programs / "limit", run.case.sub], environment(run.library, **variables))
-
-
 def limited(run):
-    return under_limit(run, LIMITED)
+    return execute([run.programs / "limit", run.case.sub], environment(run.library, **LIMITED))
 
 
 def grouped(run):
@@ -77,8 +73,11 @@ def grouped(run):
         raise NotHere(f"no control group can be made: {error.strerror}") from error
     try:
         (folder / ("memory.max" if version_2 else "memory.limit_in_bytes")).write_text(str(256 << 20))
-        enter = ["sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec "$@"', "sh"]
-        return under_limit(run, {**LIMITED, "HMALLOC_LIMIT": "25%"}, enter)
+        # The shell is not in the group yet, and would say so on the library.
+        enter = ["sh", "-c", f'echo $$ >{folder}/cgroup.procs && exec env "$@"', "sh"]
+        settings = [f"LD_PRELOAD={run.library}", "HMALLOC_LIMIT=25%"]
+        limit = LIMITED["CONFORMANCE_LIMIT"]
+        return execute([*enter, *settings, run.programs / "limit", run.case.sub], environment(None, CONFORMANCE_LIMIT=limit))
     except OSError as error:
         raise NotHere(f"the control group takes no limit: {error.strerror}") from error
     finally:

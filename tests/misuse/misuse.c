@@ -235,13 +235,14 @@ CASE(free_aligned_otherwise) { free_aligned_sized(hidden(aligned_alloc(64, n)), 
 
 /* ---- Writes outside of what was asked for, and after it was freed. ---- */
 
+enum { kEven = 0x42 }; /* No canary has such a byte: one that happens to be the canary's is not found. */
 static void write_bytes(char* from, size_t bytes, int value) {
   volatile char* at = (volatile char*)hidden(from);
   for (size_t i = 0; i < bytes; i++) at[i] = (char)value;
 }
 CASE(written_behind) {
   char* block = used(n);
-  write_bytes(block + n, m, 'A');
+  write_bytes(block + n, m, kEven);
   free(block);
 }
 /* As of a string that is one byte too long. */
@@ -253,12 +254,12 @@ CASE(zero_behind) {
 /* The higher of two, which is not the first of its kind in its memory. */
 CASE(written_in_front) {
   char *one = used(n), *other = used(n), *high = one > other ? one : other;
-  for (size_t i = m; i-- > 0;) write_bytes(high - m + i, 1, 'A');
+  for (size_t i = m; i-- > 0;) write_bytes(high - m + i, 1, kEven);
   free(high);
 }
 CASE(realloc_overwritten) {
   char* block = used(n);
-  write_bytes(block + n, 1, 'A');
+  write_bytes(block + n, 1, kEven);
   (void)hidden(realloc(block, m));
 }
 /* Found out when the block may serve again, or the program ends. */
