@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -128,6 +129,27 @@ TEST_F(StatsFiles, NoReaderSeesHalfOfIt) {
     kill(writer, SIGKILL);
     waitpid(writer, nullptr, 0);
   }
+}
+
+// Or two processes that share the file's name would write into one.
+TEST_F(StatsFiles, EachUnfinishedOneHasANameOfItsOwn) {
+  EXPECT_TRUE(child_succeeds([&] {
+    int events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (inotify_add_watch(events, folder.c_str(), IN_MOVED_FROM) < 0) return false;
+    watch("a.prom", 1);
+    std::vector<std::string> names;
+    bool enough = allocates_until([&] {
+      alignas(inotify_event) char buffer[4096];
+      ssize_t bytes = read(events, buffer, sizeof buffer);
+      for (ssize_t at = 0; at < bytes;) {
+        auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+        names.emplace_back(event->name);
+        at += static_cast<ssize_t>(sizeof *event + event->len);
+      }
+      return names.size() >= 3;
+    });
+    return enough && std::set(names.begin(), names.end()).size() == names.size();
+  }));
 }
 
 TEST_F(StatsFiles, OthersAreAppendedTo) {
