@@ -235,7 +235,9 @@ CASE(free_aligned_otherwise) { free_aligned_sized(hidden(aligned_alloc(64, n)), 
 
 /* ---- Writes outside of what was asked for, and after it was freed. ---- */
 
-enum { kEven = 0x42 }; /* No canary has such a byte: one that happens to be the canary's is not found. */
+enum {
+  kEven = 0xee
+}; /* No canary has such a byte, and no edge of these sizes ends in it: what changes nothing is not found. */
 static void write_bytes(char* from, size_t bytes, int value) {
   volatile char* at = (volatile char*)hidden(from);
   for (size_t i = 0; i < bytes; i++) at[i] = (char)value;
