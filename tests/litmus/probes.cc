@@ -18,7 +18,7 @@
 namespace hm::os {
 void* mapped_before = nullptr;  // what the next call answers, so that its words can be named before it is made
 
-void* map(size_t bytes, size_t alignment, size_t) noexcept {  // stands in for base/os_pages.cc
+void* map(size_t bytes, size_t alignment, size_t, Access) noexcept {  // stands in for base/os_pages.cc
   if (void* answer = mapped_before; answer != nullptr) return mapped_before = nullptr, answer;
   auto all = reinterpret_cast<uintptr_t>(
       mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
