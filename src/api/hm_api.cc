@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "api/front.h"
+#include "api/front.h"  // IWYU pragma: keep (the hardened library has these names in its own)
 #include "base/codegen.h"
 #include "base/report.h"
 #include "introspect/stats.h"

@@ -16,7 +16,7 @@
 #include "introspect/profile_files.h"
 #include "introspect/reports_at_exit.h"
 #include "introspect/stats_files.h"
-#include "large/huge.h"
+#include "large/huge.h"  // IWYU pragma: keep (for the hardened library)
 #include "pages/options.h"
 #include "profile/profile.h"
 #include "threads/registry.h"

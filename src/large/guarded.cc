@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/report.h"
 #include "base/secret.h"
-#include "base/size_classes.h"
 #include "base/zeros.h"
 #include "large/huge.h"
 #include "large/huge_store.h"
