@@ -13,8 +13,9 @@ size_t page_size() noexcept;  // read at run time: 4, 16 or 64 KB
 
 enum class Access : uint8_t { kReadWrite, kNone };  // none: it is to be opened
 
-// Zeroed memory, readable and writable if nothing else is asked for, that the address map covers.  Its start, or the address `lead` bytes behind it,
-// is a multiple of `alignment` (a power of two, at least a page).  Null on failure: near a limit it needs no more than `bytes`.
+// Zeroed memory, readable and writable if nothing else is asked for, that the address map covers.  Its start, or the address
+// `lead` bytes behind it, is a multiple of `alignment` (a power of two, at least a page).  Null on failure: near a limit it
+// needs no more than `bytes`.
 void* map(size_t bytes, size_t alignment, size_t lead = 0, Access access = Access::kReadWrite) noexcept;
 // The same at a random place, one of those that this process uses: all lie in 64 GB, so that tables of addresses stay small.
 // At any place if none of a few is free.  For a lead of 0.

@@ -43,8 +43,7 @@ constexpr size_t count_bits(uint64_t bits) {
 inline uintptr_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
 
 #if defined(HM_HARDENED)
-inline constexpr bool kHardened =
-    true;  // libhmalloc-hardened: the checked library's states, in the layer of api/hardened.cc
+inline constexpr bool kHardened = true;  // libhmalloc-hardened: states as if checked, and the layer of api/hardened.cc
 #else
 inline constexpr bool kHardened = false;
 #endif

@@ -4,10 +4,12 @@
 // front may serve again.  So at least kQueue other blocks are freed before a block serves again, and how many nobody can
 // foresee; unless the limit of bytes is reached before, which then counts the blocks in place of kQueue.
 //
-// Belongs to a heap, and only its thread uses it.  All zero: empty.
+// Belongs to a heap, and only its thread uses it; a signal handler of that thread may end the program in the middle, and have it
+// checked: no entry counts that does not wait.  All zero: empty.
 #pragma once
 #include <array>
 
+#include "base/process.h"
 #include "base/report.h"
 #include "base/secret.h"
 #include "base/zeros.h"
@@ -26,7 +28,10 @@ class Quarantine {
     used_ = true;
     bytes_ += bytes;
     void* before = std::exchange(places_[next_random() % kPlaces], block);
-    if (before != nullptr) queue_[(first_ + queued_++) % kQueue] = before;
+    if (before == nullptr) return;
+    queue_[(first_ + queued_) % kQueue] = before;
+    keep_order();
+    ++queued_;
   }
   // The one that has waited longest, or null if none does.
   void* take() noexcept {
@@ -57,8 +62,9 @@ class Quarantine {
  private:
   void* take_first() noexcept {
     void* block = queue_[first_];
-    first_ = (first_ + 1) % kQueue;
     --queued_;
+    keep_order();
+    first_ = (first_ + 1) % kQueue;
     return block;
   }
   void* take_any() noexcept {

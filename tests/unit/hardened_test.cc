@@ -420,6 +420,30 @@ TEST(Quarantine, TheQueueIsAQueueBehindRandomPlaces) {
   EXPECT_NE(out, first);
 }
 
+// A signal handler may call exit() in the middle of a free, and the quarantine is looked at then.
+TEST(Quarantine, IsWholeAtEveryInstruction) {
+  if (!HM_STEPS) GTEST_SKIP() << "this machine does not trap after each instruction";
+  auto& quarantine = my_thread_heap().quarantine();
+  std::vector<void*> blocks = allocate_many(2000, 100);
+  for (void* block : blocks) BlockEdges(block, capacity_of(block)).clear();
+  for (size_t i = 0; i < 1000; ++i) {
+    while (quarantine.is_full_for(112)) memset(quarantine.take(), 1, 100);  // it serves again: an entry of it is stale
+    quarantine.put(blocks[i], 112);
+  }
+  auto is_whole = [&] { return quarantine.check(), true; };
+  size_t next = 1000;
+  auto take_and_put = [&] {
+    void* taken = quarantine.take();
+    memset(taken, 1, 100);
+    quarantine.put(blocks[next], 112);
+  };
+  for (; next < 1003; ++next) {
+    Steps steps = fork_at_every_instruction(take_and_put, [] { return true; }, {.repair = is_whole});
+    EXPECT_GT(steps.forks, 20u);
+    EXPECT_EQ(steps.failed, 0u);
+  }
+}
+
 TEST(Secret, RandomNumbersDifferFromThreadToThread) {
   std::set<uint64_t> seen;
   for (int i = 0; i < 50; ++i) on_thread([&] { seen.insert({next_random(), next_random()}); });
