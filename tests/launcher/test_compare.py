@@ -54,10 +54,10 @@ def test_glibc_and_the_checked_library_go_by_their_names(compare):
 def test_several_allocators_stand_in_one_table(compare, build, tmp_path):
     own = tmp_path / "libmine.so"
     own.symlink_to(ROOT / "build/release/libhmalloc.so")
-    shown, result = compare("-n", "6", "--allocator", f"hmalloc,{own}", "--allocator", "hoard", "--",
+    shown, result = compare("-n", "6", "--allocator", f"hmalloc,{own}", "--allocator", "checked", "--",
                             build("touch.c", "touch"))
     names = [side["name"] for side in result["candidates"]]
-    assert names == ["hmalloc", "hoard"]  # a link to hmalloc is hmalloc
+    assert names == ["hmalloc", "checked"]  # a link to hmalloc is hmalloc
     assert [len(side["samples"]) for side in result["candidates"]] == [6, 6]
     heads = shown[:shown.index("6 runs of each")].splitlines()
     assert [line.split()[0] for line in heads if line.startswith("  ") and "±" in line] == ["system", *names] * 5
@@ -67,11 +67,11 @@ def test_several_allocators_stand_in_one_table(compare, build, tmp_path):
 
 def test_the_runs_of_several_are_interleaved_and_nobody_is_ahead_of_another_more_often(compare, tmp_path):
     log = tmp_path / "log"
-    compare("-n", "6", "--allocator", "hmalloc,one_lock", "--", "sh", "-c", f'echo "$LD_PRELOAD" >>{log}')
+    compare("-n", "6", "--allocator", "hmalloc,hardened", "--", "sh", "-c", f'echo "$LD_PRELOAD" >>{log}')
     name = {"": "system"}
     runs = [name.get(line) or line.rpartition("/lib")[2].partition(".so")[0] for line in log.read_text().splitlines()]
     rounds = [runs[at:at + 3] for at in range(3, len(runs), 3)]  # the first three are to warm up
-    assert len(rounds) == 6 and all(sorted(each) == ["hmalloc", "one_lock", "system"] for each in rounds)
+    assert len(rounds) == 6 and all(sorted(each) == ["hmalloc", "hmalloc-hardened", "system"] for each in rounds)
     assert all(one == other[::-1] for one, other in zip(rounds[::2], rounds[1::2]))
 
 
@@ -130,8 +130,8 @@ def test_a_server_is_stopped_when_its_load_is_done(compare, tmp_path):
      ["hmalloc: --load ended with exit code 4\n  no answer\n"]),
     (["--", "sh", "-c", 'echo dying >&2; [ -z "$LD_PRELOAD" ] || kill -SEGV $$'],
      ["exit code 0 on system, killed by SIGSEGV on hmalloc", "dying"]),
-    (["--allocator", "hmalloc,one_lock", "--", "sh", "-c", "case $LD_PRELOAD in *one_lock*) kill -SEGV $$;; esac"],
-     ["exit code 0 on system, killed by SIGSEGV on one_lock"])],
+    (["--allocator", "hmalloc,hardened", "--", "sh", "-c", "case $LD_PRELOAD in *hardened*) kill -SEGV $$;; esac"],
+     ["exit code 0 on system, killed by SIGSEGV on hardened"])],
     ids=["a server that does not stay", "a load that fails", "a crash on one side", "a crash of one of several"])
 def test_an_end_of_its_own_is_an_error(hmalloc, words, said):
     failed = hmalloc("compare", *words)
