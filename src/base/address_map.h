@@ -23,6 +23,7 @@ enum class ChunkKind : uint8_t {
   kRegions,      // of a baseline: superblocks, slabs or arenas (baselines/common/regions.h)
   kWideRegions,  // the same, of 2 MB or more each
   kRuns,         // of a baseline: runs of pages (baselines/common/large_blocks.h)
+  kGuarded,      // blocks that lie alone (guard/guarded_blocks.h)
   kGone,         // hmalloc's blocks were here; their memory has gone back to the system, or to another block
 };
 
@@ -47,11 +48,11 @@ class AddressMap {
   static ChunkKind kind(uintptr_t address) noexcept {
     uintptr_t unit = hide_from_optimizer(address / kChunk);
     if (HM_UNLIKELY(!is_covered(unit))) return ChunkKind::kForeign;
-    // ThreadSanitizer does not see that the system orders one thread's unmapping before another's mapping.
-    return ChunkKind{kThreadSanitizer ? __atomic_load_n(&units_[unit], __ATOMIC_ACQUIRE) : units_[unit]};
+    return ChunkKind{kThreadSanitizer ? __atomic_load_n(&units_[unit], __ATOMIC_RELAXED) : units_[unit]};
   }
   // Called before any pointer into the chunk is handed out, and after the last was freed.  So a thread that asks about a
   // block that it holds reads a byte that nobody writes: no atomic is needed.  About anything else either answer will do.
+  // Release: for the child of a fork, which takes a chunk for open if the map says so.
   static void set(const void* chunk, ChunkKind kind) noexcept {
     __atomic_store_n(&units_[address_of(chunk) / kChunk], static_cast<uint8_t>(kind), __ATOMIC_RELEASE);
   }
