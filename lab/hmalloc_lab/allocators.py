@@ -13,7 +13,7 @@ from .errors import Failure
 _HMALLOC = re.compile(r"libhmalloc(-\w+)?\.so")
 # The loader splits LD_PRELOAD at both.
 _SEPARATORS = re.compile(r"[ :]+")
-_ACTIVE = re.compile(r"^hmalloc (?P<version>\S+): active in process (?P<pid>\d+)", re.MULTILINE)
+_ACTIVE = re.compile(r"^hmalloc (?P<version>\S+)( checked| hardened)?: active in process (?P<pid>\d+)", re.MULTILINE)
 _OPTIONS = re.compile(r"^hmalloc: options (?P<options>.*)$", re.MULTILINE)
 
 

@@ -62,9 +62,10 @@ bool lies_in_program(uintptr_t address) noexcept {
 }
 
 void say_whether_active() noexcept {
+  constexpr const char* kVariant = kHardened ? " hardened" : kChecked ? " checked" : "";
   bool active = is_active();
   FdWriter line(STDERR_FILENO);
-  line << "hmalloc " << HM_VERSION_STRING << ": " << (active ? "active" : "loaded") << " in process "
+  line << "hmalloc " << HM_VERSION_STRING << kVariant << ": " << (active ? "active" : "loaded") << " in process "
        << uint64_t{id_of_process()} << " (" << program_invocation_short_name << ")";
   if (active) line << "\n";
   else if (lies_in_program(reinterpret_cast<uintptr_t>(&malloc)))

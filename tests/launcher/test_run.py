@@ -1,5 +1,7 @@
 """hmalloc run: the program as it is, on hmalloc."""
 
+import re
+
 import pytest
 from conftest import ROOT
 
@@ -10,6 +12,12 @@ from conftest import ROOT
 def test_the_program_runs_on_what_is_asked_for(hmalloc, words, library):
     shown = hmalloc("run", *words, "cat", "/proc/self/maps")
     assert shown.stderr == "" and (library in shown.stdout if library else "libhmalloc" not in shown.stdout)
+
+
+@pytest.mark.parametrize("words, variant", [(["--"], ""), (["--checked"], " checked"), (["--hardened"], " hardened")])
+def test_verbose_says_which_library_it_is(hmalloc, words, variant):
+    said = hmalloc("run", *words, "true", HMALLOC_VERBOSE="1").stderr
+    assert re.match(rf"hmalloc [\d.]+\w*{variant}: active in process \d+ \(true\)\n", said), said
 
 
 @pytest.mark.parametrize("code", [0, 1, 77])
