@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/report.h"
+#include "guard/guarded_blocks.h"
 #include "introspect/profile_files.h"
 #include "pages/footprint.h"
 #include "profile/sampler.h"
@@ -60,10 +61,12 @@ Extent& live_extent(const void* block, const char* function) noexcept {
 
 // A live block of any kind.
 struct LiveBlock {
-  enum Kind : uint8_t { kNull, kSmall, kRun, kHuge } kind;
+  enum Kind : uint8_t { kNull, kSmall, kGuarded, kRun, kHuge } kind;
   size_t capacity = 0;
   Slice* run = nullptr;
   Extent* extent = nullptr;
+
+  bool is_large() const noexcept { return kind == kRun || kind == kHuge; }
 };
 
 bool is_small(const Slice& slice) noexcept {
@@ -83,6 +86,7 @@ bool is_small(const Slice& slice) noexcept {
       Extent& extent = live_extent(block, function);
       return {LiveBlock::kHuge, huge_capacity(extent), nullptr, &extent};
     }
+    case ChunkKind::kGuarded: return {LiveBlock::kGuarded, guarded_blocks.usable_size(block, function)};
     case ChunkKind::kGone: not_live(function, block);
     default: break;  // not ours
   }
@@ -130,11 +134,16 @@ bool sample(void* block, size_t size, bool has_state) noexcept {
   return profiled || traced;
 }
 
-// A sample may be due.  Nothing is open now.
-HM_COLD void* sample_small(Countdown& countdown, void* block, ClassIndex c) noexcept {
+// A sample may be due.  Nothing is open now.  Another block may be handed out in place of this one.
+HM_COLD void* sample_small(Countdown& countdown, void* block, ClassIndex c, size_t size) noexcept {
   sampler.look_for_tracer();  // there may be no other slow path
   if (!sampler.takes(countdown, size_of(c))) return block;
-  if (sample(block, size_of(c), true)) find_block(block).state.mark_sampled();
+  void* guarded = sampler.has_guard() ? guarded_blocks.allocate(size, caller) : nullptr;
+  if (guarded != nullptr) {
+    deallocate(block, "malloc");
+    block = guarded;
+  }
+  if (sample(block, size_of(c), guarded == nullptr) && guarded == nullptr) find_block(block).state.mark_sampled();
   write_profile_if_asked_for();
   return block;
 }
@@ -145,7 +154,8 @@ void end_sample(const void* block) noexcept {
   if (counting.is_on() && !sampler.is_sampling() && !samples.any_profiled()) sampler.rest();
 }
 
-void* allocate_class(ClassIndex c) noexcept {
+// size: what was asked for.
+void* allocate_class(ClassIndex c, size_t size) noexcept {
   ThreadHeap* heap = heap_or_attach();
   if (heap == nullptr) return registry.with_fallback([c](ThreadHeap& shared) { return allocate_from(shared, c); });
   void* block;
@@ -155,11 +165,11 @@ void* allocate_class(ClassIndex c) noexcept {
     show_caches(!counting.is_on());
   }
   if (HM_UNLIKELY(counting.is_on()) && block != nullptr && heap->countdown(c).count())
-    sample_small(heap->countdown(c), block, c);
+    return sample_small(heap->countdown(c), block, c, size);
   return block;
 }
 
-// For blocks above 32 KB, which have no state byte: before it is the program's, and after it is no longer.
+// For blocks that have no state byte: before it is the program's, and after it is no longer.
 void sample_large(void* block, size_t size) noexcept {
   if (block == nullptr || HM_LIKELY(!sampler.chooses(size))) return;
   sample(block, size, false);
@@ -200,11 +210,12 @@ FreshBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
   return got;
 }
 
-void* allocate_small(ClassIndex c) noexcept {
-  void* block = allocate_class(c);
+void* allocate_small(size_t size) noexcept {
+  ClassIndex c = class_of(size);
+  void* block = allocate_class(c, size);
   if (block == nullptr) {
     reclaim_before_refusal();
-    block = allocate_class(c);
+    block = allocate_class(c, size);
   }
   return block != nullptr ? block : refused();
 }
@@ -212,7 +223,7 @@ void* allocate_small(ClassIndex c) noexcept {
 // In place if the block already has a fitting size or can get one.  To a profile, another size of a large block is another
 // allocation.
 void* resize_in_place(const LiveBlock& live, void* block, size_t size) noexcept {
-  if (live.kind == LiveBlock::kSmall) return size <= live.capacity && size > live.capacity / 2 ? block : nullptr;
+  if (!live.is_large()) return size <= live.capacity && size > live.capacity / 2 ? block : nullptr;
   // Before it moves: then the address may be another's at once.  What cannot be resized is freed soon.
   forget_large(block, __builtin_return_address(0));
   void* same = live.kind == LiveBlock::kHuge   ? resize_huge(*live.extent, size)
@@ -232,7 +243,7 @@ void* out_of_memory() noexcept {
 // All calls up to here are tail calls of malloc's, so that the return address is that of whoever called it.
 void* allocate_slow(size_t size) noexcept {
   caller = __builtin_return_address(0);
-  if (size <= kSmallMax) return allocate_small(class_of(size == 0 ? 1 : size));
+  if (size <= kSmallMax) return allocate_small(size == 0 ? 1 : size);
   FreshBlock got = allocate_large_or_collect(size, kGranule);
   return got.block != nullptr ? got.block : refused();
 }
@@ -240,7 +251,7 @@ void* allocate_slow(size_t size) noexcept {
 void* allocate_sample(size_t size, void* block, Countdown& countdown) noexcept {
   caller = __builtin_return_address(0);
   show_caches(false);
-  return sample_small(countdown, block, class_of(size));
+  return sample_small(countdown, block, class_of(size), size);
 }
 
 // A thread that only frees gets no heap: its blocks become FREE one by one.  It counts them itself and reports the
@@ -278,6 +289,11 @@ void free_run(Slice& run) noexcept {
   size_t bytes = large_capacity(run);
   if (!keep(run)) free_large(run);
   after_large(bytes);
+}
+
+void free_guarded(void* block, const char* function, const void* by) noexcept {
+  forget_large(block, by);
+  guarded_blocks.free(block, function, by);
 }
 
 void free_extent(Extent& extent, void* block, const char* function, const void* by) noexcept {
@@ -321,6 +337,7 @@ void free_slow(void* block, const char* function) noexcept {
   switch (AddressMap::kind(address_of(block))) {
     case ChunkKind::kSlices: return free_in_slices(Slice::of(address_of(block)), block, function, by);
     case ChunkKind::kHuge: return free_extent(live_extent(block, function), block, function, by);
+    case ChunkKind::kGuarded: return free_guarded(block, function, by);
     case ChunkKind::kGone: not_live(function, block);
     default: break;  // not ours
   }
@@ -389,8 +406,8 @@ void check_size(const void* block, size_t size, size_t alignment, const char* fu
   if (!kChecked || block == nullptr) return;
   LiveBlock live = lookup(block, function);
   size_t c = aligned_class(size, alignment);
-  bool own_class = live.kind == LiveBlock::kSmall && c < kClasses && live.capacity == kClassSize[c];
-  bool large = live.kind != LiveBlock::kSmall && size > kSmallMax;
+  bool own_class = !live.is_large() && c < kClasses && live.capacity == kClassSize[c];
+  bool large = live.is_large() && size > kSmallMax;
   bool fits = size <= live.capacity && (size > live.capacity / 2 || own_class || large || alignment > kGranule);
   if (!fits) die_on_misuse(function, block, "freed with a size it was not allocated with");
 }

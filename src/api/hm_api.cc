@@ -109,7 +109,8 @@ void* hm_cache_refill_(hm_cache* cache) noexcept {
 // Unlike hm_realloc, hm_local_realloc leaves no block in a larger class than that of its size.
 void hm_local_free_slow_(void* block, size_t size) noexcept {
   if (kChecked && !kHardened && block != nullptr && size - 1 < kSmallMax &&
-      !is_of_class(block, class_of(size), "hm_local_free_sized"))
+      !is_of_class(block, class_of(size), "hm_local_free_sized") &&
+      AddressMap::kind(address_of(block)) != ChunkKind::kGuarded)
     die_on_misuse("hm_local_free_sized", block, "freed with a size it was not allocated with");
   free_by_long_way(block, size, kGranule, "hm_local_free_sized");
   if (have_heap()) show_caches(!counting.is_on());

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/report.h"
+#include "guard/faults.h"
+#include "guard/guarded_blocks.h"
 #include "introspect/layout.h"
 #include "introspect/profile_files.h"
 #include "introspect/reports_at_exit.h"
@@ -19,6 +21,7 @@
 #include "large/huge.h"  // IWYU pragma: keep (for the hardened library)
 #include "pages/options.h"
 #include "profile/profile.h"
+#include "profile/sampler.h"
 #include "threads/registry.h"
 #include "upkeep/background.h"
 #include "upkeep/hole_passes.h"
@@ -73,6 +76,15 @@ void say_whether_active() noexcept {
   else line << " but not active: the malloc of another library comes first\n";
 }
 
+bool start_guard() noexcept {
+  bool has_handles = have_heap() && my_heap()->handed_out;  // by which blocks are freed that nobody looks at
+  if (!kHardened && !has_handles && guarded_blocks.start()) return answer_faults(), sampler.start_for_guard(), true;
+  FdWriter(STDERR_FILENO) << kLibraryName << ": HMALLOC_GUARD ignored: "
+                          << (kHardened ? "this library guards blocks in other ways\n"
+                                        : "no memory, or no stacks can be taken\n");
+  return false;
+}
+
 __attribute__((constructor(101))) void start() noexcept {
   os::find_clock();
   complete_layout();
@@ -83,6 +95,7 @@ __attribute__((constructor(101))) void start() noexcept {
   watch_for_stats();
   watch_for_profile_trigger();
   if (options.background != 0) background.start();
+  if (options.guard != 0 && !start_guard()) options.guard = 0;
   if (options.profile != 0 && start_profile(options.profile) != 0) {
     options.profile = 0;
     FdWriter(STDERR_FILENO) << kLibraryName

@@ -2,6 +2,7 @@
 
 #include "base/os_pages.h"
 #include "core/superblock_pool.h"
+#include "guard/guarded_blocks.h"
 #include "large/huge.h"
 #include "large/runs.h"
 #include "pages/footprint.h"
@@ -62,16 +63,18 @@ Census take_census() noexcept {
   SlicePool::Gauges slices = slice_pool.gauges();
   uint64_t held = 0;
   for (size_t c = 0; c < kClasses; ++c) held += census.classes[c].held_blocks * kClassSize[c];
-  total.active += census.active_in_superblocks + census.large_bytes + huge.active;
-  total.allocated = (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active;
+  size_t guarded_pages = guarded_blocks.live() * os::page_size();
+  total.active += census.active_in_superblocks + census.large_bytes + huge.active + guarded_pages;
+  total.allocated =
+      (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active + guarded_blocks.bytes();
   total.cached += census.cached_runs;
-  total.mapped += slices.chunks * kChunk + slices.space + huge.mapped;
+  total.mapped += slices.chunks * kChunk + slices.space + huge.mapped + guarded_blocks.mapped();
   total.metadata += slices.chunks * kSlicesInChunk * sizeof(Slice) + huge.descriptors;
   for (size_t c = 0; c < kClasses; ++c) total.metadata += census.classes[c].superblocks * blocks_of(ClassIndex(c));
   uint64_t superblocks = 0;
   for (size_t c = 0; c < kClasses; ++c) superblocks += census.classes[c].superblocks * slices_of(ClassIndex(c)) * kSlice;
   total.resident = superblocks + census.large_bytes + census.cached_runs + total.metadata + slices.dirty_slices * kSlice +
-                   huge.active + huge.kept;
+                   huge.active + huge.kept + guarded_pages;
   total.active += census.cached_runs;
   total.retained = total.mapped > total.active + total.metadata ? total.mapped - total.active - total.metadata : 0;
   total.purged = footprint.purged();

@@ -17,6 +17,7 @@
   HM_OPTION(cache_blocks, "CACHE_BLOCKS", kNumber, 1023, "most blocks in one block cache, 1 to 1023")                    \
   HM_OPTION(huge_pages_after, "HUGE_PAGES_AFTER", kSize, 16 * kMiB, "footprint from which huge pages are asked for")     \
   HM_OPTION(limit, "LIMIT", kLimit, 0, "most memory that may be resident, or its share of the control group's; 0: any")  \
+  HM_OPTION(guard, "GUARD", kFlag, 0, "now and then a small block lies alone, so that a wrong access to it is found")    \
   HM_OPTION(background, "BACKGROUND", kFlag, 0, "a thread gives memory back while the program idles")
 
 namespace hm {

@@ -11,6 +11,7 @@
 #include "pages/options.h"
 #include "profile/mappings.h"
 #include "profile/sampler.h"
+#include "profile/stack_taker.h"
 
 namespace hm {
 namespace {

@@ -4,12 +4,13 @@
 
 #include "profile/pprof.h"
 #include "profile/sampler.h"
+#include "profile/stack_taker.h"
 #include "profile/unwinder.h"
 
 namespace hm {
 
 int start_profile(size_t rate) noexcept {
-  if (int error = Samples::prepare()) return error;
+  if (int error = prepare_stacks()) return error;
   sampler.start(rate);
   return 0;
 }

@@ -82,6 +82,11 @@ void Sampler::start(size_t rate) noexcept {
   sample_for(for_whom() | kProfile);
 }
 
+void Sampler::start_for_guard() noexcept {
+  LockGuard guard(lock_);
+  sample_for(for_whom() | kGuard);
+}
+
 void Sampler::stop() noexcept {
   LockGuard guard(lock_);
   sample_for(for_whom() & ~kProfile);

@@ -4,7 +4,8 @@
 //
 // A thread counts the small blocks of each class (core/counting.h); for each larger one a number is drawn.
 //
-// A tracer (profile/probes.h) gets samples at the usual rate, or those of the profile while one runs.
+// A tracer (profile/probes.h) gets samples at the usual rate, or those of the profile while one runs; so do guarded blocks
+// (guard/guarded_blocks.h), which are samples of their own.
 #pragma once
 #include "base/lock.h"
 #include "profile/probes.h"
@@ -19,6 +20,7 @@ class Sampler {
   // The same of the last profile; 0: there never was one.  Relaxed: set by a start that whoever asks knows of.
   size_t profile_rate() const noexcept { return profile_rate_.load(std::memory_order_relaxed); }
   void start(size_t rate) noexcept;
+  void start_for_guard() noexcept;  // at the usual rate too, for good (guard/guarded_blocks.h)
   // Until the last block that is in the profile is freed, whoever frees one has to come by: so allocations go on being counted.
   void stop() noexcept;
   // Called when that may be so.
@@ -31,13 +33,14 @@ class Sampler {
   bool is_sampling() const noexcept { return for_whom() != 0; }
   bool has_profile() const noexcept { return (for_whom() & kProfile) != 0; }
   bool has_tracer() const noexcept { return (for_whom() & kTracer) != 0; }
+  bool has_guard() const noexcept { return (for_whom() & kGuard) != 0; }
   // For the heap's thread, which has counted a small block and is about to hand it out: whether to sample it.
   bool takes(Countdown& countdown, size_t size) noexcept;
   bool chooses(size_t size) const noexcept { return is_sampling() && bytes_to_sample() < static_cast<int64_t>(size); }
   double weight(size_t size) const noexcept;  // how many such blocks a sampled one stands for
 
  private:
-  enum Whom : uint8_t { kProfile = 1, kTracer = 2 };
+  enum Whom : uint8_t { kProfile = 1, kTracer = 2, kGuard = 4 };
   uint8_t for_whom() const noexcept { return for_whom_.load(std::memory_order_relaxed); }  // relaxed: a hint
   void follow_tracer() noexcept;
   void sample_for(int whom) noexcept;

@@ -1,16 +1,10 @@
 #include "profile/samples.h"
 
-#include <cerrno>
-
 #include "base/clock.h"
 #include "base/slots.h"
 #include "pages/options.h"
 #include "profile/hash.h"
-#include "profile/mappings.h"
-#include "profile/unwinder.h"
-
-// Of glibc; not in musl.
-extern "C" [[gnu::weak]] int backtrace(void** buffer, int size);
+#include "profile/stack_taker.h"
 
 namespace hm {
 
@@ -19,19 +13,6 @@ constinit Samples samples;
 namespace {
 
 constexpr size_t kMostStacks = size_t{1} << 18;  // of up to half a kilobyte
-
-// The unwinder may allocate, where a program has registered frames with it.
-constinit thread_local bool unwinding = false;
-
-size_t take_stack(uintptr_t* frames) noexcept {
-  if (backtrace == nullptr || unwinding) return 0;
-  unwinding = true;
-  size_t n = unwinder.walk(frames, kMostFrames);
-  if (n == 0)
-    n = static_cast<size_t>(std::max(backtrace(reinterpret_cast<void**>(frames), static_cast<int>(kMostFrames)), 0));
-  unwinding = false;
-  return n;
-}
 
 uint64_t hash_of(const uintptr_t* frames, size_t n) noexcept {
   uint64_t hash = n;
@@ -46,49 +27,7 @@ bool are_equal(const uintptr_t* a, const uintptr_t* b, size_t n) noexcept {
   return differences == 0;
 }
 
-// Code that may hold a lock when it allocates or frees.  Relaxed: two threads may start a profile at once, and find the same.
-class Code {
- public:
-  void set(const Mapping& mapping) noexcept {
-    start_.store(mapping.start, std::memory_order_relaxed);
-    end_.store(mapping.end, std::memory_order_relaxed);
-  }
-  bool has(const void* address) const noexcept {
-    return start_.load(std::memory_order_relaxed) <= address_of(address) &&
-           address_of(address) < end_.load(std::memory_order_relaxed);
-  }
-
- private:
-  std::atomic<uintptr_t> start_{0}, end_{0};
-};
-// The unwinder would want that lock again (frames that a program has registered).  The loader frees what describes an object
-// that it has just unmapped.
-constinit Code libgcc, loader;
-
-bool starts_with_name(const char* file, const char* name) noexcept {  // behind the last slash
-  const char* last = file;
-  for (; *file != '\0'; ++file)
-    if (*file == '/') last = file + 1;
-  for (; *name != '\0'; ++name, ++last)
-    if (*name != *last) return false;
-  return true;
-}
-
 }  // namespace
-
-int Samples::prepare() noexcept {
-  uintptr_t frames[kMostFrames];
-  if (take_stack(frames) == 0) return ENOTSUP;
-  unwinder.prepare();
-  MappedArray<Mapping> mapping;
-  if (!mapping.reserve(1)) return ENOMEM;
-  for (Mappings all; all.next(mapping[0]);) {
-    if (starts_with_name(mapping[0].file, "libgcc_s")) libgcc.set(mapping[0]);
-    if (starts_with_name(mapping[0].file, "ld-")) loader.set(mapping[0]);
-  }
-  mapping.clear();
-  return 0;
-}
 
 size_t Samples::slot_of(uintptr_t block) const noexcept {
   size_t mask = slots_ - 1, slot = mix(block) & mask;
@@ -142,7 +81,7 @@ void Samples::count(const Sample& sample, bool more) noexcept {
 
 bool Samples::add(void* block, size_t size, double weight, const void* caller) noexcept {
   uintptr_t frames[kMostFrames];
-  size_t n = libgcc.has(caller) ? 0 : take_stack(frames);
+  size_t n = stack_of_allocation(frames, caller);
   bool follow = options.profile_frees != 0;
   SampledThread thread = follow ? this_thread() : SampledThread{};
   uint64_t now = follow ? os::now_ns() : 0;
@@ -199,7 +138,7 @@ bool Samples::remove(const void* block, const void* caller) noexcept {
   }
   if (ended.born_ns <= in_this_process_since_) return ended.block != 0;
   uintptr_t frames[kMostFrames];
-  size_t n = libgcc.has(caller) || loader.has(caller) ? 0 : take_stack(frames);
+  size_t n = stack_of_free(frames, caller);
   SampledThread thread = this_thread();
   LockGuard guard(lock_);
   if (epoch != epoch_) return true;  // a signal handler of this thread has forked, and this is the child

@@ -8,8 +8,6 @@
 
 namespace hm {
 
-inline constexpr size_t kMostFrames = 62;
-
 struct Stack {
   uint64_t hash;
   uint32_t first_frame, frames;     // in the array of frames: return addresses, the innermost first
@@ -43,8 +41,6 @@ struct Snapshot {
 
 class Samples {
  public:
-  // At the start of a profile: the unwinder may load a library, which allocates.  Returns 0; ENOTSUP: there is none; or ENOMEM.
-  static int prepare() noexcept;
   // The calling thread allocated it just now, by a call from `caller`.  False: it is not in the table.
   bool add(void* block, size_t size, double weight, const void* caller) noexcept;
   bool add_without_stack(const void* block) noexcept;

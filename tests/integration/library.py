@@ -13,6 +13,11 @@ from baselines import BASELINES, prefix_of
 class Library:
     path: Path
     name: str  # hmalloc, a baseline, or anything else: that one shows nothing
+    guards: bool = False  # HMALLOC_GUARD
+
+    def serves(self, **env):
+        """The environment in which it serves a program."""
+        return environment(self.path, **({"HMALLOC_GUARD": 1} if self.guards else {}), **env)
 
     def told_to_show(self, folder, **env):
         """The environment under which a program shows it; folder: of the proof alone."""
@@ -20,7 +25,7 @@ class Library:
             env[prefix_of(self.name) + "STATS_FILE"] = Path(folder) / "stats"
         elif self.name == "hmalloc":
             env["HMALLOC_VERBOSE"] = 1
-        return environment(self.path, **env)
+        return self.serves(**env)
 
     def not_in_use(self, folder, errors):
         """The complaint, or nothing.  errors: what the program wrote on descriptor 2."""

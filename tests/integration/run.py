@@ -21,7 +21,7 @@ def once(program, library=None):
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as proof:
         shows = library and program.proves_use
         env = (library.told_to_show(proof, **dict(program.env)) if shows else
-               environment(library and library.path, **dict(program.env)))
+               library.serves(**dict(program.env)) if library else environment(**dict(program.env)))
         ending = execute(program.argv, env, 150, cwd=folder, text_input=script)
         return ending, library.not_in_use(proof, ending.stderr) if shows else ""
 
@@ -62,7 +62,7 @@ def library_of(options):
     if options.allocator:
         return Library((options.build / f"baselines/lib{options.allocator}.so").absolute(), options.allocator)
     path = (options.lib or options.build / "libhmalloc.so").absolute()
-    return Library(path, "hmalloc" if path.name.startswith("libhmalloc") else "")
+    return Library(path, "hmalloc" if path.name.startswith("libhmalloc") else "", options.guard)
 
 
 def main():
@@ -71,6 +71,7 @@ def main():
     parser.add_argument("--build", type=Path, default=REPOSITORY / "build/release")
     parser.add_argument("--allocator", choices=BASELINES, help="this baseline instead of hmalloc, on some programs")
     parser.add_argument("--lib", type=Path, help="another library to preload")
+    parser.add_argument("--guard", action="store_true", help="with guarded blocks")
     parser.add_argument("--packages", action="store_true", help="print the Debian packages that all of them need")
     options = parser.parse_args()
     if options.packages:

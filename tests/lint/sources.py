@@ -5,7 +5,7 @@ import re
 import sys
 
 # A room may include itself and the rooms before it.
-ROOMS = ["base", "pages", "core", "large", "threads", "profile", "upkeep", "introspect", "api", "override"]
+ROOMS = ["base", "pages", "core", "large", "threads", "profile", "guard", "upkeep", "introspect", "api", "override"]
 SOURCES = ("src", "baselines")
 # Where atomics live, and the roles they play there.  Everywhere else `memory_order` and `__ATOMIC_` are forbidden.
 ATOMICS = {
@@ -45,6 +45,12 @@ ATOMICS = {
     "src/large/guarded.cc": "how often the system is not asked to open pages, a hint",
     "src/large/runs.h": "bytes of a cache of runs, which statistics read",
     "src/large/runs.cc": "the length of a run, which statistics read while its owner changes it",
+    "src/guard/guarded_blocks.h": "whether a block is to be guarded, and how many are, hints",
+    "src/guard/guarded_blocks.cc": "the same; who has a place",
+    "src/guard/guarded_place.h": "who has a place",
+    "src/guard/guarded_place.cc": "whether a description is being written",
+    "src/guard/faults.cc": "whether a block is live, a hint",
+    "src/profile/stack_taker.cc": "where the code of two libraries lies, found at the start of a profile",
     "src/upkeep/background.h": "whether the thread that gives memory back runs, and whether it sleeps",
     "src/upkeep/background.cc": "whether the thread that gives memory back runs, and whether it sleeps",
     "src/upkeep/pressure.h": "whom to tell of pressure, and what was done about it, hints",
@@ -60,7 +66,7 @@ ATOMICS = {
     "src/profile/sampler.h": "bytes from sample to sample, set before anything is counted; for whom there are samples, a hint",
     "src/profile/sampler.cc": "bytes from sample to sample, set before anything is counted; for whom there are samples, a hint",
     "src/profile/samples.h": "how many blocks are sampled, and what they stand for, hints",
-    "src/profile/samples.cc": "how many blocks are sampled, and what they stand for, hints; where the unwinder and the loader lie",
+    "src/profile/samples.cc": "how many blocks are sampled, and what they stand for, hints",
     "src/introspect/profile_files.cc": "the last peak that was written, a hint",
     "src/introspect/stats_files.cc": "when statistics were written last, a hint",
     "src/introspect/while_running.h": "which process writes; when a trigger was looked for, a hint",

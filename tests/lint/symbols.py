@@ -33,7 +33,7 @@ AT_LOAD = {
     "strcmp": "the options",
     "strlen": "the options",
     "strncmp": "the options",
-    "sigaction": "statistics at SIGTERM, if they are asked for",
+    "sigaction": "statistics at SIGTERM and HMALLOC_GUARD, if they are asked for; there also in the handler, which hands a fault on",
     "__register_atfork": "pthread_atfork, with a function for the child alone",
     "program_invocation_short_name": "HMALLOC_VERBOSE, and the heading of statistics",
 }
@@ -48,7 +48,7 @@ BACKGROUND = {
     "sigfillset": "no signal of the program's is for this thread",
     "pthread_sigmask": "as sigfillset; the system call would also keep away the signals with which libc runs setuid",
 }
-# HMALLOC_PROFILE and hm_profile_start: when a block is sampled, and before that once when the profile starts.
+# HMALLOC_PROFILE, hm_profile_start and HMALLOC_GUARD: when a block is sampled, and before that once when that starts.
 PROFILE = {"backtrace": "weak; the stack of whoever allocates, when the block is the caller's and nothing is open; loads libgcc_s "
                         "and allocates the first time, which is at the start; takes the loader's lock where glibc is older than 2.35"}
 ASKED_FOR = {"fprintf": "malloc_info, into a FILE of the program's; nothing is open then"}

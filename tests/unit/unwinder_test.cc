@@ -9,6 +9,7 @@
 #include <random>
 
 #include "profile/samples.h"
+#include "profile/stack_taker.h"
 #include "support.h"
 
 using namespace hm;

@@ -1,0 +1,35 @@
+// The page of a guarded block (guard/guarded_blocks.h), and what is known of the block that is or was there.
+//
+// Written by the thread that has the place kBusy.  Read by whoever reports an error of the program's, who may be told nonsense
+// if other threads go on meanwhile.
+#pragma once
+#include <atomic>
+
+#include "profile/stack_taker.h"
+
+namespace hm {
+
+// Which thread called malloc or free, and from where.
+struct CallTrace {
+  static constexpr size_t kFrames = 24;
+  uint32_t thread = 0, count = 0;
+  uintptr_t frames[kFrames];  // return addresses, the innermost first: of the call itself
+
+  void take_allocation(const void* caller) noexcept;
+  void take_free(const void* caller) noexcept;
+};
+
+struct GuardedPlace {
+  enum State : uint8_t { kNew, kBusy, kLive, kFreed };
+  std::atomic<State> state{kNew};
+  uintptr_t block = 0;  // 0: there never was one
+  size_t size = 0;      // the program may use so many bytes
+  CallTrace allocated, freed;
+};
+
+// Threads and stacks of the block, on descriptor 2.  For any thread, also in a signal handler; allocates nothing.
+void describe(const GuardedPlace& place) noexcept;
+// Before the first of them: the files that code comes from are found in memory that is reserved here.
+bool prepare_descriptions() noexcept;
+
+}  // namespace hm
