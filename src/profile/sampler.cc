@@ -84,7 +84,7 @@ void Sampler::start(size_t rate) noexcept {
 
 void Sampler::start_for_guard() noexcept {
   LockGuard guard(lock_);
-  sample_for(for_whom() | kGuard);
+  sample_for(for_whom() | kGuards);
 }
 
 void Sampler::stop() noexcept {

@@ -33,14 +33,14 @@ class Sampler {
   bool is_sampling() const noexcept { return for_whom() != 0; }
   bool has_profile() const noexcept { return (for_whom() & kProfile) != 0; }
   bool has_tracer() const noexcept { return (for_whom() & kTracer) != 0; }
-  bool has_guard() const noexcept { return (for_whom() & kGuard) != 0; }
+  bool has_guard() const noexcept { return (for_whom() & kGuards) != 0; }
   // For the heap's thread, which has counted a small block and is about to hand it out: whether to sample it.
   bool takes(Countdown& countdown, size_t size) noexcept;
   bool chooses(size_t size) const noexcept { return is_sampling() && bytes_to_sample() < static_cast<int64_t>(size); }
   double weight(size_t size) const noexcept;  // how many such blocks a sampled one stands for
 
  private:
-  enum Whom : uint8_t { kProfile = 1, kTracer = 2, kGuard = 4 };
+  enum Whom : uint8_t { kProfile = 1, kTracer = 2, kGuards = 4 };
   uint8_t for_whom() const noexcept { return for_whom_.load(std::memory_order_relaxed); }  // relaxed: a hint
   void follow_tracer() noexcept;
   void sample_for(int whom) noexcept;

@@ -4,6 +4,6 @@
 void* quick_malloc(size_t size);
 
 __attribute__((visibility("default"))) void* malloc(size_t size) {
-  for (volatile int i = 0; i < 100; ++i) continue;
+  for (volatile int i = 0; i < 500; ++i) continue;
   return quick_malloc(size);
 }
