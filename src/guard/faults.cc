@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 
 #include "base/process.h"
 #include "base/report.h"

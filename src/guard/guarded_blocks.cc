@@ -51,14 +51,10 @@ GuardedPlace* GuardedBlocks::place_at(uintptr_t address) noexcept {
   return page % 2 == 1 && page / 2 < places_ ? &all_[page / 2] : nullptr;
 }
 
-// Acquire: whoever had it before is done with its page.
 GuardedPlace* GuardedBlocks::take() noexcept {
   for (size_t i = 0; i < places_; ++i) {
     GuardedPlace& place = all_[cursor_.fetch_add(1, std::memory_order_relaxed) % places_];
-    GuardedPlace::State now = place.state.load(std::memory_order_relaxed);
-    if (now != GuardedPlace::kNew && now != GuardedPlace::kFreed) continue;
-    if (place.state.compare_exchange_strong(now, GuardedPlace::kBusy, std::memory_order_acquire, std::memory_order_relaxed))
-      return &place;
+    if (place.take()) return &place;
   }
   return nullptr;
 }
@@ -70,7 +66,7 @@ void* GuardedBlocks::allocate(size_t size, const void* caller) noexcept {
   if (place == nullptr) return nullptr;
   char* start = page_of(*place);
   if (!os::open_between_guards(start, page, 2)) {
-    place->state.store(GuardedPlace::kFreed, std::memory_order_release);
+    place->give_up();
     return nullptr;
   }
   bool at_end = next_random() % 4 != 0;  // others show writes in front of them
@@ -80,7 +76,7 @@ void* GuardedBlocks::allocate(size_t size, const void* caller) noexcept {
   place->allocated.take_allocation(caller);
   live_.fetch_add(1, std::memory_order_relaxed);
   bytes_.fetch_add(rounded, std::memory_order_relaxed);
-  place->state.store(GuardedPlace::kLive, std::memory_order_release);
+  place->become_live();
   return block;
 }
 
@@ -91,23 +87,20 @@ GuardedPlace& GuardedBlocks::live_place(const void* block, const char* function)
     bool aligned = address_of(block) % kGranule == 0;
     die(function, block, aligned ? "points into a block, not to its start" : "misaligned pointer", *place);
   }
-  if (place->state.load(std::memory_order_acquire) != GuardedPlace::kLive) die(function, block, "double free", *place);
+  if (place->state() != GuardedPlace::kLive) die(function, block, "double free", *place);
   return *place;
 }
 
-// Of any number of threads at once, one frees it.
 void GuardedBlocks::free(void* block, const char* function, const void* caller) noexcept {
   GuardedPlace& place = live_place(block, function);
-  auto live = GuardedPlace::kLive;
-  if (!place.state.compare_exchange_strong(live, GuardedPlace::kBusy, std::memory_order_acquire, std::memory_order_relaxed))
-    die(function, block, "double free", place);
+  if (!place.end_life()) die(function, block, "double free", place);
   place.freed.take_free(caller);
   char* page = page_of(place);
   os::purge(page, os::page_size());
   if (os::seal(page, os::page_size())) os::unguarded(2);
   live_.fetch_sub(1, std::memory_order_relaxed);
   bytes_.fetch_sub(place.size, std::memory_order_relaxed);
-  place.state.store(GuardedPlace::kFreed, std::memory_order_release);
+  place.give_up();
 }
 
 size_t GuardedBlocks::usable_size(const void* block, const char* function) noexcept {
@@ -122,7 +115,7 @@ GuardedBlocks::Found GuardedBlocks::find(uintptr_t address) const noexcept {
   const GuardedPlace *left = place(n - 1), *right = place(n);
   bool nearer_right = left == nullptr || (right != nullptr && right->block - address < address - left->block - left->size);
   const GuardedPlace* nearest = nearer_right ? right : left;
-  return {nearest, nearest != nullptr && nearest->state.load(std::memory_order_relaxed) != GuardedPlace::kLive};
+  return {nearest, nearest != nullptr && nearest->state() != GuardedPlace::kLive};
 }
 
 void GuardedBlocks::die(const char* function, const void* block, const char* reason, const GuardedPlace& place) noexcept {

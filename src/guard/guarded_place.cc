@@ -57,7 +57,7 @@ bool prepare_descriptions() noexcept { return mapping.reserve(1); }
 
 void describe(const GuardedPlace& place) noexcept {
   bool alone = !describing.exchange(true, std::memory_order_relaxed);
-  if (place.state.load(std::memory_order_relaxed) != GuardedPlace::kLive) print("freed", place.freed, alone);
+  if (place.state() != GuardedPlace::kLive) print("freed", place.freed, alone);
   print("allocated", place.allocated, alone);
   if (alone) describing.store(false, std::memory_order_relaxed);
 }

@@ -26,7 +26,7 @@ KILLERS = {
     mutants.CODEGEN: ("plain", ["hmalloc", "hm_hits"], [*CTEST, r"^codegen\."]),
     mutants.MISUSE: ("plain", ["hmalloc", "hmalloc-checked", "misuse_misuse", "misuse_own_api", "misuse_own_api-checked"],
                      [*CTEST, r"^misuse$"]),
-    mutants.TSAN_UNIT: ("tsan", ["hm_unit"], [*CTEST, r"^unit\.(BlockState|Lock|Superblock)"]),
+    mutants.TSAN_UNIT: ("tsan", ["hm_unit"], [*CTEST, r"^unit\.(BlockState|Lock|Superblock|Guarded)"]),
     mutants.TSAN_STRESS: ("tsan", ["hm_stress"], [*STRESS, "20"]),
 }
 OPTIONS = {"plain": ["-DCMAKE_BUILD_TYPE=Release"],

@@ -26,16 +26,21 @@ ORDER = re.compile(r"memory_order(?:_|::)(acquire|release|acq_rel|seq_cst|consum
 CALL = re.compile(r"\.(load|store|exchange|compare_exchange_\w+|fetch_\w+|test_and_set)\(")
 FENCE = re.compile(r"atomic_thread_fence|__sync_")
 TSAN = "for ThreadSanitizer, whose build alone "
+GUARDED = "as the tests of guarded blocks show to ThreadSanitizer: "
 MEMBARRIER = "for the system's barrier in claims.cc, which stands between the processors' accesses: "
 LOCKED = "for the reader: whoever sees a claim waits for the lock of the claims, "
 USED = "as row 2, one word for what its thread did before; no test of its own, because the barrier hides it but for a moment"
 CHILD = "for the child of a fork, which must find one thread's stores in the order of the program: "
-# (file, what the line says) -> why no litmus test needs it.  One that begins with TSAN must be noticed by its tests.
+# (file, what the line says) -> why no litmus test needs it.  One that begins with TSAN or GUARDED must be noticed by its tests.
 ORDERS_WITH_A_REASON = {
     ("src/base/address_map.h", "__atomic_store_n(&units_[address_of(chunk) / kChunk]"):
         CHILD + "a chunk's slices are free before it is open; others get a pointer into it from the program (row 7)",
     ("src/core/block_state.h", "(void)__atomic_load_n(reinterpret_cast<uint8_t*>(first_)"):
         TSAN + "has this load: it pairs a release with an acquire of the same address only, not of the word around it",
+    ("src/guard/guarded_place.h", "kBusy, std::memory_order_acquire"):
+        GUARDED + "what is known of the last block there is written over",
+    ("src/guard/guarded_place.h", "state_.store(kFreed, std::memory_order_release)"):
+        GUARDED + "the same, by whoever was before",
     ("src/core/current_heap.cc", "__atomic_store_n(&entry"):
         "for who reads the entry and adds it to an address, and what is there: a processor keeps that order for the reader",
     ("src/base/lock.cc", "std::atomic_signal_fence(std::memory_order_seq_cst)"):
@@ -163,7 +168,7 @@ def judge(site, checker, copy):
     """Prints a line; whether it is all right."""
     reason = reason_of(site)
     killer = None if reason else checker.noticed(site)
-    asked = copy is not None and (reason or "").startswith(TSAN)
+    asked = copy is not None and (reason or "").startswith((TSAN, GUARDED))
     by_tsan = ask_tsan(copy, site) if asked else None
     fine = bool(killer or reason) and bool(by_tsan or not asked)
     said = killer or reason or "NOBODY NOTICED, and no reason is written"
