@@ -179,6 +179,14 @@ TEST_F(Guarded, AForkInTheMiddleLosesAPlaceAtMost) {
   other.join();
 }
 
+// Nothing but the place itself orders what they write there, one after another.
+TEST_F(Guarded, ManyThreadsUseTheSamePlaces) {
+  on_threads(3, [](unsigned) {
+    for (size_t i = 0; i < 5 * places(); ++i) hm_free(guarded(256));
+  });
+  EXPECT_EQ(guarded_blocks.live(), 0u);
+}
+
 TEST_F(Guarded, ManyThreadsHandThemOver) {
   std::array<std::atomic<char*>, 4> slots{};
   on_threads(4, [&](unsigned t) {
