@@ -179,6 +179,28 @@ TEST_F(Guarded, AForkInTheMiddleLosesAPlaceAtMost) {
   other.join();
 }
 
+// Both spin, for a race; but not for ever where there is one processor.
+TEST(GuardedPlaces, OfTwoThatEndALifeAtOnceOneDoes) {
+  constexpr int kRounds = 100'000;
+  static GuardedPlace place;
+  std::atomic<int> ended{0}, arrived{0};
+  auto wait_for = [&](int all) {
+    ++arrived;
+    for (int spins = 0; arrived < all; ++spins)
+      if (spins > 1000) std::this_thread::yield();
+  };
+  on_threads(2, [&](unsigned t) {
+    for (int i = 0; i < kRounds; ++i) {
+      if (t == 0) place.become_live();
+      wait_for(4 * i + 2);
+      for (int n = t == 0 ? i % 511 : i % 509; n > 0; --n) asm volatile("");  // who is told last is late
+      ended += place.end_life();
+      wait_for(4 * i + 4);
+    }
+  });
+  EXPECT_EQ(ended, kRounds);
+}
+
 // Nothing but the place itself orders what they write there, one after another.
 TEST_F(Guarded, ManyThreadsUseTheSamePlaces) {
   on_threads(3, [](unsigned) {
