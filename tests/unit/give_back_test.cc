@@ -53,6 +53,22 @@ TEST_P(GiveBack, OfAThreadThatHasEnded) {
 INSTANTIATE_TEST_SUITE_P(Sizes, GiveBack, testing::Values(32, 200, 1000, 4096, 10000, 32768, 100000, 1000000),
                          testing::PrintToStringParamName());
 
+// Who frees it finds the purge under way, and leaves the work to it.
+TEST(GiveBackDuringAPurge, WhatOthersFreeMeanwhile) {
+  options.decay_ms = 60'000;
+  std::vector<void*> blocks = take(100'000);
+  hm_free(hm_malloc(100'000));
+  slice_pool.purge(SlicePool::Purge::kDue);  // from now on what was freed is due
+  bool freed = false;
+  during_next_advice = [&] {
+    on_thread([&] { free_all(blocks); });
+    freed = slice_pool.gauges().dirty_slices * kSlice > kBytes / 2;
+  };
+  slice_pool.purge(SlicePool::Purge::kDue);
+  EXPECT_TRUE(freed) << "and not given back by its thread";
+  EXPECT_LT(slice_pool.gauges().dirty_slices * kSlice, kLittle);
+}
+
 TEST(GiveBackNot, WhatIsRetained) {
   options.decay_ms = 60'000;  // however slow the machine is, it does not pause
   options.retain_bytes = 2 * kBytes;

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <utility>
 
 #include "base/address_map.h"
 #include "base/os_pages.h"
@@ -22,6 +23,7 @@ size_t mapped, unmapped;
 extern "C" {
 void* __real_mmap(void* hint, size_t bytes, int protection, int flags, int file, off_t offset);
 int __real_munmap(void* base, size_t bytes);
+int __real_madvise(void* base, size_t bytes, int advice);
 void* __real_mremap(void* base, size_t bytes, size_t new_bytes, int flags, void* to);
 
 void* __wrap_mmap(void* hint, size_t bytes, int protection, int flags, int file, off_t offset) {
@@ -40,6 +42,11 @@ int __wrap_munmap(void* base, size_t bytes) {
   EXPECT_EQ(address_of(base), given);
   unmapped += bytes;
   return 0;
+}
+
+int __wrap_madvise(void* base, size_t bytes, int advice) {
+  if (auto body = std::exchange(hm::test::during_next_advice, nullptr)) body();
+  return __real_madvise(base, bytes, advice);
 }
 
 void* __wrap_mremap(void* base, size_t bytes, size_t new_bytes, int flags, void* to) {

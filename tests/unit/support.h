@@ -37,6 +37,8 @@ inline std::vector<ClassIndex> all_classes() {
 
 // How many of the next calls of munmap fail, in the program that has high_addresses_test.cc.
 inline size_t munmaps_to_refuse = 0;
+// Called once, inside the next call of madvise, in the same program.
+inline std::function<void()> during_next_advice;
 
 // For tests that count pages: where the kernel uses huge pages always, a byte that is written makes 2 MB resident.  Advice is
 // taken, and seen in its flags, but not followed.
