@@ -9,7 +9,7 @@
  * Threads   every function may be called from any thread at any time; none is async-signal-safe.
  * Errors    allocation functions return NULL and set errno to ENOMEM; the old block of a failed realloc stays intact.
  *           Freeing never changes errno.  A pointer that is no live block ends the program: one line on descriptor 2,
- *           then abort.  Not so in hm_free_sized, hm_shared_free_sized, hm_local_free_sized and hm_cache_free, which trust
+ *           what is known of the block on others, then abort.  Not so in hm_free_sized, hm_shared_free_sized, hm_local_free_sized and hm_cache_free, which trust
  *           their caller.
  * Source    "An efficient multi-threaded memory allocator for PDES applications" (HMalloc), sections 3.1 to 3.3.
  */

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/report.h"
+#include "api/misuse.h"
 #include "guard/guarded_blocks.h"
 #include "introspect/profile_files.h"
 #include "pages/footprint.h"
@@ -18,17 +18,17 @@ namespace {
 
 [[noreturn]] HM_COLD void not_a_block(const char* function, const void* block) noexcept {
   bool aligned = address_of(block) % kGranule == 0;
-  die_on_misuse(function, block, aligned ? "not a block of hmalloc" : "misaligned pointer");
+  die(function, block, aligned ? "not a block of hmalloc" : "misaligned pointer");
 }
 
 [[noreturn]] HM_COLD void interior(const char* function, const void* block) noexcept {
   bool aligned = address_of(block) % kGranule == 0;
-  die_on_misuse(function, block, aligned ? "points into a block, not to its start" : "misaligned pointer");
+  die(function, block, aligned ? "points into a block, not to its start" : "misaligned pointer");
 }
 
 [[noreturn]] HM_COLD void not_live(const char* function, const void* block) noexcept {
   bool aligned = address_of(block) % kGranule == 0;
-  die_on_misuse(function, block, aligned ? "double free, or never a block" : "misaligned pointer");
+  die(function, block, aligned ? "double free, or never a block" : "misaligned pointer");
 }
 
 // Each of these ends the program unless a live block of its kind starts at the address.
@@ -39,7 +39,7 @@ namespace {
   if (place.index() >= sb.blocks) not_a_block(function, block);
   if (!place.exact()) interior(function, block);
   BlockState& state = sb.states[place.index()];
-  if (state.is_free() || (kChecked && state.is_cached())) die_on_misuse(function, block, "double free, or never a block");
+  if (state.is_free() || (kChecked && state.is_cached())) die(function, block, "double free, or never a block");
   return sb;
 }
 
@@ -69,16 +69,12 @@ struct LiveBlock {
   bool is_large() const noexcept { return kind == kRun || kind == kHuge; }
 };
 
-bool is_small(const Slice& slice) noexcept {
-  return slice.kind() == SliceKind::kBlocks || slice.kind() == SliceKind::kBlocksTail;
-}
-
 // Describes a live block, or null; anything else ends the program.  Inline: a realloc takes a seventh fewer instructions.
 [[gnu::always_inline]] inline LiveBlock lookup(const void* block, const char* function) noexcept {
   switch (AddressMap::kind(address_of(block))) {
     case ChunkKind::kSlices: {
       Slice& slice = Slice::of(address_of(block));
-      if (is_small(slice)) return {LiveBlock::kSmall, live_small(slice, block, function).block_size};
+      if (slice.is_small()) return {LiveBlock::kSmall, live_small(slice, block, function).block_size};
       Slice& run = live_run(slice, block, function);
       return {LiveBlock::kRun, large_capacity(run), &run};
     }
@@ -316,7 +312,7 @@ namespace {
 
 // The fast path has rejected it: it is no live small block.
 void free_in_slices(Slice& slice, void* block, const char* function, const void* by) noexcept {
-  if (!is_small(slice)) {
+  if (!slice.is_small()) {
     Slice& run = live_run(slice, block, function);
     if (forget_large(block, by)) live_run(slice, block, function);
     return free_run(run);
@@ -327,7 +323,7 @@ void free_in_slices(Slice& slice, void* block, const char* function, const void*
     state.mark_taken();
     return deallocate(block, function);
   }
-  die_on_misuse(function, block, "double free");  // it was not live when the fast path looked
+  die(function, block, "double free");  // it was not live when the fast path looked
 }
 
 }  // namespace
@@ -409,7 +405,7 @@ void check_size(const void* block, size_t size, size_t alignment, const char* fu
   bool own_class = !live.is_large() && c < kClasses && live.capacity == kClassSize[c];
   bool large = live.is_large() && size > kSmallMax;
   bool fits = size <= live.capacity && (size > live.capacity / 2 || own_class || large || alignment > kGranule);
-  if (!fits) die_on_misuse(function, block, "freed with a size it was not allocated with");
+  if (!fits) die(function, block, "freed with a size it was not allocated with");
 }
 
 }  // namespace hm

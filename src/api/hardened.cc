@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "api/allocator.h"
-#include "base/report.h"
+#include "api/misuse.h"
 #include "core/block_edges.h"
 #include "core/quarantine.h"
 #include "large/huge.h"
@@ -32,10 +32,16 @@ Small find_small(const void* block) noexcept {
   return {&state, sb.block_size, place.index() == 0};
 }
 
+// It is about to be handed out, or to serve again, but is nobody's still.
+[[noreturn]] HM_COLD void die_written(const char* function, void* block) noexcept {
+  find_block(block).state.mark_cached();
+  die(function, block, Quarantine::kWritten);
+}
+
 void* hand_out(void* block, size_t capacity, size_t size, size_t alignment) noexcept {
   if (block == nullptr) return nullptr;
   fault_in_for_writing(block, capacity);
-  if (!is_all_zero(block, capacity)) die_on_misuse("malloc", block, Quarantine::kWritten);
+  if (!is_all_zero(block, capacity)) die_written("malloc", block);
   BlockEdges(block, capacity).write(size, alignment);
   return block;
 }
@@ -50,7 +56,7 @@ void make_room(Quarantine& quarantine, size_t bytes, const char* function) noexc
   while (quarantine.is_full_for(bytes)) {
     void* block = quarantine.take();
     if (block == nullptr) return;
-    Quarantine::require_zero(block);
+    if (!Quarantine::is_zero(block)) die_written("free", block);
     serve_again(block, function);
   }
 }
@@ -66,7 +72,7 @@ Request request_of(const void* block, const char* function) noexcept {
   Small small = find_small(block);
   if (small.state == nullptr) return {capacity};
   BlockEdges edges = small.edges(const_cast<void*>(block));
-  if (!edges.is_whole()) die_on_misuse(function, block, BlockEdges::kBehind);
+  if (!edges.is_whole()) die(function, block, BlockEdges::kBehind);
   return {edges.size(), edges.alignment(), true};
 }
 
@@ -76,7 +82,7 @@ bool resize_in_place(void* block, size_t before, size_t size, size_t least, cons
   size_t needed = size + BlockEdges::kBytes;
   if (size > BlockEdges::kMostSize || needed > small.capacity || needed <= least) return false;
   BlockEdges edges = small.edges(block);
-  if (const char* fault = edges.fault(small.first)) die_on_misuse(function, block, fault);
+  if (const char* fault = edges.fault(small.first)) die(function, block, fault);
   edges.clear(std::min(before, size));
   edges.write(size, kGranule);
   return true;
@@ -108,7 +114,7 @@ void deallocate(void* block, const char* function) noexcept {
   if (small.state == nullptr || !(small.state->take_back() || hm::end_sampling(*small.state, block, by)))
     return hm::free_slow(block, function);  // a large block, null, or a mistake
   BlockEdges edges = small.edges(block);
-  if (const char* fault = edges.fault(small.first)) die_on_misuse(function, block, fault);
+  if (const char* fault = edges.fault(small.first)) small.state->mark_taken(), die(function, block, fault);
   edges.clear();
   ThreadHeap* heap = heap_or_attach();
   if (heap == nullptr) return serve_again(block, function);
@@ -144,9 +150,9 @@ void check_size(const void* block, size_t size, size_t alignment, const char* fu
   if (block == nullptr) return;
   Request asked = request_of(block, function);
   size_t had = asked.small ? size : std::max(size, size_t{1});
-  if (asked.size != had) die_on_misuse(function, block, "freed with a size it was not allocated with");
+  if (asked.size != had) die(function, block, "freed with a size it was not allocated with");
   bool aligned = asked.small ? asked.alignment == std::max(alignment, kGranule) : address_of(block) % alignment == 0;
-  if (!aligned) die_on_misuse(function, block, "freed with an alignment it was not allocated with");
+  if (!aligned) die(function, block, "freed with an alignment it was not allocated with");
 }
 
 }  // namespace hm::front

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "api/front.h"  // IWYU pragma: keep (the hardened library has these names in its own)
+#include "api/misuse.h"
 #include "base/codegen.h"
-#include "base/report.h"
 #include "introspect/stats.h"
 #include "profile/profile.h"
 #include "threads/registry.h"
@@ -102,7 +102,7 @@ hm_cache* hm_shared_cache_of(size_t size) noexcept {
 
 void* hm_cache_refill_(hm_cache* cache) noexcept {
   size_t c = (address_of(cache) - address_of(my_heap())) / kCacheStride;
-  if (c >= kClasses) die_on_misuse("hm_cache_alloc", cache, "not a cache of this thread");
+  if (c >= kClasses) die("hm_cache_alloc", cache, "not a cache of this thread");
   return allocate_slow(kClassSize[c]);
 }
 
@@ -111,7 +111,7 @@ void hm_local_free_slow_(void* block, size_t size) noexcept {
   if (kChecked && !kHardened && block != nullptr && size - 1 < kSmallMax &&
       !is_of_class(block, class_of(size), "hm_local_free_sized") &&
       AddressMap::kind(address_of(block)) != ChunkKind::kGuarded)
-    die_on_misuse("hm_local_free_sized", block, "freed with a size it was not allocated with");
+    die("hm_local_free_sized", block, "freed with a size it was not allocated with");
   free_by_long_way(block, size, kGranule, "hm_local_free_sized");
   if (have_heap()) show_caches(!counting.is_on());
 }

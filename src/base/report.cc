@@ -51,8 +51,10 @@ void FdWriter::flush() noexcept {
   used_ = 0;
 }
 
-void die_on_misuse(const char* function, const void* pointer, const char* reason) noexcept {
+void die_on_misuse(const char* function, const void* pointer, const char* reason,
+                   void (*say_more)(const void*) noexcept) noexcept {
   { FdWriter(STDERR_FILENO) << kLibraryName << ": " << function << "(" << pointer << "): " << reason << "\n"; }
+  if (say_more != nullptr) say_more(pointer);
   abort();
 }
 

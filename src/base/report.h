@@ -38,7 +38,8 @@ class FdWriter {
   char line_[512];
 };
 
-// "hmalloc: free(0x7f..): double free", then abort.
-[[noreturn]] HM_COLD void die_on_misuse(const char* function, const void* pointer, const char* reason) noexcept;
+// "hmalloc: free(0x7f..): double free", then what say_more writes to descriptor 2 about the pointer, then abort.
+[[noreturn]] HM_COLD void die_on_misuse(const char* function, const void* pointer, const char* reason,
+                                        void (*say_more)(const void* pointer) noexcept = nullptr) noexcept;
 
 }  // namespace hm

@@ -51,6 +51,13 @@ class BlockEdges {
     memset(start_ + but, 0, size + canary_bytes(size) - but);
   }
 
+  // Of a block that should be all zero; null: it is.
+  const char* first_not_zero() const noexcept {
+    const char* end = start_ + capacity_;
+    const char* first = std::find_if(static_cast<const char*>(start_), end, [](char c) { return c != 0; });
+    return first == end ? nullptr : first;
+  }
+
   static constexpr const char* kBehind = "written to behind its end";
 
  private:

@@ -27,6 +27,10 @@ class BlockState {
   bool is_sampled() const noexcept { return value_ == kSampled; }
   // For any thread that holds a block of the superblock.  Relaxed: the result is only a hint.
   bool looks_free() const noexcept { return __atomic_load_n(&value_, __ATOMIC_RELAXED) == kFree; }
+  // For any thread.  Relaxed: it may be another one by the time it is looked at.
+  BlockState as_it_was() const noexcept {
+    return BlockState(static_cast<Value>(__atomic_load_n(&value_, __ATOMIC_RELAXED)));
+  }
   // For the holder; its last access to block and superblock.  Release: whatever it did to the block happens before the
   // sweep that sees FREE.
   void give_back() noexcept { __atomic_store_n(&value_, uint8_t{kFree}, __ATOMIC_RELEASE); }

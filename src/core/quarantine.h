@@ -13,6 +13,7 @@
 #include "base/report.h"
 #include "base/secret.h"
 #include "base/zeros.h"
+#include "core/description.h"
 #include "core/small_heap.h"
 
 namespace hm {
@@ -52,14 +53,15 @@ class Quarantine {
       if (block != nullptr) require_zero(block);
     for (size_t i = 0; i < queued_; ++i) require_zero(queue_[(first_ + i) % kQueue]);
   }
-  // Ends the program unless nobody has written to it since it was cleared.
-  static void require_zero(void* block) noexcept {
-    if (!is_all_zero(block, find_block(block).sb.block_size)) die_on_misuse("free", block, kWritten);
-  }
+  // Nobody has written to it since it was cleared.
+  static bool is_zero(void* block) noexcept { return is_all_zero(block, find_block(block).sb.block_size); }
 
   static constexpr const char* kWritten = "written to after it was freed";
 
  private:
+  static void require_zero(void* block) noexcept {
+    if (!is_zero(block)) die_on_misuse("free", block, kWritten, describe_small);
+  }
   void* take_first() noexcept {
     void* block = queue_[first_];
     --queued_;

@@ -43,7 +43,7 @@ void explain(uintptr_t address, const char* access) noexcept {
     else say(line, address - end, "behind");
     line << " a block of " << uint64_t{end - start} << (found.freed ? " bytes that was freed\n" : " bytes\n");
   }
-  describe(*found.place);
+  found.place->describe();
 }
 
 // As if nobody had looked.

@@ -21,7 +21,7 @@ constexpr size_t kSlicesForOne = kMiB / kSlice;  // one more for so many slices 
 }  // namespace
 
 bool GuardedBlocks::start(uint64_t pause_ms) noexcept {
-  if (prepare_stacks() != 0 || !prepare_descriptions()) return false;
+  if (prepare_stacks() != 0) return false;
   size_t places = std::min(kMostPlaces, (kChunk / os::page_size() - 1) / 2);
   auto* all = static_cast<GuardedPlace*>(os::map_guarded(places * sizeof(GuardedPlace)));
   void* chunk = all == nullptr ? nullptr : os::map(kChunk, kChunk, 0, os::Access::kNone);
@@ -120,7 +120,7 @@ GuardedBlocks::Found GuardedBlocks::find(uintptr_t address) const noexcept {
 
 void GuardedBlocks::die(const char* function, const void* block, const char* reason, const GuardedPlace& place) noexcept {
   { FdWriter(2) << kLibraryName << ": " << function << "(" << block << "): " << reason << "\n"; }
-  describe(place);
+  place.describe();
   abort();
 }
 

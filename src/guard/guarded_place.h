@@ -5,19 +5,9 @@
 #pragma once
 #include <atomic>
 
-#include "profile/stack_taker.h"
+#include "profile/call_trace.h"
 
 namespace hm {
-
-// Which thread called malloc or free, and from where.
-struct CallTrace {
-  static constexpr size_t kFrames = 24;
-  uint32_t thread = 0, count = 0;
-  uintptr_t frames[kFrames];  // return addresses, the innermost first: of the call itself
-
-  void take_allocation(const void* caller) noexcept;
-  void take_free(const void* caller) noexcept;
-};
 
 class GuardedPlace {
  public:
@@ -39,6 +29,12 @@ class GuardedPlace {
     return state_.compare_exchange_strong(live, kBusy, std::memory_order_relaxed);
   }
 
+  // Its threads and stacks, on descriptor 2.  For any thread, also in a signal handler; allocates nothing.
+  void describe() const noexcept {
+    if (state() != kLive) print("freed", freed);
+    print("allocated", allocated);
+  }
+
   uintptr_t block = 0;  // 0: there never was one
   size_t size = 0;      // the program may use so many bytes
   CallTrace allocated, freed;
@@ -46,10 +42,5 @@ class GuardedPlace {
  private:
   std::atomic<State> state_{kNew};
 };
-
-// Threads and stacks of the block, on descriptor 2.  For any thread, also in a signal handler; allocates nothing.
-void describe(const GuardedPlace& place) noexcept;
-// Before the first of them: the files that code comes from are found in memory that is reserved here.
-bool prepare_descriptions() noexcept;
 
 }  // namespace hm

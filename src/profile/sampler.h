@@ -5,7 +5,7 @@
 // A thread counts the small blocks of each class (core/counting.h); for each larger one a number is drawn.
 //
 // A tracer (profile/probes.h) gets samples at the usual rate, or those of the profile while one runs; so do guarded blocks
-// (guard/guarded_blocks.h), which are samples of their own.
+// (guard/guarded_blocks.h), which a profile has, too, while one runs.
 #pragma once
 #include "base/lock.h"
 #include "profile/probes.h"

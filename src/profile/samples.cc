@@ -1,6 +1,7 @@
 #include "profile/samples.h"
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/slots.h"
 #include "pages/options.h"
 #include "profile/hash.h"
@@ -91,8 +92,43 @@ bool Samples::add(void* block, size_t size, double weight, const void* caller) n
   stacks_[stack].objects += weight;
   stacks_[stack].bytes += weight * static_cast<double>(size);
   uint32_t row = follow ? lives_.meet(thread) : 0;
-  enter({address_of(block), size, weight, stack, row, thread.id, now});
+  auto inside = static_cast<uint32_t>(frames_inside({frames, n}, caller));
+  enter({address_of(block), size, weight, stack, row, my_thread_id(), inside, now});
   return true;
+}
+
+const EndedSample* Samples::find_ended(uintptr_t block) const noexcept {
+  for (size_t i = ended_count_; i > 0 && i + kEnded > ended_count_; --i)
+    if (ended_[(i - 1) % kEnded].was.block == block) return &ended_[(i - 1) % kEnded];
+  return nullptr;
+}
+
+CallTrace Samples::trace_of(uint32_t stack, uint32_t inside, uint32_t thread_id) const noexcept {
+  CallTrace trace;
+  std::span<uintptr_t> frames;
+  if (stack != 0) frames = {&frames_[stacks_[stack].first_frame + inside], stacks_[stack].frames - inside};
+  trace.keep(frames, thread_id);
+  return trace;
+}
+
+void Samples::describe(const void* block) noexcept {
+  bool live = false, ended = false;
+  CallTrace allocated, freed;
+  {
+    TryLockGuard guard(lock_);
+    if (!guard.holds()) return;
+    const Sample* sample = slots_ == 0 ? nullptr : &table_[slot_of(address_of(block))];
+    live = sample != nullptr && sample->stack != 0;
+    const EndedSample* last = live ? nullptr : find_ended(address_of(block));
+    ended = last != nullptr;
+    if (live || ended) {
+      const Sample& known = live ? *sample : last->was;
+      allocated = trace_of(known.stack, known.inside, known.thread_id);
+    }
+    if (ended) freed = trace_of(last->freed_at, last->freed_inside, last->freed_by);
+  }
+  if (ended) print("one sampled there before was freed", freed);
+  if (live || ended) print("allocated", allocated);
 }
 
 // The allocation is told of all the same.
@@ -104,7 +140,7 @@ bool Samples::drop(const void* block) noexcept {
 bool Samples::add_without_stack(const void* block) noexcept {
   LockGuard guard(lock_);
   if (!make_room()) return false;
-  enter({address_of(block), 0, 0, 0, 0, 0, 0});
+  enter({address_of(block), 0, 0, 0, 0, 0, 0, 0});
   return true;
 }
 
@@ -135,14 +171,18 @@ bool Samples::remove(const void* block, const void* caller) noexcept {
     LockGuard guard(lock_);
     ended = take_out(address_of(block));
     epoch = epoch_;
+    if (ended.born_ns <= in_this_process_since_) {
+      if (ended.stack != 0) remember({ended, 0, 0, my_thread_id()});
+      return ended.block != 0;
+    }
   }
-  if (ended.born_ns <= in_this_process_since_) return ended.block != 0;
   uintptr_t frames[kMostFrames];
   size_t n = stack_of_free(frames, caller);
   SampledThread thread = this_thread();
   LockGuard guard(lock_);
   if (epoch != epoch_) return true;  // a signal handler of this thread has forked, and this is the child
   uint32_t freed_at = n > 0 ? intern(frames, n) : 0;
+  remember({ended, freed_at, static_cast<uint32_t>(frames_inside({frames, n}, caller)), thread.id});
   uint32_t freed_by = lives_.meet(thread);
   if (freed_by == ended.thread && thread.id != ended.thread_id) freed_by = lives_.meet_another(thread);
   uint32_t age = age_class(now - std::min(now, ended.born_ns));
@@ -175,7 +215,7 @@ void Samples::repair(uint32_t before) noexcept {
   in_this_process_since_ = os::now_ns();
   repair_after_fork(lock_, before, [this] {
     table_.forget(), stacks_.forget(), frames_.forget(), lives_.forget();
-    slots_ = 0, frame_count_ = 0;
+    slots_ = 0, frame_count_ = 0, ended_count_ = 0;
     ++epoch_;
     live_.store(0, std::memory_order_relaxed), profiled_.store(0, std::memory_order_relaxed);
     held_bytes_.store(0, std::memory_order_relaxed);

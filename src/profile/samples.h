@@ -4,6 +4,7 @@
 // library's unwinder, which may take a lock of its own (docs/design.md, A).
 #pragma once
 #include "base/lock.h"
+#include "profile/call_trace.h"
 #include "profile/lives.h"
 
 namespace hm {
@@ -18,14 +19,22 @@ struct Stack {
 struct Sample {
   uintptr_t block;  // 0: there is none here
   uint64_t size;
-  double weight;    // how many blocks it stands for
-  uint32_t stack;   // 0: it is in no profile
-  uint32_t thread;  // that allocated it, its row (lives.h)
-  uint32_t thread_id;
-  uint64_t born_ns;  // by the monotonic clock; 0: how its life ends is not asked for
+  double weight;       // how many blocks it stands for
+  uint32_t stack;      // 0: it is in no profile
+  uint32_t thread;     // that allocated it, its row (lives.h)
+  uint32_t thread_id;  // of that thread
+  uint32_t inside;     // how many of the stack's frames lie inside the allocator
+  uint64_t born_ns;    // by the monotonic clock; 0: how its life ends is not asked for
 };
 
 inline double bytes_of(const Sample& sample) noexcept { return sample.weight * static_cast<double>(sample.size); }
+
+// A sampled block that was freed.
+struct EndedSample {
+  Sample was;
+  uint32_t freed_at, freed_inside;  // as of the allocation; 0: no stack was taken
+  uint32_t freed_by;
+};
 
 struct Snapshot {
   MappedArray<Stack> stacks;
@@ -58,6 +67,9 @@ class Samples {
   // What the program holds, estimated.  Relaxed: it is a number alone.
   uint64_t held_bytes() const noexcept { return held_bytes_.load(std::memory_order_relaxed); }
   void take(Snapshot& out) noexcept;
+  // Where it was allocated and freed, on descriptor 2, as far as that is known: it is in the table, or was not long ago.  For who
+  // ends the program; if the lock is taken, nothing is known.
+  void describe(const void* block) noexcept;
   // In the child of a fork: it has what its parent had, unless another thread had the lock.
   void repair(uint32_t before) noexcept;
   bool is_valid() noexcept;
@@ -66,6 +78,9 @@ class Samples {
   friend struct Layout;
   bool make_room() noexcept;
   void enter(const Sample& sample) noexcept;
+  void remember(const EndedSample& ended) noexcept { ended_[ended_count_++ % kEnded] = ended; }
+  const EndedSample* find_ended(uintptr_t block) const noexcept;  // the last; null: none of the last ones
+  CallTrace trace_of(uint32_t stack, uint32_t inside, uint32_t thread_id) const noexcept;
   void count(const Sample& sample, bool more) noexcept;
   uint32_t intern(uintptr_t* frames, size_t n) noexcept;  // 0: no memory
   size_t slot_of(uintptr_t block) const noexcept;         // where it is, or would be
@@ -77,6 +92,9 @@ class Samples {
   NumberedRows<Stack> stacks_;
   MappedArray<uintptr_t> frames_;
   Lives lives_;
+  static constexpr size_t kEnded = 256;
+  EndedSample ended_[kEnded]{};
+  size_t ended_count_ = 0;  // ever
   uint32_t frame_count_ = 0;
   uint32_t epoch_ = 0;                         // numbers of stacks are of one
   std::atomic<size_t> live_{0}, profiled_{0};  // in the table, and those of them that have a stack

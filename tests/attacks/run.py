@@ -47,7 +47,7 @@ EXPECTED = {
 @dataclasses.dataclass(frozen=True)
 class Ending:
     kind: str
-    said: str  # the last line
+    said: str  # the last line, without those that say more
 
 
 def attack(program: Path, name: str, library: Path | str, more: dict[str, str]) -> Ending:
@@ -58,7 +58,8 @@ def attack(program: Path, name: str, library: Path | str, more: dict[str, str]) 
         return Ending("hangs", "")
     kind = {0: "nothing", GOT: "got", -signal.SIGABRT: "ended", -signal.SIGSEGV: "fault", -signal.SIGBUS: "fault",
             -signal.SIGILL: "ended", -signal.SIGTRAP: "ended"}.get(run.returncode, f"status {run.returncode}")
-    return Ending(kind, (run.stderr.splitlines() or run.stdout.splitlines() or [""])[-1])
+    said = [line for line in run.stderr.splitlines() if not line.startswith("  ")]  # what is known of the block
+    return Ending(kind, (said or run.stdout.splitlines() or [""])[-1])
 
 
 def endings(program: Path, name: str, library: Path | str, more: dict[str, str] | None = None) -> list[Ending]:

@@ -25,6 +25,8 @@ PREFIXES = ("HMALLOC_", *BASELINE_PREFIXES)
 OURS = {"default": "libhmalloc.so", "checked": "libhmalloc-checked.so", "hardened": "libhmalloc-hardened.so",
         "faults": "libhmalloc-faults.so"}
 
+MORE = r"(  \S.*\n)?"
+
 OK = "ok"
 # Misuse that this build need not see: whatever happens, it is not a crash inside the allocator.
 OK_OR_ABORT = "ok or abort"
@@ -35,8 +37,10 @@ def library_of(build, allocator):
 
 
 def message_of(allocator):
-    """The line that a program ends with which misuses it."""
-    return re.compile(rf"{'hmalloc' if allocator in OURS else re.escape(allocator)}: \w+\(0x[0-9a-f]+\): \S.*\n")
+    """What a program ends with which misuses it: a line; ours say more of the block on others."""
+    if allocator in OURS:
+        return re.compile(r"hmalloc: \w+\(0x[0-9a-f]+\): \S.*\n" + MORE)
+    return re.compile(rf"{re.escape(allocator)}: \w+\(0x[0-9a-f]+\): \S.*\n")
 
 
 @dataclass

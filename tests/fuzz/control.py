@@ -5,7 +5,7 @@ import sys
 
 def main():
     process = subprocess.run(sys.argv[1:], capture_output=True, text=True, errors="replace")
-    said = [line for line in process.stderr.splitlines() if line.strip()]
+    said = [line for line in process.stderr.splitlines() if line.strip() and not line.startswith("  ")]
     if process.returncode == 0:
         sys.exit("control: the planted fault was not found")
     if process.returncode != -6 and "ERROR" not in process.stderr and "SIGSEGV" not in process.stderr and process.returncode != -11:

@@ -48,7 +48,7 @@ ATOMICS = {
     "src/guard/guarded_blocks.h": "whether a block is to be guarded, and how many are, hints",
     "src/guard/guarded_blocks.cc": "the same",
     "src/guard/guarded_place.h": "who has a place",
-    "src/guard/guarded_place.cc": "whether a description is being written",
+    "src/profile/call_trace.cc": "whether a stack is being written",
     "src/profile/stack_taker.cc": "where the code of two libraries lies, found at the start of a profile",
     "src/upkeep/background.h": "whether the thread that gives memory back runs, and whether it sleeps",
     "src/upkeep/background.cc": "whether the thread that gives memory back runs, and whether it sleeps",

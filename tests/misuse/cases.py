@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 OURS = ("default", "checked", "hardened")
+DESCRIBED = r"  (byte \d+ of the block|behind the last|in front of the block|no block is there|its memory went back).*\n"
 
 LARGE = "not a block, or freed already"
 COMMON = {"large": LARGE, "large_inside": LARGE, "gone": LARGE}
@@ -72,8 +73,14 @@ class Case:
         words = EVERYWHERE | WORDS[family_of(allocator)]
         said = "|".join(re.escape(words[word].replace("NAME", allocator))
                         for word in self.answer(allocator).split(" or ") if word in words)
-        library = "hmalloc" if allocator in OURS else allocator
-        return re.compile(rf"{library}: {self.function}\(0x[0-9a-f]+\): ({said})\n") if said else None
+        if not said:
+            return None
+        library, more = (allocator, "") if allocator not in OURS else ("hmalloc", self.more())
+        return re.compile(rf"{library}: {self.function}\(0x[0-9a-f]+\): ({said})\n{more}")
+
+    def more(self) -> str:
+        """What ours say of the block on a second line."""
+        return DESCRIBED if not {"foreign", "misaligned"} & {*self.answers.values()} else f"({DESCRIBED})?"
 
 
 def case(name: str, numbers: str, everyone: str | None = None, *, program: str = "misuse", function: str | None = None,

@@ -101,9 +101,10 @@ static void overflow(const struct kind* kind, struct reach reach, int downward, 
   _exit(0);
 }
 
-// One line and abort, as run.py has it of all misuses.
+// One line, another that says more of the block, and abort, as run.py has it of all misuses.
 static int is_one_message(const char* text) {
-  return strncmp(text, "hmalloc:", 8) == 0 && strchr(text, '\n') == text + strlen(text) - 1;
+  const char *first = strchr(text, '\n'), *second = first == NULL ? NULL : strchr(first + 1, '\n');
+  return strncmp(text, "hmalloc:", 8) == 0 && second == text + strlen(text) - 1 && strncmp(first + 1, "  ", 2) == 0;
 }
 
 static int ends_well(const struct kind* kind, struct reach reach, int downward, int victim) {
@@ -115,7 +116,7 @@ static int ends_well(const struct kind* kind, struct reach reach, int downward, 
     overflow(kind, reach, downward, victim);
   }
   close(ends[1]);
-  char said[400] = "";
+  char said[800] = "";
   size_t length = 0;
   for (ssize_t n; (n = read(ends[0], said + length, sizeof said - 1 - length)) > 0;) length += (size_t)n;
   close(ends[0]);

@@ -69,6 +69,37 @@ TEST(GiveBackDuringAPurge, WhatOthersFreeMeanwhile) {
   EXPECT_LT(slice_pool.gauges().dirty_slices * kSlice, kLittle);
 }
 
+// Chunks whose slices a purge has in hand count as all others do.
+TEST(GiveBackDuringAPurge, ThePoolIsInOrder) {
+  options.decay_ms = 60'000;
+  options.retain_bytes = 2 * kBytes;  // so that there is a surplus
+  free_all(take(100'000));
+  ASSERT_GT(slice_pool.gauges().dirty_slices * kSlice, kBytes / 2);
+  bool valid = false;
+  during_next_advice = [&] { valid = slice_pool.is_valid(); };
+  slice_pool.purge(SlicePool::Purge::kAll);
+  EXPECT_TRUE(valid);
+}
+
+// Without a decay time there is a tick in each millisecond, not at each look.
+TEST(Looks, DoNotActTwiceInAMillisecond) {
+  std::vector<void*> blocks = take(1000);  // the more a program has, the more a heap may keep
+  hm_free(hm_malloc(100'000));
+  ThreadHeap& heap = my_thread_heap();
+  size_t kept = 0;
+  do {
+    options.decay_ms = 60'000;
+    hm_free(hm_malloc(100'000));
+    options.decay_ms = 0;
+    kept = heap.large.bytes();
+    heap.tick_ms = os::now_ms();
+    for (int look = 0; look < 3; ++look) upkeep(heap);
+  } while (os::now_ms() != heap.tick_ms);
+  ASSERT_GT(kept, 0u);
+  EXPECT_EQ(heap.large.bytes(), kept) << "the second of two ticks would have released it";
+  free_all(blocks);
+}
+
 TEST(GiveBackNot, WhatIsRetained) {
   options.decay_ms = 60'000;  // however slow the machine is, it does not pause
   options.retain_bytes = 2 * kBytes;

@@ -8,9 +8,9 @@ namespace hm::test {
 
 inline const auto kAborted = testing::KilledBySignal(SIGABRT);
 inline const auto kFault = testing::KilledBySignal(SIGSEGV);
-inline constexpr char kBehind[] = "written to behind its end" HM_LAST_LINE;
-inline constexpr char kInFront[] = "written to in front of its start" HM_LAST_LINE;
-inline constexpr char kAfterFree[] = "written to after it was freed" HM_LAST_LINE;
+inline constexpr char kBehind[] = "written to behind its end" HM_DESCRIBED;
+inline constexpr char kInFront[] = "written to in front of its start" HM_DESCRIBED;
+inline constexpr char kAfterFree[] = "written to after it was freed" HM_DESCRIBED;
 inline constexpr char kDoubleFree[] = "double free";
 
 inline char* allocate(size_t size) { return static_cast<char*>(hm_malloc(size)); }

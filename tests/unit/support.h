@@ -27,6 +27,7 @@ inline constexpr unsigned kSeed = 20240611;
 
 // Behind the one line of a process that aborts: nothing.  An emulator of processes adds a line of its own.
 #define HM_LAST_LINE "\n(qemu: [^\n]*\n)?$"
+#define HM_DESCRIBED "\n(  [^\n]*\n)+(qemu: [^\n]*\n)?$"
 
 // Names of all classes as a loop: for (ClassIndex c : all_classes()).
 inline std::vector<ClassIndex> all_classes() {
