@@ -2,8 +2,8 @@
 
 #include "base/report.h"
 #include "core/description.h"
-#include "core/superblock.h"
 #include "large/description.h"
+#include "pages/region.h"
 #include "profile/samples.h"
 
 namespace hm {

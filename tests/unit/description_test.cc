@@ -49,15 +49,21 @@ TEST(Description, OfNeighbours) {
   free_all(blocks);
 }
 
-// One block that lives on keeps the superblock; what was freed has left all caches.
+// The block in front of it lives on, and so does the superblock; what was freed has left all caches.
 TEST(Description, OfASmallBlockThatWasFreedLongAgo) {
   std::vector<void*> blocks = allocate_many(200, 50);
-  for (size_t i = 1; i < blocks.size(); ++i) hm_free(blocks[i]);
+  auto is_followed = [&](void* block) {
+    return std::find(blocks.begin(), blocks.end(), static_cast<char*>(block) + kClass) != blocks.end();
+  };
+  void* kept = *std::find_if(blocks.begin(), blocks.end(), is_followed);
+  auto* freed = static_cast<char*>(kept) + kClass;
+  for (void* block : blocks)
+    if (block != kept) hm_free(block);
   hm_collect();
-  auto* freed = static_cast<char*>(blocks[0]) + kClass;
-  if (std::find(blocks.begin(), blocks.end(), freed) == blocks.end()) freed -= 2 * kClass;
-  EXPECT_EXIT(hm_free(freed), kAborted, behind_the_first_line("byte 0 of the block of 64 bytes" + at(freed) + "free;"));
-  hm_free(blocks[0]);
+  std::string said =
+      "byte 0 of the block of 64 bytes" + at(freed) + "free; in front of it one " + kInUse + "; behind it one free";
+  EXPECT_EXIT(hm_free(freed), kAborted, behind_the_first_line(said));
+  hm_free(kept);
 }
 
 TEST(Description, OfTheUnusedEndOfASuperblock) {
