@@ -31,7 +31,7 @@ void describe_run(const Slice& slice, const void* pointer) noexcept {
   FdWriter line(2);
   if (first->kind() == SliceKind::kLarge && address_of(pointer) - address_of(block) < size)
     say_place(line, pointer, block, size), line << "in use\n";
-  else line << "  no block is there: its memory is free, or kept for one above 32 KB\n";
+  else line << "  no block is there: free, kept for one above 32 KB, or the allocator's own memory\n";
 }
 
 void describe_huge(const void* pointer) noexcept {

@@ -59,9 +59,8 @@ struct alignas(2 * kLine) Slice : DescriptorHead {
   // Statistics walk all descriptors: acquire and release order the other fields of a descriptor after its kind.
   SliceKind kind() const noexcept { return kind_.load(std::memory_order_acquire); }
   void set_kind(SliceKind kind) noexcept { kind_.store(kind, std::memory_order_release); }
-  bool is_small() const noexcept {
-    return kind() == SliceKind::kBlocks || kind() == SliceKind::kBlocksTail;
-  }  // a superblock's
+  // Of a superblock.
+  bool is_small() const noexcept { return kind() == SliceKind::kBlocks || kind() == SliceKind::kBlocksTail; }
 
  protected:
   static Slice* at(uintptr_t address) noexcept {
