@@ -172,8 +172,8 @@ void sample_large(void* block, size_t size) noexcept {
   write_profile_if_asked_for();
 }
 // True if it was sampled: a stack was taken, perhaps, and another thread may have been quicker.
-bool forget_large(const void* block, const void* by) noexcept {
-  if (HM_LIKELY(!samples.any()) || !samples.remove(block, by)) return false;
+bool forget_large(const void* block, const void* by, bool is_freed = true) noexcept {
+  if (HM_LIKELY(!samples.any()) || !samples.remove(block, by, is_freed)) return false;
   end_sample(block);
   return true;
 }
@@ -221,7 +221,7 @@ void* allocate_small(size_t size) noexcept {
 void* resize_in_place(const LiveBlock& live, void* block, size_t size) noexcept {
   if (!live.is_large()) return size <= live.capacity && size > live.capacity / 2 ? block : nullptr;
   // Before it moves: then the address may be another's at once.  What cannot be resized is freed soon.
-  forget_large(block, __builtin_return_address(0));
+  forget_large(block, __builtin_return_address(0), false);
   void* same = live.kind == LiveBlock::kHuge   ? resize_huge(*live.extent, size)
                : resize_large(*live.run, size) ? block
                                                : nullptr;
@@ -301,11 +301,9 @@ void free_extent(Extent& extent, void* block, const char* function, const void* 
 
 }  // namespace
 
-bool end_sampling(BlockState& state, const void* block, const void* by) noexcept {
-  if (!state.end_sample()) return false;
+void forget_sampled(const void* block, const void* by) noexcept {
   if (samples.any()) samples.remove(block, by);  // not in there if only a tracer follows it
   end_sample(block);
-  return true;
 }
 
 namespace {
@@ -319,7 +317,8 @@ void free_in_slices(Slice& slice, void* block, const char* function, const void*
   }
   Superblock& sb = live_small(slice, block, function);
   BlockState& state = sb.states[BlockPlace(sb, address_of(block)).index()];
-  if (end_sampling(state, block, by)) {
+  if (state.end_sample()) {
+    forget_sampled(block, by);
     state.mark_taken();
     return deallocate(block, function);
   }

@@ -16,7 +16,7 @@ void* out_of_memory() noexcept;  // sets errno, returns null
 
 // For the hardened library.  A block of its own mapping; size > 0.
 void* allocate_large_block(size_t size, size_t alignment) noexcept;
-// A small block that is freed is no longer followed by a profile or a tracer, and is CACHED.  False: it was not SAMPLED.
-bool end_sampling(BlockState& state, const void* block, const void* by) noexcept;
+// A small block that was SAMPLED is freed: a profile or a tracer no longer follows it.
+void forget_sampled(const void* block, const void* by) noexcept;
 
 }  // namespace hm

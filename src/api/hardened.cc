@@ -8,6 +8,7 @@
 #include "core/block_edges.h"
 #include "core/quarantine.h"
 #include "large/huge.h"
+#include "profile/samples.h"
 #include "threads/registry.h"
 
 namespace hm::front {
@@ -32,16 +33,16 @@ Small find_small(const void* block) noexcept {
   return {&state, sb.block_size, place.index() == 0};
 }
 
-// It is about to be handed out, or to serve again, but is nobody's still.
-[[noreturn]] HM_COLD void die_written(const char* function, void* block) noexcept {
-  find_block(block).state.mark_cached();
-  die(function, block, Quarantine::kWritten);
+// It was about to be handed out, and may be in the profile already.
+[[noreturn]] HM_COLD void die_written_before(void* block) noexcept {
+  if (find_block(block).state.is_sampled()) samples.drop(block);
+  die_written("malloc", block);
 }
 
 void* hand_out(void* block, size_t capacity, size_t size, size_t alignment) noexcept {
   if (block == nullptr) return nullptr;
   fault_in_for_writing(block, capacity);
-  if (!is_all_zero(block, capacity)) die_written("malloc", block);
+  if (!is_all_zero(block, capacity)) die_written_before(block);
   BlockEdges(block, capacity).write(size, alignment);
   return block;
 }
@@ -111,10 +112,12 @@ void* allocate_aligned(size_t alignment, size_t size) noexcept {
 void deallocate(void* block, const char* function) noexcept {
   Small small = find_small(block);
   const void* by = __builtin_return_address(0);
-  if (small.state == nullptr || !(small.state->take_back() || hm::end_sampling(*small.state, block, by)))
+  bool sampled = false;
+  if (small.state == nullptr || !(small.state->take_back() || (sampled = small.state->end_sample())))
     return hm::free_slow(block, function);  // a large block, null, or a mistake
   BlockEdges edges = small.edges(block);
   if (const char* fault = edges.fault(small.first)) small.state->mark_taken(), die(function, block, fault);
+  if (sampled) hm::forget_sampled(block, by);
   edges.clear();
   ThreadHeap* heap = heap_or_attach();
   if (heap == nullptr) return serve_again(block, function);

@@ -20,6 +20,13 @@ inline bool is_all_zero(const void* from, size_t bytes) noexcept {
   return any == 0;
 }
 
+// Null: there is none.
+inline const char* first_not_zero(const char* from, size_t bytes) noexcept {
+  for (size_t i = 0; i < bytes; ++i)
+    if (from[i] != 0) return from + i;
+  return nullptr;
+}
+
 // Before a page is read that may never have been written: the system would map its page of zeros first, and a page for the
 // write after that.  Elsewhere than on x86-64 it does just that.
 inline void fault_in_for_writing([[maybe_unused]] void* from, [[maybe_unused]] size_t bytes) noexcept {

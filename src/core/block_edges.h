@@ -41,6 +41,7 @@ class BlockEdges {
     uint64_t neighbour = first ? 0 : load(in_front, capacity_);
     return neighbour == 0 || is_whole(in_front, neighbour) ? nullptr : "written to in front of its start";
   }
+  bool is_clear() const noexcept { return load(start_, capacity_) == 0; }
   bool is_whole() const noexcept { return is_whole(start_, load(start_, capacity_)); }
   size_t size() const noexcept { return size_in(load(start_, capacity_)); }
   size_t alignment() const noexcept { return size_t{1} << (load(start_, capacity_) >> (kSumBits + kSizeBits)); }
@@ -49,13 +50,6 @@ class BlockEdges {
     size_t size = this->size();
     store(0);
     memset(start_ + but, 0, size + canary_bytes(size) - but);
-  }
-
-  // Of a block that should be all zero; null: it is.
-  const char* first_not_zero() const noexcept {
-    const char* end = start_ + capacity_;
-    const char* first = std::find_if(static_cast<const char*>(start_), end, [](char c) { return c != 0; });
-    return first == end ? nullptr : first;
   }
 
   static constexpr const char* kBehind = "written to behind its end";

@@ -56,11 +56,9 @@ class Quarantine {
   // Nobody has written to it since it was cleared.
   static bool is_zero(void* block) noexcept { return is_all_zero(block, find_block(block).sb.block_size); }
 
-  static constexpr const char* kWritten = "written to after it was freed";
-
  private:
   static void require_zero(void* block) noexcept {
-    if (!is_zero(block)) die_on_misuse("free", block, kWritten, describe_small);
+    if (!is_zero(block)) die_on_misuse("free", block, kWrittenAfterFree, describe_written);
   }
   void* take_first() noexcept {
     void* block = queue_[first_];

@@ -16,6 +16,7 @@
 #include "base/report.h"
 #include "base/secret.h"
 #include "base/zeros.h"
+#include "core/description.h"
 #include "large/description.h"
 #include "large/huge.h"
 #include "large/huge_store.h"
@@ -78,13 +79,13 @@ void require_canaries(const Extent& extent) noexcept {
   uint64_t pattern = secret.sum(address_of(block_of(extent)), extent.size);
   auto is_there = [pattern](const char* at) { return static_cast<uint8_t>(*at) == canary_at(pattern, at); };
   if (!each_of(block_of(extent) + extent.size, last_page_end(extent), is_there))
-    die_on_misuse("free", block_of(extent), "written to behind its end", describe_huge);
+    die_on_misuse("free", block_of(extent), "written to behind its end", describe_held);
   if (!each_of(first_page(extent), block_of(extent), is_there))
-    die_on_misuse("free", block_of(extent), "written to in front of its start", describe_huge);
+    die_on_misuse("free", block_of(extent), "written to in front of its start", describe_held);
 }
 bool is_clear(const Extent& extent) noexcept { return extent.slack == 0 || is_all_zero(first_page(extent), extent.slack); }
 void require_clear(const Extent& extent) noexcept {
-  if (!is_clear(extent)) die_on_misuse("free", block_of(extent), "written to after it was freed", describe_huge);
+  if (!is_clear(extent)) die_on_misuse("free", block_of(extent), kWrittenAfterFree, describe_freed);
 }
 
 // ---- what waits: the newest first.  Under the lock

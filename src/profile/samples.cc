@@ -163,7 +163,7 @@ Sample Samples::take_out(uintptr_t block) noexcept {
   return found;
 }
 
-bool Samples::remove(const void* block, const void* caller) noexcept {
+bool Samples::remove(const void* block, const void* caller, bool is_freed) noexcept {
   uint64_t now = os::now_ns();
   Sample ended;
   uint32_t epoch;
@@ -172,7 +172,7 @@ bool Samples::remove(const void* block, const void* caller) noexcept {
     ended = take_out(address_of(block));
     epoch = epoch_;
     if (ended.born_ns <= in_this_process_since_) {
-      if (ended.stack != 0) remember({ended, 0, 0, my_thread_id()});
+      if (ended.stack != 0 && is_freed) remember({ended, 0, 0, my_thread_id()});
       return ended.block != 0;
     }
   }
@@ -182,7 +182,7 @@ bool Samples::remove(const void* block, const void* caller) noexcept {
   LockGuard guard(lock_);
   if (epoch != epoch_) return true;  // a signal handler of this thread has forked, and this is the child
   uint32_t freed_at = n > 0 ? intern(frames, n) : 0;
-  remember({ended, freed_at, static_cast<uint32_t>(frames_inside({frames, n}, caller)), thread.id});
+  if (is_freed) remember({ended, freed_at, static_cast<uint32_t>(frames_inside({frames, n}, caller)), thread.id});
   uint32_t freed_by = lives_.meet(thread);
   if (freed_by == ended.thread && thread.id != ended.thread_id) freed_by = lives_.meet_another(thread);
   uint32_t age = age_class(now - std::min(now, ended.born_ns));

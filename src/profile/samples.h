@@ -55,7 +55,7 @@ class Samples {
   bool add_without_stack(const void* block) noexcept;
   bool drop(const void* block) noexcept;  // it was not sampled after all; false: it was not in the table
   // The calling thread frees it, or makes it another size, by a call from `caller`.  False: it was not in the table.
-  bool remove(const void* block, const void* caller) noexcept;
+  bool remove(const void* block, const void* caller, bool is_freed = true) noexcept;
   // Whether there may be any.  Relaxed: who frees a block has it from a thread that has added it before.
   bool any() const noexcept { return live_.load(std::memory_order_relaxed) != 0; }
   bool any_profiled() const noexcept { return profiled_.load(std::memory_order_relaxed) != 0; }  // relaxed: as above

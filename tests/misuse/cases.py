@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 OURS = ("default", "checked", "hardened")
-DESCRIBED = r"  (byte \d+ of the block|behind the last|in front of the block|no block is there|its memory went back).*\n"
+DESCRIBED = r"  (byte \d+ of the block|the block of|\d+ bytes (in front|behind)|behind the last|no block is there|a block was there once).*\n"
 
 LARGE = "not a block, or freed already"
 COMMON = {"large": LARGE, "large_inside": LARGE, "gone": LARGE}

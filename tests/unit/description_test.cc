@@ -87,14 +87,29 @@ TEST(Description, OfPointersIntoLargeBlocks) {
 TEST(Description, OfLargeBlocksThatWereFreed) {
   char* run = allocate(128 * kKiB);
   EXPECT_EXIT((hm_free(run), hm_free(run)), kAborted,
-              behind_the_first_line(
-                  kHardened ? "byte 0 of the block of 131072 bytes" + at(run) + "freed\n$"
-                            : "no block is there: free, kept for one above 32 KB, or the allocator's own memory\n$"));
+              behind_the_first_line(kHardened ? "byte 0 of the block of 131072 bytes" + at(run) + "freed\n$"
+                                              : "no block is there: its memory is free, or kept for one above 32 KB\n$"));
   hm_free(run);
   char* huge = allocate(64 * kMiB);
   EXPECT_EXIT((hm_free(huge), hm_collect(), hm_free(huge)), kAborted,
-              behind_the_first_line("its memory went back to the system\n$"));
+              behind_the_first_line("a block was there once: its memory went back to the system, or to another block\n$"));
   hm_free(huge);
+}
+
+TEST(Description, OfPointersBehindLargeBlocks) {
+  char* block = allocate(1300 * kKiB);
+  std::string said = "16 bytes behind the end of the block of 1331200 bytes" + at(block) + "in use\n$";
+  EXPECT_EXIT(hm_free(block + 1300 * kKiB + 16), kAborted, behind_the_first_line(said));
+  hm_free(block);
+}
+
+TEST(Description, OfTheAllocatorsOwnData) {
+  void* block = allocate(64);
+  auto* region = reinterpret_cast<char*>(align_down(address_of(block), kRegion));
+  for (size_t offset : {size_t{0}, kDescriptors, kGranuleStates})
+    EXPECT_EXIT(hm_free(region + offset), kAborted,
+                behind_the_first_line("no block is there, but the allocator's own data\n$"));
+  hm_free(block);
 }
 
 TEST(Description, OfWhatIsNoneOfOurs) {
@@ -124,7 +139,7 @@ char* sampled(size_t size) {
 TEST(Description, WhereASampledBlockWasAllocated) {
   ASSERT_EQ(hm_profile_start(4 * kKiB), 0);
   char* block = sampled(100'000);
-  EXPECT_EXIT(hm_free(block + 16), kAborted, "in use\n$") << "it is not the start of one";
+  EXPECT_EXIT(hm_free(block + 16), kAborted, std::string("in use\n  allocated") + kStack + "$") << "into it";
   if (!kChecked) return;
   EXPECT_EXIT(hm_free_sized(block, 200'000), kAborted, std::string("in use\n  allocated") + kStack + "$");
   hm_free(block);
@@ -153,5 +168,47 @@ TEST(Description, TheLastSampleThereCounts) {
   char* block = sampled(100'000);
   EXPECT_EXIT((hm_free(block), hm_free(block)), kAborted, "\n  one sampled there before was freed by") << "it is the last";
   hm_free(block);
+}
+
+TEST(Description, WhatWasOnlyResizedWasNotFreed) {
+  if (kHardened) return;
+  options.profile_frees = 1;
+  ASSERT_EQ(hm_profile_start(4 * kKiB), 0);
+  char* block = sampled(100'000);
+  EXPECT_EQ(hm_realloc(block, size_t{1} << 50), nullptr);
+  EXPECT_EXIT(hm_free(block + 16), kAborted, "in use\n(  allocated|$)");
+  hm_free(block);
+}
+
+TEST(Description, AnOverflowIsFoundBeforeTheFreeIsRemembered) {
+  if (!kHardened) return;
+  ASSERT_EQ(hm_profile_start(4 * kKiB), 0);
+  char* block = sampled(50);
+  const_cast<volatile char*>(block)[50] = 'x';
+  EXPECT_EXIT(hm_free(block), kAborted, std::string("behind it one [^\n]*\n  allocated") + kStack + "$");
+}
+
+// Each block is in the profile, the one that the malloc is about to return, too.
+TEST(Description, WhoFreedWhatWasWrittenToSince) {
+  if (!kHardened) return;
+  options.profile_frees = 1;
+  ASSERT_EQ(hm_profile_start(1), 0);
+  auto write_after_free = [] {
+    char* block = allocate(50);
+    hm_free(block);
+    const_cast<volatile char*>(block)[5] = 'x';
+    hm_collect();
+  };
+  auto until_it_serves_again = [&] {
+    char* block = allocate(50);
+    hm_free(block);
+    hm_collect();  // out of quarantine
+    const_cast<volatile char*>(block)[5] = 'x';
+    for (int i = 0; i < 10'000; ++i) (void)allocate(50);
+  };
+  constexpr const char* kSaid = "\n  the block of 64 bytes was freed, and byte 5 of it written since\n";
+  EXPECT_EXIT(write_after_free(), kAborted, kSaid);
+  EXPECT_EXIT(until_it_serves_again(), kAborted,
+              std::string("hm_malloc|malloc[^\n]*") + kSaid + "  one sampled there before was freed" + kStack);
 }
 #endif
