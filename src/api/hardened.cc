@@ -112,9 +112,9 @@ void* allocate_aligned(size_t alignment, size_t size) noexcept {
 void deallocate(void* block, const char* function) noexcept {
   Small small = find_small(block);
   const void* by = __builtin_return_address(0);
-  bool sampled = false;
-  if (small.state == nullptr || !(small.state->take_back() || (sampled = small.state->end_sample())))
-    return hm::free_slow(block, function);  // a large block, null, or a mistake
+  bool taken = small.state != nullptr && small.state->take_back();
+  bool sampled = !taken && small.state != nullptr && small.state->end_sample();
+  if (!taken && !sampled) return hm::free_slow(block, function);  // a large block, null, or a mistake
   BlockEdges edges = small.edges(block);
   if (const char* fault = edges.fault(small.first)) small.state->mark_taken(), die(function, block, fault);
   if (sampled) hm::forget_sampled(block, by);

@@ -338,7 +338,7 @@ MUTANTS = [
     # The hardened library
     *(Mutant(name, file, old, new, (HARDENED,)) for name, file, old, new in [
         ("freed_by_both", "src/core/block_state.h", "return replace(kTaken, kCached); }", "return is_taken() && (mark_cached(), true); }"),
-        ("sample_ends_nothing", "src/api/hardened.cc", " || (sampled = small.state->end_sample())", ""),
+        ("sample_ends_nothing", "src/api/hardened.cc", "!taken && small.state != nullptr && small.state->end_sample()", "false"),
         ("no_edges_looked_at", "src/api/hardened.cc",
          "  if (const char* fault = edges.fault(small.first)) small.state->mark_taken(), die(function, block, fault);\n  if (sampled)", "  if (sampled)"),
         ("no_edges_looked_at_in_realloc", "src/api/hardened.cc",
