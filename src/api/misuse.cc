@@ -10,26 +10,24 @@
 namespace hm {
 namespace {
 
-const void* describe_block(const void* pointer) noexcept {  // where it starts; null: there is none, or no more to say
+void describe(const void* pointer) noexcept {
   uintptr_t address = address_of(pointer);
+  const void* block = nullptr;  // where it starts, if there is one
   switch (AddressMap::kind(address)) {
     case ChunkKind::kSlices: {
       Slice& slice = Slice::of(address);
-      return slice.is_small() ? describe_small(pointer) : describe_run(slice, pointer);
+      block = slice.is_small() ? describe_small(pointer) : describe_run(slice, pointer);
+      break;
     }
-    case ChunkKind::kHuge: return describe_huge(pointer);
+    case ChunkKind::kHuge: block = describe_huge(pointer); break;
     case ChunkKind::kGuarded:
       if (const GuardedPlace* place = guarded_blocks.find(address).place) place->describe();
-      return nullptr;
+      return;  // it has said what samples would
     case ChunkKind::kGone:
       FdWriter(2) << "  a block was there once: its memory went back to the system, or to another block\n";
-      return pointer;
-    default: return nullptr;  // nothing of ours
+      break;
+    default: return;  // nothing of ours
   }
-}
-
-void describe(const void* pointer) noexcept {
-  const void* block = describe_block(pointer);
   samples.describe(block != nullptr ? block : pointer);
 }
 
