@@ -5,14 +5,19 @@
 
 #include "api/allocator.h"
 #include "api/misuse.h"
+#include "base/memory_tags.h"
 #include "core/block_edges.h"
 #include "core/quarantine.h"
 #include "large/huge.h"
+#include "pages/slice_pool.h"
 #include "profile/samples.h"
 #include "threads/registry.h"
 
 namespace hm::front {
 namespace {
+
+// In what follows `pointer` is what the program has, with the block's tag if memory has tags, and `block` is without.
+constexpr const char* kStale = "not the pointer that the block was handed out by: an earlier one, or made up";
 
 // A small block that the program has.
 struct Small {
@@ -22,6 +27,12 @@ struct Small {
 
   BlockEdges edges(void* block) const noexcept { return {block, capacity}; }
 };
+
+// Without the tag, if it leads to where small blocks are: no others have one.
+void* untagged(const void* pointer) noexcept {
+  void* block = memory_tags.strip(pointer);
+  return AddressMap::kind(address_of(block)) == ChunkKind::kSlices ? block : const_cast<void*>(pointer);
+}
 
 Small find_small(const void* block) noexcept {
   uintptr_t address = address_of(block);
@@ -39,12 +50,19 @@ Small find_small(const void* block) noexcept {
   die_written("malloc", block);
 }
 
+void* with_tag(void* block, size_t size) noexcept {
+  const Superblock& sb = Superblock::of(address_of(block));
+  size_t i = BlockPlace(sb, address_of(block)).index();
+  auto neighbour = [&](size_t of) { return of < sb.blocks ? sb.start + of * sb.block_size : nullptr; };
+  return memory_tags.give(block, size, neighbour(i - 1), neighbour(i + 1));
+}
+
 void* hand_out(void* block, size_t capacity, size_t size, size_t alignment) noexcept {
   if (block == nullptr) return nullptr;
   fault_in_for_writing(block, capacity);
   if (!is_all_zero(block, capacity)) die_written_before(block);
   BlockEdges(block, capacity).write(size, alignment);
-  return block;
+  return memory_tags.are_on() ? with_tag(block, size) : block;
 }
 
 // The block is all zero, and in nobody's hands but this thread's.
@@ -62,30 +80,51 @@ void make_room(Quarantine& quarantine, size_t bytes, const char* function) noexc
   }
 }
 
+// What is wrong with a block that others may be allocating, freeing or resizing, or null.  Its edge is the last that they write,
+// and the first that they clear, so where it is clear nothing is known; what a look finds in the middle of it is gone after a
+// few more.
+const char* lasting_fault(const BlockState& state, const BlockEdges& edges, bool first) noexcept {
+  constexpr int kLooks = 1000;
+  const char* fault = nullptr;
+  for (int i = 0; i < kLooks; ++i) {
+    keep_order();  // what was read is read anew
+    BlockState now = state.as_it_was();
+    fault = now.is_free() || now.is_cached() || edges.is_clear() ? nullptr : edges.fault(first);
+    if (fault == nullptr) return nullptr;
+  }
+  return fault;
+}
+
 // As it was requested.  A live block, or null for null; anything else ends the program.
 struct Request {
   size_t size = 0, alignment = kGranule;
   bool small = false;
 };
 
-Request request_of(const void* block, const char* function) noexcept {
+Request request_of(const void* pointer, const char* function) noexcept {
+  void* block = untagged(pointer);
   size_t capacity = hm::usable_size(block, function);
   Small small = find_small(block);
   if (small.state == nullptr) return {capacity};
-  BlockEdges edges = small.edges(const_cast<void*>(block));
+  if (!memory_tags.fit(pointer)) die(function, block, kStale);
+  AnyTag any;
+  BlockEdges edges = small.edges(block);
   if (!edges.is_whole()) die(function, block, BlockEdges::kBehind);
   return {edges.size(), edges.alignment(), true};
 }
 
 // least: what the block must be filled with, edge included.
-bool resize_in_place(void* block, size_t before, size_t size, size_t least, const char* function) noexcept {
+bool resize_in_place(void* pointer, size_t before, size_t size, size_t least, const char* function) noexcept {
+  void* block = untagged(pointer);
   Small small = find_small(block);
   size_t needed = size + BlockEdges::kBytes;
   if (size > BlockEdges::kMostSize || needed > small.capacity || needed <= least) return false;
+  AnyTag any;
   BlockEdges edges = small.edges(block);
   if (const char* fault = edges.fault(small.first)) die(function, block, fault);
   edges.clear(std::min(before, size));
   edges.write(size, kGranule);
+  memory_tags.resize(pointer, before, size);
   return true;
 }
 
@@ -109,44 +148,72 @@ void* allocate_aligned(size_t alignment, size_t size) noexcept {
   return hand_out(hm::allocate(kClassSize[c]), kClassSize[c], size, alignment);
 }
 
-void deallocate(void* block, const char* function) noexcept {
+void deallocate(void* pointer, const char* function) noexcept {
+  void* block = untagged(pointer);
   Small small = find_small(block);
   const void* by = __builtin_return_address(0);
   bool taken = small.state != nullptr && small.state->take_back();
   bool sampled = !taken && small.state != nullptr && small.state->end_sample();
   if (!taken && !sampled) return hm::free_slow(block, function);  // a large block, null, or a mistake
+  AnyTag any;
   BlockEdges edges = small.edges(block);
-  if (const char* fault = edges.fault(small.first)) small.state->mark_taken(), die(function, block, fault);
+  const char* fault = memory_tags.fit(pointer) ? edges.fault(small.first) : kStale;
+  if (fault != nullptr) small.state->mark_taken(), die(function, block, fault);
   if (sampled) hm::forget_sampled(block, by);
+  size_t size = edges.size();
   edges.clear();
+  memory_tags.take(block, size);
   ThreadHeap* heap = heap_or_attach();
   if (heap == nullptr) return serve_again(block, function);
   make_room(heap->quarantine(), small.capacity, function);
   heap->quarantine().put(block, small.capacity);
 }
 
-size_t usable_size(const void* block, const char* function) noexcept { return request_of(block, function).size; }
+size_t usable_size(const void* pointer, const char* function) noexcept { return request_of(pointer, function).size; }
 
-void* reallocate(void* block, size_t size, const char* function) noexcept {
-  if (block == nullptr) return allocate(size);
-  Request before = request_of(block, function);
+void* reallocate(void* pointer, size_t size, const char* function) noexcept {
+  if (pointer == nullptr) return allocate(size);
+  Request before = request_of(pointer, function);
   if (size == 0) {
-    deallocate(block, function);
+    deallocate(pointer, function);
     return nullptr;
   }
-  if (before.small && resize_in_place(block, before.size, size, find_small(block).capacity / 2, function)) return block;
+  void* block = untagged(pointer);
+  if (before.small && resize_in_place(pointer, before.size, size, find_small(block).capacity / 2, function)) return pointer;
   int saved = errno;
   void* fresh = allocate(size);
   if (fresh == nullptr) {
-    bool shrunk = before.small ? resize_in_place(block, before.size, size, 0, function)
+    bool shrunk = before.small ? resize_in_place(pointer, before.size, size, 0, function)
                                : resize_huge(*huge_extent(block), size) != nullptr;
     if (!shrunk) return nullptr;
     errno = saved;
-    return block;
+    return pointer;
   }
-  memcpy(fresh, block, std::min(size, before.size));
-  deallocate(block, function);
+  memcpy(fresh, pointer, std::min(size, before.size));
+  deallocate(pointer, function);
   return fresh;
+}
+
+// The superblocks stay while the lock of their slices is held; a fault is told of without it.
+size_t check_blocks() noexcept {
+  if (have_heap()) my_thread_heap().quarantine().check();
+  check_freed_huge_blocks();
+  size_t looked_at = check_live_huge_blocks("hm_check");
+  const char* fault = nullptr;
+  void* block = nullptr;
+  AnyTag any;
+  slice_pool.for_each([&](Slice& slice) {
+    Superblock& sb = Superblock::of(slice);
+    for (size_t i = 0; i < sb.blocks && fault == nullptr; ++i) {
+      BlockState now = sb.states[i].as_it_was();
+      if (now.is_free() || now.is_cached()) continue;
+      ++looked_at;
+      block = sb.start + i * sb.block_size;
+      fault = lasting_fault(sb.states[i], {block, sb.block_size}, i == 0);
+    }
+  });
+  if (fault != nullptr) die("hm_check", block, fault);
+  return looked_at;
 }
 
 void check_size(const void* block, size_t size, size_t alignment, const char* function) noexcept {

@@ -141,6 +141,7 @@ void hm_pressure_notify(int eventfd) noexcept { pressure.notify(eventfd); }
 
 int hm_collect() noexcept { return reclaim_all() ? 1 : 0; }
 void hm_thread_idle() noexcept { registry.part(); }
+size_t hm_check() noexcept { return front::check_blocks(); }
 
 int hm_profile_start(size_t rate) noexcept { return start_profile(rate == 0 ? kUsualRate : rate); }
 void hm_profile_stop() noexcept { stop_profile(); }

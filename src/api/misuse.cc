@@ -1,5 +1,6 @@
 #include "api/misuse.h"
 
+#include "base/memory_tags.h"
 #include "base/report.h"
 #include "core/description.h"
 #include "guard/guarded_blocks.h"
@@ -11,6 +12,8 @@ namespace hm {
 namespace {
 
 void describe(const void* pointer) noexcept {
+  AnyTag any;
+  pointer = memory_tags.strip(pointer);
   uintptr_t address = address_of(pointer);
   const void* block = nullptr;  // where it starts, if there is one
   switch (AddressMap::kind(address)) {

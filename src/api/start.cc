@@ -10,6 +10,7 @@
 
 #include "base/address_map.h"
 #include "base/clock.h"
+#include "base/memory_tags.h"
 #include "base/process.h"
 #include "base/report.h"
 #include "guard/faults.h"
@@ -47,7 +48,7 @@ void repair(uint32_t before) noexcept {
 // and another library's malloc may forward its calls to ours.
 bool is_active() noexcept {
   void* block = malloc(1);
-  bool ours = block != nullptr && AddressMap::kind(address_of(block)) != ChunkKind::kForeign;
+  bool ours = block != nullptr && AddressMap::kind(address_of(memory_tags.strip(block))) != ChunkKind::kForeign;
   free(block);
   return ours;
 }
@@ -85,6 +86,17 @@ bool start_guard() noexcept {
   return false;
 }
 
+// Threads that run already would pass tagged pointers to a system that refuses them.
+bool start_tags() noexcept {
+  bool alone = has_one_thread() && id_of_process() == my_thread_id();
+  if (alone && memory_tags.start()) return true;
+  FdWriter(STDERR_FILENO) << kLibraryName << ": HMALLOC_TAGS ignored: "
+                          << (!alone      ? "there may be other threads already\n"
+                              : kHardened ? "this processor has no memory tags\n"
+                                          : "it is an option of the hardened library\n");
+  return false;
+}
+
 __attribute__((constructor(101))) void start() noexcept {
   os::find_clock();
   complete_layout();
@@ -94,6 +106,7 @@ __attribute__((constructor(101))) void start() noexcept {
   watch_for_termination();
   watch_for_stats();
   watch_for_profile_trigger();
+  if (options.tags != 0 && !start_tags()) options.tags = 0;
   if (options.background != 0) background.start();
   if (options.guard != 0 && !start_guard()) options.guard = 0;
   if (options.profile != 0 && start_profile(options.profile) != 0) {

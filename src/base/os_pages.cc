@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/address_map.h"
+#include "base/memory_tags.h"
 #include "base/secret.h"
 #include "base/system_call.h"
 
@@ -50,6 +51,7 @@ bool succeeds(long number, const void* base, size_t bytes, long c = 0, long d = 
 void* map_at(const void* hint, size_t bytes, Access access) noexcept {
   if (counted_failure()) return nullptr;
   int allowed = access == Access::kNone ? PROT_NONE : PROT_READ | PROT_WRITE;
+  if (access == Access::kTagged) allowed |= protection_for_tags();
   long base = system_call(SYS_mmap, system_call_argument(hint), static_cast<long>(bytes), allowed,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base < 0 && base >= -4095) return nullptr;

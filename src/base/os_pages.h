@@ -11,7 +11,11 @@ inline constexpr size_t kMaxGuards = 16384;
 
 size_t page_size() noexcept;  // read at run time: 4, 16 or 64 KB
 
-enum class Access : uint8_t { kReadWrite, kNone };  // none: it is to be opened
+enum class Access : uint8_t {
+  kReadWrite,
+  kTagged,  // the same, with memory tags where there are any
+  kNone,    // it is to be opened
+};
 
 // Zeroed memory, readable and writable if nothing else is asked for, that the address map covers.  Its start, or the address
 // `lead` bytes behind it, is a multiple of `alignment` (a power of two, at least a page).  Null on failure: near a limit it

@@ -7,6 +7,9 @@
 #include "base/os_pages.h"
 #include "base/system_call.h"
 
+// Of the C library, since glibc 2.32: not zero as long as the process has never had a second thread.
+extern "C" [[gnu::weak]] char __libc_single_threaded;  // NOLINT(bugprone-reserved-identifier)
+
 namespace hm {
 namespace {
 
@@ -35,6 +38,8 @@ void repair_if_new() noexcept {
 }
 
 }  // namespace
+
+bool has_one_thread() noexcept { return &__libc_single_threaded != nullptr && __libc_single_threaded != 0; }
 
 uint32_t id_of_process() noexcept { return static_cast<uint32_t>(system_call(SYS_getpid)); }
 

@@ -36,6 +36,9 @@ void repair_forks_with(void (*repair)(uint32_t before) noexcept) noexcept;
 // The C library calls this in a child if it knows of the fork; needed on systems that cannot empty the page.
 void process_was_forked() noexcept;
 
+// True only as long as the process has never had a second thread, and the C library says so.
+bool has_one_thread() noexcept;
+
 // For users with a repair of their own, in the child: gives the thread a new id; returns the one that its locks name.
 uint32_t rename_thread() noexcept;
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/process.h"
 #include "base/secret.h"
 #include "base/size_classes.h"
 #include "base/zeros.h"
@@ -28,6 +29,7 @@ class BlockEdges {
   void write(size_t size, size_t alignment) noexcept {
     uint64_t word = make(start_, size | static_cast<size_t>(std::countr_zero(alignment)) << kSizeBits);
     Canary(word).write(start_ + size, canary_bytes(size));
+    keep_order();  // whoever finds an edge finds all that is behind the request
     store(word);
   }
   // What is wrong with them, or null.  first: no block lies in front.
@@ -49,6 +51,7 @@ class BlockEdges {
   void clear(size_t but = 0) noexcept {
     size_t size = this->size();
     store(0);
+    keep_order();
     memset(start_ + but, 0, size + canary_bytes(size) - but);
   }
 

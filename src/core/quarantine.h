@@ -2,7 +2,8 @@
 //
 // A block gets a place at random among kPlaces; what was there goes to the end of a queue of kQueue, and what comes out of its
 // front may serve again.  So at least kQueue other blocks are freed before a block serves again, and how many nobody can
-// foresee; unless the limit of bytes is reached before, which then counts the blocks in place of kQueue.
+// foresee; unless the limit of bytes (HMALLOC_QUARANTINE) is reached before, which then counts the blocks in place of kQueue.
+// A single block waits in any case.
 //
 // Belongs to a heap, and only its thread uses it; a signal handler of that thread may end the program in the middle, and have it
 // checked: no entry counts that does not wait.  All zero: empty.
@@ -15,15 +16,15 @@
 #include "base/zeros.h"
 #include "core/description.h"
 #include "core/small_heap.h"
+#include "pages/options.h"
 
 namespace hm {
 
 class Quarantine {
  public:
   static constexpr size_t kPlaces = 256, kQueue = 256;
-  static constexpr size_t kMostBytes = 256 * kKiB;
 
-  bool is_full_for(size_t bytes) const noexcept { return queued_ == kQueue || bytes_ + bytes > kMostBytes; }
+  bool is_full_for(size_t bytes) const noexcept { return queued_ == kQueue || bytes_ + bytes > options.quarantine_bytes; }
   // There must be room.
   void put(void* block, size_t bytes) noexcept {
     used_ = true;

@@ -5,10 +5,10 @@
 #include <new>
 #include <utility>
 
+#include "base/process.h"
+#include "base/report.h"
+#include "core/description.h"
 #include "pages/cache_budget.h"
-
-// Of the C library, since glibc 2.32: not zero as long as the process has never had a second thread.
-extern "C" [[gnu::weak]] char __libc_single_threaded;  // NOLINT(bugprone-reserved-identifier)
 
 namespace {
 
@@ -54,8 +54,6 @@ struct Slots {
   size_t wide[kClasses + 1] = {};
 };
 constexpr Slots kSlots;
-
-bool has_one_thread() noexcept { return &__libc_single_threaded != nullptr && __libc_single_threaded != 0; }
 
 template <size_t... I>
 consteval std::array<BlockCache, kClasses> empty_caches(std::index_sequence<I...>) {
@@ -255,21 +253,37 @@ void SmallHeap::overflow(void* block, Superblock& sb, BlockState& state) noexcep
   give_back(sb, state);
 }
 
+// What a fast free does not look for: the program has freed a block twice, with others between, and both entries were in the
+// cache until now.
+[[noreturn]] HM_COLD void die_in_cache_twice(const void* block) noexcept {
+  auto describe = [](const void* pointer) noexcept {
+    if (Slice::of(address_of(pointer)).is_small())
+      describe_small(pointer);  // with the first entry its superblock may have gone
+  };
+  die_on_misuse("free", block, "double free, found when the block left the thread's cache", describe);
+}
+
+void drop_oldest(BlockCache& cache, size_t blocks) noexcept {
+  void** oldest = cache.bottom() + 1;
+  move_slots(oldest, oldest + blocks, cache.size() - blocks);
+  cache.set_top(cache.top() - blocks);
+}
+
 // The oldest `blocks` entries of a cache become FREE.
 void SmallHeap::flush(ClassIndex c, size_t blocks) noexcept {
   BlockCache& cache = caches[index_of(c)];
   void** oldest = cache.bottom() + 1;
-  size_t used = cache.size();
-  blocks = std::min(blocks, used);
+  blocks = std::min(blocks, cache.size());
   if (blocks == 0) return;
   uint64_t foreign = 0;
   for (size_t i = 0; i < blocks; ++i) {
-    BlockRef ref = find_block(oldest[i]);
+    void* block = oldest[i];
+    BlockRef ref = find_block(block);
     foreign += ref.sb.owner() != &shelf;
+    if (HM_UNLIKELY(ref.state.is_free())) drop_oldest(cache, i + 1), die_in_cache_twice(block);
     give_back(ref.sb, ref.state);  // the last access to this block's superblock
   }
-  move_slots(oldest, oldest + blocks, used - blocks);
-  cache.set_top(cache.top() - blocks);
+  drop_oldest(cache, blocks);
   flushes.add(1);
   cross_thread_frees.add(foreign);
   shelf.made_free.add(blocks * size_of(c));

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/report.h"
 #include "base/secret.h"
 #include "base/zeros.h"
@@ -75,13 +76,17 @@ void write_canaries(const Extent& extent) noexcept {
   each_of(first_page(extent), block_of(extent), write);
   each_of(block_of(extent) + extent.size, last_page_end(extent), write);
 }
-void require_canaries(const Extent& extent) noexcept {
+// What is wrong with them, or null.
+const char* fault_of_canaries(const Extent& extent) noexcept {
   uint64_t pattern = secret.sum(address_of(block_of(extent)), extent.size);
   auto is_there = [pattern](const char* at) { return static_cast<uint8_t>(*at) == canary_at(pattern, at); };
-  if (!each_of(block_of(extent) + extent.size, last_page_end(extent), is_there))
-    die_on_misuse("free", block_of(extent), "written to behind its end", describe_held);
-  if (!each_of(first_page(extent), block_of(extent), is_there))
-    die_on_misuse("free", block_of(extent), "written to in front of its start", describe_held);
+  if (!each_of(block_of(extent) + extent.size, last_page_end(extent), is_there)) return "written to behind its end";
+  if (!each_of(first_page(extent), block_of(extent), is_there)) return "written to in front of its start";
+  return nullptr;
+}
+void require_canaries(const Extent& extent) noexcept {
+  const char* fault = fault_of_canaries(extent);
+  if (fault != nullptr) die_on_misuse("free", block_of(extent), fault, describe_held);
 }
 bool is_clear(const Extent& extent) noexcept { return extent.slack == 0 || is_all_zero(first_page(extent), extent.slack); }
 void require_clear(const Extent& extent) noexcept {
@@ -311,8 +316,15 @@ void* resize_huge(Extent& extent, size_t size) noexcept {
   if (size == 0 || size > extent.size) return nullptr;
   require_canaries(extent);
   char* end = last_page_end(extent);
-  extent.size = size;
-  write_canaries(extent);
+  {
+    LockGuard guard(store.lock);
+    extent.set_state(ExtentState::kHeld);  // who looks at canaries, in the child of a fork too, does not look at these
+    keep_order();
+    extent.size = size;
+    write_canaries(extent);
+    keep_order();
+    extent.set_state(ExtentState::kLive);
+  }
   size_t behind = static_cast<size_t>(end - last_page_end(extent));
   if (behind == 0) return block_of(extent);
   os::purge(last_page_end(extent), behind);
@@ -380,6 +392,24 @@ void check_freed_huge_blocks() noexcept {
       if (!is_clear(*each)) written = each;
   }
   if (written != nullptr) require_clear(*written);
+}
+
+size_t check_live_huge_blocks(const char* function) noexcept {
+  const char* fault = nullptr;
+  const void* block = nullptr;
+  size_t live = 0;
+  {
+    LockGuard guard(store.lock);
+    extent_table.for_each([&](const Extent& extent) {
+      if (!extent.is_live()) return;
+      ++live;
+      if (fault != nullptr) return;
+      fault = fault_of_canaries(extent);
+      block = block_of(extent);
+    });
+  }
+  if (fault != nullptr) die_on_misuse(function, block, fault, describe_held);
+  return live;
 }
 
 HugeGauges huge_gauges() noexcept {

@@ -34,8 +34,10 @@ Lock& huge_lock() noexcept;
 // descriptors.  What other threads held is lost.  The lock must be free, or held by the caller.
 void huge_repair() noexcept;
 void huge_forget_promises() noexcept;  // in any child, for its only thread
-// Hardened library: ends the program if one was written to after it was freed.
+// Hardened library: end the program if one was written to after it was freed, or outside of one that is live.  The second
+// returns how many are, and may be called while other threads use them; its message names the function.
 void check_freed_huge_blocks() noexcept;
+size_t check_live_huge_blocks(const char* function) noexcept;
 bool huge_is_valid() noexcept;  // no other thread may use this meanwhile
 
 struct HugeGauges {  // bytes

@@ -12,12 +12,14 @@ namespace {
 // there, too, only chunks that are asked for have them (huge_page_policy.h).
 void use_small_pages(void* base, size_t bytes) noexcept { os::prefer_huge_pages(base, bytes, false); }
 
+constexpr os::Access kAccess = kHardened ? os::Access::kTagged : os::Access::kReadWrite;
+
 }  // namespace
 
 // With its first chunks.
 Region* SlicePool::map_region(size_t chunks) noexcept {
   auto map = kHardened ? os::map_somewhere : os::map;
-  auto* base = static_cast<char*>(map(chunks * kChunk, kRegion, 0, os::Access::kReadWrite));
+  auto* base = static_cast<char*>(map(chunks * kChunk, kRegion, 0, kAccess));
   if (base == nullptr) return nullptr;
   if (regions_ == 0) use_small_pages(AddressMap::all().data(), AddressMap::all().size());
   use_small_pages(base, chunks * kChunk);
@@ -37,7 +39,7 @@ Region* SlicePool::map_absent_chunk() noexcept {
     for (unsigned left = region->absent; left != 0; left &= left - 1) {
       auto index = static_cast<size_t>(std::countr_zero(left));
       Chunk& chunk = Chunk::of_region(region->start())[index];
-      os::Mapped mapped = os::map_there(slice_at(chunk, 0), kChunk);
+      os::Mapped mapped = os::map_there(slice_at(chunk, 0), kChunk, kAccess);
       if (mapped == os::Mapped::kRefused) return nullptr;
       if (mapped == os::Mapped::kTaken) continue;
       chunk.huge = false;

@@ -1,5 +1,5 @@
 # The lock-free queue of VVMalloc, by itself.
-add_executable(ms_queue_test ms_queue_test.cc ${PROJECT_SOURCE_DIR}/src/base/os_pages.cc
+add_executable(ms_queue_test ms_queue_test.cc ${PROJECT_SOURCE_DIR}/src/base/memory_tags.cc ${PROJECT_SOURCE_DIR}/src/base/os_pages.cc
   ${PROJECT_SOURCE_DIR}/src/base/secret.cc
   ${PROJECT_SOURCE_DIR}/src/base/system_call.cc)
 target_include_directories(ms_queue_test PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)

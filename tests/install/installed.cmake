@@ -14,10 +14,11 @@ function(must_exist)
 endfunction()
 
 # The library says that it is active, and the program ends well.
+set(VARIANT "")
 function(must_be_served)
   execute_process(COMMAND ${CMAKE_COMMAND} -E env HMALLOC_VERBOSE=1 LD_LIBRARY_PATH=${PREFIX}/${LIBDIR} ${ARGN}
     RESULT_VARIABLE result ERROR_VARIABLE said OUTPUT_QUIET)
-  if(NOT result EQUAL 0 OR NOT said MATCHES "hmalloc [0-9.]+: active")
+  if(NOT result EQUAL 0 OR NOT said MATCHES "hmalloc [0-9.]+${VARIANT}: active")
     message(FATAL_ERROR "${ARGN}: result ${result}, and on standard error:\n${said}")
   endif()
 endfunction()
@@ -73,6 +74,7 @@ elseif(STEP STREQUAL pkg_config)
   must_be_served(${WORK}/pkg_config/static)
 
 elseif(STEP STREQUAL subproject)
+  set(PREFIX ${WORK}/nothing)  # or programs would find the installed library there before the one that they were built with
   foreach(how add_subdirectory FetchContent)
     set(folder "${WORK}/sub project ${how}")
     file(REMOVE_RECURSE ${folder})
@@ -81,6 +83,11 @@ elseif(STEP STREQUAL subproject)
   endforeach()
   run(${CMAKE_COMMAND} --build ${folder} --target with-shared)
   must_be_served(${folder}/with-shared)
+  run(${CMAKE_COMMAND} ${folder} -DHMALLOC_HARDENED=ON)
+  run(${CMAKE_COMMAND} --build ${folder} --target with-shared with-archive)
+  set(VARIANT " hardened")
+  must_be_served(${folder}/with-shared)
+  must_be_served(${folder}/with-archive)
 
 else()
   message(FATAL_ERROR "no step ${STEP}")

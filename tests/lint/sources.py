@@ -16,6 +16,7 @@ ATOMICS = {
     "src/base/process.cc": "who repairs the child of a fork; the others wait",
     "src/base/thread_exit.h": "the key, which any of several threads makes",
     "src/base/address_map.h": "a unit's kind, which a wild pointer may ask about at any time",
+    "src/base/memory_tags.cc": "whether there are tags, which all threads find alike",
     "src/base/os_pages.cc": "counters and hints: the page size, the last mapping, calls made, guards",
     "src/base/secret.h": "the key of the process, which any of several threads draws",
     "src/base/secret.cc": "the key of the process; a number for each thread that draws others",

@@ -9,10 +9,10 @@ SERVING = {
     "memcpy": "realloc copies a block, and the hardened library writes what is behind one; nothing is open then",
     "memset": "calloc, when its block is the caller's; the hardened library clears what is freed, and nothing is open",
     "__errno_location": "errno, of the calling thread",
-    "getauxval": "the size of a page, once and before anything is open, and at load the clock, and whether the program is setuid; reads what the kernel left there at exec",
+    "getauxval": "the size of a page, once and before anything is open, and at load the clock, whether the program is setuid, and whether there are memory tags; reads what the kernel left there at exec",
     "pthread_setspecific": "a thread gets a heap: it may allocate for a key above 32, and finds the heap in its place",
     "pthread_key_create": "once: a key is taken by a compare-and-swap, without a lock",
-    "__libc_single_threaded": "weak; a variable: the order in which a refill hands blocks out",
+    "__libc_single_threaded": "weak; a variable: the order in which a refill hands blocks out, and HMALLOC_TAGS at load",
     "pthread_key_delete": "two threads made the key at once: the same compare-and-swap",
 }
 # The process ends.

@@ -17,7 +17,8 @@ COMMON = {"large": LARGE, "large_inside": LARGE, "gone": LARGE}
 INTERIOR = "points into a block, not to its start"
 # What the words are in an allocator's language.
 WORDS = {
-    "default": {"double": "double free", "never": "double free, or never a block", "inside": INTERIOR,
+    "default": {"double": "double free", "left": "double free, found when the block left the thread's cache",
+                "never": "double free, or never a block", "inside": INTERIOR,
                 "gone": "double free, or never a block", "unmapped": "double free, or never a block",
                 "large_inside": INTERIOR, "foreign": "not a block of hmalloc", "misaligned": "misaligned pointer",
                 "size": "freed with a size it was not allocated with"},
@@ -109,6 +110,7 @@ DOUBLE_FREE = [
     *case("df_delayed", "100:1 100:16", others="any", **UNSEEN_IN_A_CACHE),
     *case("df_delayed", "20000:16", others="any", **UNSEEN_IN_A_CACHE),
     *case("df_delayed", "64:1", hoard="double", vvmalloc="double"),
+    *case("df_leaves_cache", "100:16 20000:16", others="any", default="left", checked="never", hardened="never"),
     *case("df_trimmed", "100", ours="never"),
     *case("df_trimmed", "64M", "unmapped"),
     *case("df_region_gone", "1M:60", "gone"),

@@ -49,6 +49,15 @@ CASE(df_delayed) {
   free_again(block);
 }
 
+/* Both entries are in the cache, and leave it; but for one block, the superblock would go with the first. */
+CASE(df_leaves_cache) {
+  take_others();
+  char* block = take_and_free();
+  free_others(0, m - 1);
+  free_again(block);
+  malloc_trim(0);
+}
+
 /* No cache holds it any more; its memory may have gone back to the system. */
 CASE(df_trimmed) {
   char *block = used(n), *neighbour = used(100);

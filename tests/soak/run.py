@@ -73,6 +73,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="programs by name; all without")
     parser.add_argument("--build", type=Path, default=REPOSITORY / "build/release")
+    parser.add_argument("--library", default="libhmalloc.so", help="of the build: this, or libhmalloc-hardened.so")
     parser.add_argument("--for", dest="seconds", type=duration, default=60, metavar="TIME",
                         help="of each program on the library, as 90s, 5m or 2h")
     parser.add_argument("--glibc-for", dest="glibc_seconds", type=duration, metavar="TIME", help="without it; as long")
@@ -82,7 +83,7 @@ def main():
         parser.error(f"no program {min(unknown)}; there are {', '.join(program.name for program in PROGRAMS)}")
     # A shell starts what runs in the background with SIGINT ignored; the programs would inherit that, and Python's tests fail.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    library = (options.build / "libhmalloc.so").absolute()
+    library = (options.build / options.library).absolute()
     if not library.exists():
         parser.error(f"{library} does not exist")
     def perform(program):

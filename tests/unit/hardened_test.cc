@@ -251,6 +251,70 @@ TEST(Hardened, AFreeInsideOfABlockIsFound) {
   hm_free(block);
 }
 
+// ---- hm_check
+
+TEST(Hardened, ACheckCountsTheBlocksInUse) {
+  size_t before = hm_check();
+  std::vector<void*> blocks;
+  for (size_t size : kSizes) blocks.push_back(hm_malloc(size));
+  for (size_t size : {50'000, 500'000}) blocks.push_back(hm_malloc(size));
+  EXPECT_EQ(hm_check(), before + blocks.size());
+  free_all(blocks);
+  EXPECT_EQ(hm_check(), before);
+}
+
+TEST(Hardened, ACheckFindsWhatWasWrittenAroundBlocksInUse) {
+  for (size_t size : {size_t{1}, size_t{100}, size_t{4000}, size_t{32000}, size_t{40001}, size_t{300'001}}) {
+    char* block = allocate(size);
+    EXPECT_EXIT((write_to(block, static_cast<ptrdiff_t>(size), 'x'), hm_check()), kAborted,
+                std::string("^hmalloc: hm_check\\(0x[0-9a-f]+\\): ") + kBehind)
+        << size;
+    hm_free(block);
+  }
+  char* block = allocate_behind_another(200);
+  EXPECT_EXIT((write_to(block, -8, 'z'), hm_check()), kAborted, "^hmalloc: hm_check");
+  hm_free(block);
+}
+
+TEST(Hardened, ACheckFindsWhatWasWrittenAfterTheFree) {
+  for (size_t size : {100, 50'000}) {
+    char* block = allocate(size);
+    EXPECT_EXIT((hm_free(block), write_to(block, 9, 'x'), hm_check()), kAborted, kAfterFree) << size;
+    hm_free(block);
+  }
+}
+
+// Another thread is about to hand it out, or has begun to free it.
+TEST(Hardened, ACheckSaysNothingOfABlockWhoseEdgeIsClear) {
+  char* block = allocate(100);
+  BlockEdges edges(block, capacity_of(block));
+  edges.clear();
+  hm_check();
+  edges.write(100, kGranule);
+  hm_free(block);
+}
+
+// A block that is written at this moment is not wrong.
+TEST(Hardened, AChecksThreadsMayGoOn) {
+  std::atomic<unsigned> at_work{3};
+  on_threads(4, [&](unsigned thread) {
+    if (thread == 0) {
+      while (at_work > 0) hm_check();
+      return;
+    }
+    for (size_t i = 0; i < 30'000; ++i) {
+      size_t size = 1 + i * 7 % 100;
+      char* block = allocate(size);
+      fill(block, size, thread);
+      for (size_t next : {size, size + 1, size}) block = static_cast<char*>(hm_realloc(block, next));
+      EXPECT_TRUE(matches(block, size, thread));
+      hm_free(block);
+      if (i % 100 == 0) hm_free(hm_malloc(40'000 + size));
+    }
+    --at_work;
+  });
+}
+
 // ---- what is freed
 
 TEST(Hardened, AFreedBlockReadsAsZeroAtOnce) {
@@ -325,9 +389,18 @@ TEST(Hardened, WhatWaitsIsBounded) {
       bytes += capacity_of(block);
       find_block(block).state.mark_taken();
     }
-    EXPECT_GT(bytes, Quarantine::kMostBytes / 8) << size;
-    EXPECT_LE(bytes, Quarantine::kMostBytes) << size;
+    EXPECT_GT(bytes, options.quarantine_bytes / 8) << size;
+    EXPECT_LE(bytes, options.quarantine_bytes) << size;
   }
+}
+
+TEST(Hardened, HowMuchWaitsIsAnOption) {
+  options.quarantine_bytes = 0;
+  free_all(allocate_many(100, 1000));
+  EXPECT_EQ(waiting_in(my_thread_heap()), 1u) << "one waits in any case";
+  options.quarantine_bytes = 10 * 1024;
+  free_all(allocate_many(100, 1000));
+  EXPECT_EQ(waiting_in(my_thread_heap()), 10u);
 }
 
 TEST(Hardened, NothingWaitsInAHeapThatWasNotUsedForARound) {
