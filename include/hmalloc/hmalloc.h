@@ -107,7 +107,7 @@ HM_API void hm_thread_idle(void) HM_NOEXCEPT;
 /* Hardened library: looks at what lies around all blocks in use, of all threads, and at what waits to serve again, of the large
  * blocks and of this thread's small ones.  Where something was written to that is no part of a live block, the program ends as
  * it would when that block is freed.  Other threads may go on; a small block that they are allocating, freeing or resizing at
- * that moment is not looked at.  Takes some 20 ns for each small block; meanwhile other threads open no superblocks, and, for
+ * that moment is not looked at.  Takes some 30 ns for each small block; meanwhile other threads open no superblocks, and, for
  * a part of it, neither allocate nor free blocks above 32 KB.  Returns how many blocks are in use; 0 in the other libraries,
  * which know of no bytes around them. */
 HM_API size_t hm_check(void) HM_NOEXCEPT;

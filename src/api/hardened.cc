@@ -216,13 +216,13 @@ size_t check_blocks() noexcept {
   return looked_at;
 }
 
-void check_size(const void* block, size_t size, size_t alignment, const char* function) noexcept {
-  if (block == nullptr) return;
-  Request asked = request_of(block, function);
+void check_size(const void* pointer, size_t size, size_t alignment, const char* function) noexcept {
+  if (pointer == nullptr) return;
+  Request asked = request_of(pointer, function);
   size_t had = asked.small ? size : std::max(size, size_t{1});
-  if (asked.size != had) die(function, block, "freed with a size it was not allocated with");
-  bool aligned = asked.small ? asked.alignment == std::max(alignment, kGranule) : address_of(block) % alignment == 0;
-  if (!aligned) die(function, block, "freed with an alignment it was not allocated with");
+  if (asked.size != had) die(function, pointer, "freed with a size it was not allocated with");
+  bool aligned = asked.small ? asked.alignment == std::max(alignment, kGranule) : address_of(pointer) % alignment == 0;
+  if (!aligned) die(function, pointer, "freed with an alignment it was not allocated with");
 }
 
 }  // namespace hm::front

@@ -8,10 +8,10 @@ namespace hm::front {
 void* allocate(size_t size) noexcept;
 void* allocate_zeroed(size_t count, size_t size) noexcept;
 void* allocate_aligned(size_t alignment, size_t size) noexcept;
-void* reallocate(void* block, size_t size, const char* function) noexcept;
-void deallocate(void* block, const char* function) noexcept;
-size_t check_blocks() noexcept;                                        // <hmalloc/hmalloc.h>, hm_check
-size_t usable_size(const void* block, const char* function) noexcept;  // as requested
-void check_size(const void* block, size_t size, size_t alignment, const char* function) noexcept;  // exactly
+void* reallocate(void* pointer, size_t size, const char* function) noexcept;
+void deallocate(void* pointer, const char* function) noexcept;
+size_t check_blocks() noexcept;                                          // <hmalloc/hmalloc.h>, hm_check
+size_t usable_size(const void* pointer, const char* function) noexcept;  // as requested
+void check_size(const void* pointer, size_t size, size_t alignment, const char* function) noexcept;  // exactly
 
 }  // namespace hm::front

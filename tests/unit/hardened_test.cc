@@ -295,7 +295,7 @@ TEST(Hardened, ACheckSaysNothingOfABlockWhoseEdgeIsClear) {
 }
 
 // A block that is written at this moment is not wrong.
-TEST(Hardened, AChecksThreadsMayGoOn) {
+TEST(Hardened, OtherThreadsMayGoOnDuringACheck) {
   std::atomic<unsigned> at_work{3};
   on_threads(4, [&](unsigned thread) {
     if (thread == 0) {
