@@ -65,7 +65,7 @@ void* hand_out(void* block, size_t capacity, size_t size, size_t alignment) noex
   return memory_tags.are_on() ? with_tag(block, size) : block;
 }
 
-// The block is all zero, and in nobody's hands but this thread's.
+// The block is in nobody's hands but this thread's.  Whether it still is all zero is looked at when it is handed out.
 void serve_again(void* block, const char* function) noexcept {
   find_block(block).state.mark_taken();
   hm::deallocate(block, function);
@@ -75,7 +75,6 @@ void make_room(Quarantine& quarantine, size_t bytes, const char* function) noexc
   while (quarantine.is_full_for(bytes)) {
     void* block = quarantine.take();
     if (block == nullptr) return;
-    if (!Quarantine::is_zero(block)) die_written("free", block);
     serve_again(block, function);
   }
 }

@@ -1,5 +1,7 @@
 // Memory that must be all zero.
 #pragma once
+#include <cstring>
+
 #include "base/sizes.h"
 
 namespace hm {
@@ -7,16 +9,19 @@ namespace hm {
 // Both ends are multiples of eight.
 inline bool is_all_zero(const void* from, size_t bytes) noexcept {
   using Word [[gnu::may_alias]] = uint64_t;
-  constexpr size_t kStep = 8;
-  auto* word = static_cast<const Word*>(from);
-  size_t left = bytes / sizeof(Word);
-  for (; left >= kStep; left -= kStep, word += kStep) {
-    uint64_t any = 0;
-    for (size_t i = 0; i < kStep; ++i) any |= word[i];
-    if (any != 0) return false;
+  using Pair [[gnu::vector_size(16)]] = uint64_t;
+  auto* at = static_cast<const char*>(from);
+  auto pair = [&](size_t i) {
+    Pair value;
+    memcpy(&value, at + i * sizeof value, sizeof value);
+    return value;
+  };
+  for (; bytes >= kLine; bytes -= kLine, at += kLine) {  // without a branch within it
+    Pair any = (pair(0) | pair(1)) | (pair(2) | pair(3));
+    if ((any[0] | any[1]) != 0) return false;
   }
   uint64_t any = 0;
-  for (; left > 0; --left) any |= *word++;
+  for (auto* word = reinterpret_cast<const Word*>(at); bytes > 0; bytes -= sizeof(Word)) any |= *word++;
   return any == 0;
 }
 

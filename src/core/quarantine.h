@@ -54,12 +54,12 @@ class Quarantine {
       if (block != nullptr) require_zero(block);
     for (size_t i = 0; i < queued_; ++i) require_zero(queue_[(first_ + i) % kQueue]);
   }
-  // Nobody has written to it since it was cleared.
-  static bool is_zero(void* block) noexcept { return is_all_zero(block, find_block(block).sb.block_size); }
 
  private:
+  // Nobody has written to it since it was cleared.
   static void require_zero(void* block) noexcept {
-    if (!is_zero(block)) die_on_misuse("free", block, kWrittenAfterFree, describe_written);
+    if (!is_all_zero(block, find_block(block).sb.block_size))
+      die_on_misuse("free", block, kWrittenAfterFree, describe_written);
   }
   void* take_first() noexcept {
     void* block = queue_[first_];

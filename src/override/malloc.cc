@@ -82,6 +82,10 @@ HM_EXPORT int malloc_trim(size_t) noexcept { return collect() ? 1 : 0; }
 // parameters: programs that end because they could not limit the arenas would gain nothing from a 0.
 HM_EXPORT int mallopt(int, int) noexcept { return 1; }
 
+HM_EXPORT void malloc_stats() noexcept { print_usage(); }
+
+// Of glibc alone; musl, which has neither these nor the names below, would find the latter twice.
+#if defined(__GLIBC__)
 HM_EXPORT struct mallinfo2 mallinfo2() noexcept {
   Usage now = usage();
   struct mallinfo2 info{};
@@ -118,8 +122,6 @@ HM_EXPORT int malloc_info(int flags, FILE* stream) noexcept {
   return written < 0 ? -1 : 0;
 }
 
-HM_EXPORT void malloc_stats() noexcept { print_usage(); }
-
 // glibc exports these beside the family: for wrappers of malloc that programs bring, whose malloc must not be called from
 // here, and for programs older than 2018 (cfree).  A block of glibc's that reached our free would end the program.
 // NOLINTBEGIN(bugprone-reserved-identifier): the C library's names
@@ -132,3 +134,4 @@ HM_EXPORT void* __libc_valloc(size_t size) noexcept { return front::allocate_ali
 HM_EXPORT void* __libc_pvalloc(size_t size) noexcept { return allocate_pages(size); }
 // NOLINTEND(bugprone-reserved-identifier)
 HM_EXPORT void cfree(void* block) noexcept { front::deallocate(block, "cfree"); }
+#endif
