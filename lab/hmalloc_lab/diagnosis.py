@@ -48,7 +48,7 @@ def _obstacle(facts: ElfFacts) -> str | None:
         kind = "a Go program with its own heap" if facts.is_go else "it loads no libraries"
         return f"the program is statically linked: {kind}"
     if facts.musl:
-        return "the program uses musl, hmalloc needs glibc"
+        return "the program uses musl, and this library glibc: build one for musl (docs/servers.md)"
     if facts.privileged:
         return f"the loader ignores LD_PRELOAD for the program: {facts.privileged}"
     if facts.sanitizer:

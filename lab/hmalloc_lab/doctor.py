@@ -144,7 +144,7 @@ def _why_absent(facts: elf.ElfFacts | None, preload: str) -> str:
     if facts.privileged:
         return f"the loader ignores LD_PRELOAD for it: {facts.privileged}"
     if facts.musl:
-        return "the program uses musl, hmalloc needs glibc"
+        return "the program uses musl, and this library glibc: build one for musl (docs/servers.md)"
     missing = next((entry for entry in entries if not os.path.exists(entry)), None)
     return f"{missing} does not exist" if missing else "the loader did not accept the library in LD_PRELOAD"
 

@@ -127,6 +127,7 @@ test_packages() {
   have clang++-14 || have clang++-19 || echo clang  # tests/compilers
   have qemu-x86_64 || echo qemu-user                # bench cores
   have chromium || have chromium-browser || have google-chrome || echo chromium
+  have musl-gcc || echo musl-tools                  # tests/musl
   echo redis-server redis-tools
   [ ! -f "$here/tests/integration/run.py" ] || "$venv/bin/python" "$here/tests/integration/run.py" --packages
 }

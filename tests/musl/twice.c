@@ -1,0 +1,9 @@
+/* Frees a block twice. */
+#include <stdlib.h>
+
+int main(void) {
+  char* volatile block = malloc(40);
+  free(block);
+  free(block);
+  return 0;
+}
