@@ -45,8 +45,8 @@ HM_API void* hm_realloc(void* block, size_t size) HM_NOEXCEPT __attribute__((war
 /* alignment must be a power of two; otherwise NULL and EINVAL. */
 HM_API void* hm_aligned_alloc(size_t alignment, size_t size) HM_NOEXCEPT HM_ALLOC(2);
 HM_API void hm_free(void* block) HM_NOEXCEPT;
-/* Like hm_free, for callers that know the size they asked hm_malloc for: reads no metadata.  Only the checked library
- * detects a size that the block cannot have, or a pointer that is no live block. */
+/* Like hm_free, for callers that know the size they asked hm_malloc, hm_calloc, hm_local_alloc or hm_local_realloc for:
+ * reads no metadata.  Only the checked library detects a size that the block cannot have, or a pointer that is no live block. */
 HM_API void hm_free_sized(void* block, size_t size) HM_NOEXCEPT;
 /* Bytes that may be used at block, at least the size requested; 0 for NULL. */
 HM_API size_t hm_usable_size(const void* block) HM_NOEXCEPT;
