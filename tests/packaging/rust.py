@@ -16,6 +16,7 @@ WORKSPACE = pathlib.Path(__file__).resolve().parents[2] / "packaging/rust"
 UNPACKED = """
 [workspace]
 members = ["hmalloc-sys-*", "hmalloc-[0-9]*"]
+resolver = "2"
 
 [patch.crates-io]
 hmalloc-sys = {{ path = "{sys}" }}

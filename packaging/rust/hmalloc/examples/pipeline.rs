@@ -35,12 +35,12 @@ fn line(n: u64) -> String {
     )
 }
 
-fn parse(line: &str) -> Box<Request> {
+fn parse(line: &str) -> Request {
     let mut words = line.split(' ');
-    let mut word = || words.nth(0).expect("a line has four words");
+    let mut word = || words.next().expect("a line has four words");
     let client = word().to_string();
     let (_method, path, bytes) = (word(), word().to_string(), word());
-    Box::new(Request { client, path, bytes: bytes.parse().expect("a number") })
+    Request { client, path, bytes: bytes.parse().expect("a number") }
 }
 
 fn read(lines: u64, lanes: &[SyncSender<Vec<String>>]) {
@@ -51,7 +51,7 @@ fn read(lines: u64, lanes: &[SyncSender<Vec<String>>]) {
     }
 }
 
-fn work(from: Receiver<Vec<String>>, to: SyncSender<Vec<Box<Request>>>) {
+fn work(from: Receiver<Vec<String>>, to: SyncSender<Vec<Request>>) {
     for lines in from {
         let requests = lines.into_iter().map(|line| parse(&line)).collect();
         to.send(requests).expect("the collector runs");
@@ -59,7 +59,7 @@ fn work(from: Receiver<Vec<String>>, to: SyncSender<Vec<Box<Request>>>) {
 }
 
 /// Bytes by path, and the messages that had them.
-fn collect(from: Receiver<Vec<Box<Request>>>) -> (u64, u64, usize) {
+fn collect(from: Receiver<Vec<Request>>) -> (u64, u64, usize) {
     let (mut messages, mut total, mut bytes_of) = (0, 0, HashMap::new());
     for request in from.into_iter().flatten() {
         messages += 1;
