@@ -92,6 +92,8 @@ def test_a_fault_of_the_sources_is_found(tree, check, file, line, complaint):
     ("no_cxx_runtime", ["-DRUNTIME"], "refers to __cxa_allocate_exception, and not weakly"),
     ("needed", ["-DNEEDS", "-Wl,--no-as-needed", "-lm"], "needs libm.so.6"),
     ("exported", ["-DEXTRA"], "surprise is exported, and nobody may rely on it"),
+    ("exported", ["-DUNVERSIONED"], "hm_version is exported, and nobody may rely on it"),
+    ("exported", [], "hm_version@HMALLOC_0.1 is missing"),
     ("closed_symbols", ["-DCALLS"], "asks for usleep, which has no reason here"),
     ("closed_symbols", [], "no longer asks for memcpy: strike it off the table"),
     ("no_executable_stack", ["-Wl,-z,execstack"], "asks for an executable stack"),

@@ -10,6 +10,9 @@ double turned(double angle) { return cos(angle); }
 #if defined EXTRA
 void surprise(void) {}
 #endif
+#if defined UNVERSIONED
+const char* hm_version(void) { return ""; }
+#endif
 #if defined CALLS
 int usleep(unsigned);
 void pause_a_little(void) { usleep(1); }
