@@ -1,22 +1,29 @@
 # What `cmake --install` puts where: flat, as GNUInstallDirs has it.  The prefix may still be chosen then
-# (cmake --install DIR --prefix PREFIX): nothing that is installed knows it.
+# (cmake --install DIR --prefix PREFIX): nothing that is installed knows it.  `--component NAME` installs a part:
 #
-#   lib/      libhmalloc.so -> libhmalloc.so.0 -> libhmalloc.so.VERSION · libhmalloc-checked.so · libhmalloc-hardened.so ·
-#             libhmalloc.a
-#             cmake/hmalloc/hmalloc-config.cmake · pkgconfig/hmalloc.pc
-#             libhmalloc_pdes.a and what it stands on
-#   include/  hmalloc/hmalloc.h · hmalloc/hmalloc_local.h · hmalloc/hmalloc.hpp · pdes/
-#   libexec/hmalloc/baselines/  the baselines, as far as they were built
-#   bin/, libexec/hmalloc/, share/hmalloc/, share/man/   the launcher, its tools and the man pages (lab/CMakeLists.txt)
+#   runtime      lib/      libhmalloc.so.0 -> libhmalloc.so.VERSION · libhmalloc-checked.so · libhmalloc-hardened.so
+#   development  lib/      libhmalloc.so -> libhmalloc.so.0 · libhmalloc.a · cmake/hmalloc/hmalloc-config.cmake ·
+#                          pkgconfig/hmalloc.pc
+#                include/  hmalloc/hmalloc.h · hmalloc/hmalloc_local.h · hmalloc/hmalloc.hpp
+#                share/    man/man3/
+#   tools        bin/, libexec/hmalloc/, share/hmalloc/   the launcher and its tools (lab/CMakeLists.txt)
+#                libexec/hmalloc/baselines/               the baselines, as far as they were built
+#                share/    man/man1/ · doc/hmalloc/
+#   pdes         lib/      libhmalloc_pdes.a and what it stands on · cmake/hmalloc/hmalloc-pdes-targets.cmake
+#                include/  pdes/
+#                libexec/hmalloc/                         the models
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 set_target_properties(hmalloc_static PROPERTIES EXPORT_NAME hmalloc-static)
 
 install(TARGETS hmalloc hmalloc_static EXPORT hmalloc-targets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS hmalloc-checked hmalloc-hardened LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS hmalloc-checked hmalloc-hardened LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
 # For the laboratory: the launcher looks for them beside its other tools.  Whoever builds the library alone has none.
 get_property(HM_BASELINE_NAMES GLOBAL PROPERTY HM_BASELINES)
 foreach(name IN LISTS HM_BASELINE_NAMES)
-  install(TARGETS baseline_${name}_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hmalloc/baselines OPTIONAL)
+  install(TARGETS baseline_${name}_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hmalloc/baselines
+    COMPONENT tools OPTIONAL)
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hmalloc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
@@ -39,9 +46,9 @@ if(TARGET hmalloc_pdes)
     string(REPLACE _ - name ${name})
     set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   endforeach()
-  install(TARGETS ${HM_PDES_TARGETS} EXPORT hmalloc-pdes-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/pdes DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT hmalloc-pdes-targets NAMESPACE hmalloc:: DESTINATION ${HM_CMAKE_DIR})
+  install(TARGETS ${HM_PDES_TARGETS} EXPORT hmalloc-pdes-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT pdes)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/pdes DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT pdes)
+  install(EXPORT hmalloc-pdes-targets NAMESPACE hmalloc:: DESTINATION ${HM_CMAKE_DIR} COMPONENT pdes)
 endif()
 
 # From where hmalloc.pc lies up to the prefix, however deep the library folder is.
@@ -61,4 +68,6 @@ install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PR
   ${PROJECT_SOURCE_DIR}/SECURITY.md ${PROJECT_SOURCE_DIR}/docs/design.md ${PROJECT_SOURCE_DIR}/docs/deviations.md
   ${PROJECT_SOURCE_DIR}/docs/tuning.md ${PROJECT_SOURCE_DIR}/docs/observability.md
   ${PROJECT_SOURCE_DIR}/docs/stats.schema.json ${PROJECT_SOURCE_DIR}/docs/pdes.md ${PROJECT_SOURCE_DIR}/docs/pdes-models.md
-  ${PROJECT_SOURCE_DIR}/docs/pdes-comparison.md ${PROJECT_SOURCE_DIR}/docs/pdes-design.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  ${PROJECT_SOURCE_DIR}/docs/pdes-comparison.md ${PROJECT_SOURCE_DIR}/docs/pdes-design.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  COMPONENT tools)
+add_subdirectory(${PROJECT_SOURCE_DIR}/docs/man ${CMAKE_BINARY_DIR}/man)

@@ -48,8 +48,8 @@ def choose(what: str, built: BuildPaths) -> Allocator:
     if what in ("hmalloc", "checked", "hardened"):
         if built.library is None:
             raise Failure("libhmalloc.so has not been built")
-        variant = "" if what == "hmalloc" else f"-{what}"
-        return Allocator(what, usable(built.library.with_stem(f"{built.library.stem}{variant}").resolve()))
+        library = built.library if what == "hmalloc" else built.library.with_name(f"libhmalloc-{what}.so")
+        return Allocator(what, usable(library.resolve()))
     known = built.baselines | built.peers
     if what in known:
         return Allocator(what, usable(known[what].resolve()))

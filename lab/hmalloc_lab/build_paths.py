@@ -8,7 +8,7 @@ SOURCE = Path(__file__).resolve().parents[2]  # where the tools run from the sou
 
 @dataclass(frozen=True)
 class BuildPaths:
-    library: Path | None   # libhmalloc.so
+    library: Path | None   # libhmalloc.so, or libhmalloc.so.0 where it is installed
     measurer: Path | None  # hmalloc-measure; the other natives lie beside it
 
     @property

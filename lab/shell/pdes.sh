@@ -28,7 +28,7 @@ pdes() { # MODEL [--ranks N] [--preload WHICH] ARGS...
   if [ "$ranks" = 1 ]; then need_pdes; else need_pdes ranks; fi
   program=$natives/hmalloc-pdes-$model
   [ -z "$from_source" ] || program=$natives/pdes/hmalloc-pdes-$model
-  [ -x "$program" ] || die 2 "pdes: hmalloc was installed without its models (CLI11, nlohmann-json, Random123)"
+  [ -x "$program" ] || die 2 "pdes: hmalloc was installed without its models (Debian: hmalloc-pdes-dev; to build them: CLI11, nlohmann-json, Random123)"
   if [ "$preload" ]; then
     choose_allocator pdes "$preload"
     set -- --allocator malloc "$@"

@@ -92,7 +92,7 @@ targets_of() { # tools | checked | hardened | baselines | trace | pdes | ranks |
     trace) echo $tools $traces ;;
     pdes | ranks) echo $tools pdes/all ;;
     bench) echo $tools hmalloc-tools $traces hmalloc-baselines bench/all ;;
-    install) echo hmalloc hmalloc-checked hmalloc-hardened hmalloc_static hmalloc-tools hmalloc-baselines pdes/all ;;
+    install) echo hmalloc hmalloc-checked hmalloc-hardened hmalloc_static hmalloc-tools hmalloc-man hmalloc-baselines pdes/all ;;
     quick | default) echo "hm_$1" ;;
     everything) echo all ;;
   esac
@@ -151,7 +151,7 @@ need_library() {
 need_variant() { # checked | hardened
   need_library
   [ -z "$from_source" ] || alone build "$1"
-  library=${library%.so}-$1.so
+  library=${library%.so*}-$1.so
 }
 
 need_baselines() {

@@ -157,10 +157,10 @@ def test_without_a_home_the_users_own_is_taken(installed):
 
 def test_the_version_of_a_library_that_cannot_be_preloaded_is_not_known(installed):
     (installed / "usr/lib").mkdir()
-    (installed / "usr/lib/libhmalloc.so").touch()
+    (installed / "usr/lib/libhmalloc.so.0").touch()
     shutil.copytree(installed, installed / "a folder", symlinks=True)
     line = refused(launch(installed / "a folder", "--version"))
-    assert line == f"hmalloc: {installed}/a folder/usr/lib/libhmalloc.so: cannot be preloaded, its path has a space or a colon"
+    assert line == f"hmalloc: {installed}/a folder/usr/lib/libhmalloc.so.0: cannot be preloaded, its path has a space or a colon"
 
 
 @pytest.mark.parametrize("foreign", ["", "release"])
