@@ -7,9 +7,10 @@ import sys
 
 import library
 import links
+import packages
 import sources
 
-CHECKS = {**sources.CHECKS, **library.CHECKS, **links.CHECKS}
+CHECKS = {**sources.CHECKS, **library.CHECKS, **links.CHECKS, **packages.CHECKS}
 
 
 def main():
