@@ -26,6 +26,7 @@ void expect_nothing_held() {
   hm_stats stats;
   hm_stats_get(&stats);
   expect(stats.allocated == 0, "the program holds nothing, and the gauge says it does");
+  expect(hm_check() == 0, "the program holds nothing, and a check finds blocks in use");
 }
 
 }  // namespace fuzz

@@ -83,6 +83,7 @@ bool Machine::step() {
     case 24: hm_thread_idle(); break;
     case 25: ask_for_pressure(); break;
     case 26: profile(); break;
+    case 27: look_around_blocks(); break;
     default: slot_step(code); break;
   }
   return false;
@@ -168,6 +169,15 @@ void Machine::compare_gauges() const {
   expect(stats.allocated >= held && stats.allocated <= most, "the gauge of allocated bytes is not what the program holds");
   expect(stats.allocated <= stats.active && stats.active <= stats.mapped, "gauges are out of order");
   expect(hm::footprint.resident() <= most_resident_, "more is resident than the limit allows");
+}
+
+// Nobody has written where it should not: that nothing is found is the test, also while other threads are at work and in the
+// middle of what they did when this child was forked.
+void Machine::look_around_blocks() const {
+  size_t in_use = hm_check();
+  if (!hm::kHardened) return expect(in_use == 0, "a library that knows of no bytes around blocks has looked at some");
+  if (places_ == nullptr || is_child_) return;
+  expect(in_use == places_->blocks(), "a check finds more or fewer blocks in use than the program holds");
 }
 
 // Any that the allocator reads again and again.  While nobody else reads them.

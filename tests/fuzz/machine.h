@@ -35,6 +35,7 @@ class Machine {
   void reclaim_all();
   void examine_heap() const;
   void compare_gauges() const;
+  void look_around_blocks() const;
   void set_option();
   void set_limit(size_t bytes);
   bool may_fail() const { return calls_fail_ || most_resident_ != SIZE_MAX; }

@@ -24,6 +24,7 @@ class Places {
   void add(const Block& block);
   void remove(const Block& block);
   size_t bytes() const { return bytes_; }
+  size_t blocks() const { return ends_.size(); }
   size_t huge() const { return huge_; }  // how many of them may be
 
  private:
