@@ -15,7 +15,7 @@ from harness import REPOSITORY, Tally, environment, execute  # noqa: E402
 from table import DIFFERS, ENVIRONMENT, LEFT_OUT  # noqa: E402
 
 SKIP = 77  # status of a test that cannot run here: of ours, and of glibc's
-LIBRARIES = ("libhmalloc.so", "libhmalloc-checked.so")
+LIBRARIES = ("libhmalloc.so", "libhmalloc-checked.so", "libhmalloc-hardened.so")
 
 
 def tests(source):
@@ -80,6 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="tests by name; all without")
     parser.add_argument("--build", type=Path, default=REPOSITORY / "build/release")
+    parser.add_argument("--library", action="append", choices=LIBRARIES, help="of the build; again for more; all without")
     parser.add_argument("--work", type=Path, help="where the source and the programs go; in the build without")
     parser.add_argument("--results", type=Path, help="write the table here")
     options = parser.parse_args()
@@ -88,7 +89,7 @@ def main():
     if source is None or not (source / "malloc/tst-malloc.c").exists():
         print(f"skipped: no source of glibc: {why or source}")
         return SKIP
-    libraries = [(options.build / name).absolute() for name in LIBRARIES]
+    libraries = [(options.build / name).absolute() for name in options.library or LIBRARIES]
     for library in libraries:
         if not library.exists():
             parser.error(f"{library} does not exist")
