@@ -1,7 +1,7 @@
 """The bill of materials of a release, in SPDX's JSON: sbom.py TREE ARCHIVE OUT.
 
-The library carries nothing of others, and takes libc alone.  What the tools, the models and the crates take is named with its
-version, as the lock files have it."""
+The library carries nothing of others, and takes libc alone.  What the tools, the models and the crates take is named
+with its version, as the lock files have it."""
 
 import hashlib
 import os
@@ -62,8 +62,8 @@ def others(tree):
 
 def package(name, version, kind):
     url = f"pkg:{kind}/{name}" + (f"@{version}" if version else "")
-    return Package(f"SPDXRef-{kind.split('/')[0]}-{re.sub('[^A-Za-z0-9.-]', '-', name)}", name, SpdxNoAssertion(), version=version,
-                   files_analyzed=False,
+    identity = f"SPDXRef-{kind.split('/')[0]}-{re.sub('[^A-Za-z0-9.-]', '-', name)}"
+    return Package(identity, name, SpdxNoAssertion(), version=version, files_analyzed=False,
                    external_references=[ExternalPackageRef(ExternalPackageRefCategory.PACKAGE_MANAGER, "purl", url)])
 
 
@@ -71,7 +71,7 @@ def main():
     tree, archive, out = map(Path, sys.argv[1:])
     version = re.search(r"project\(hmalloc VERSION ([\d.]+)", (tree / "CMakeLists.txt").read_text())[1]
     files = list(library_files(tree))
-    sums = sorted(checksum.value for file in files for checksum in file.checksums if checksum.algorithm == ChecksumAlgorithm.SHA1)
+    sums = sorted(file.checksums[0].value for file in files)  # SHA-1, as the code that verifies a package has it
     sha256 = digest("sha256", archive.read_bytes())
     library = Package("SPDXRef-hmalloc", "hmalloc", SpdxNoAssertion(), version=version, file_name=archive.name,
                       verification_code=PackageVerificationCode(digest("sha1", "".join(sums).encode())),

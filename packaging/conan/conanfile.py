@@ -1,4 +1,6 @@
-"""hmalloc for Conan 2, from this tree: conan create packaging/conan [-o "hmalloc/*:shared=True"] [-o "hmalloc/*:hardened=True"]"""
+"""hmalloc for Conan 2, from this tree.
+
+conan create packaging/conan [-o "hmalloc/*:shared=True"] [-o "hmalloc/*:hardened=True"]"""
 
 import re
 from pathlib import Path
@@ -8,7 +10,8 @@ from conan.errors import ConanInvalidConfiguration
 from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, rm, rmdir
 
-SOURCES = ("CMakeLists.txt", "LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "cmake/*", "include/hmalloc/*", "src/*", "docs/*")
+SOURCES = ("CMakeLists.txt", "LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "cmake/*", "include/hmalloc/*", "src/*",
+           "docs/*")
 
 
 class Hmalloc(ConanFile):
