@@ -62,7 +62,7 @@ def others(tree):
 
 def package(name, version, kind):
     url = f"pkg:{kind}/{name}" + (f"@{version}" if version else "")
-    identity = f"SPDXRef-{kind.split('/')[0]}-{re.sub('[^A-Za-z0-9.-]', '-', name)}"
+    identity = "SPDXRef-" + re.sub("[^A-Za-z0-9.-]", "-", "-".join(filter(None, (kind, name, version))))
     return Package(identity, name, SpdxNoAssertion(), version=version, files_analyzed=False,
                    external_references=[ExternalPackageRef(ExternalPackageRefCategory.PACKAGE_MANAGER, "purl", url)])
 
