@@ -60,7 +60,19 @@ fn serves<A: Allocator + Copy>(allocator: A) {
 }
 
 fn resizes<A: Allocator>(allocator: A) {
-    let layouts = [(0, 1), (0, 64), (1, 1), (100, 4), (112, 16), (70, 8), (5000, 128), (64, 64), (100_000, 4), (40_000, 4096)];
+    let layouts = [
+        (0, 1),
+        (0, 64),
+        (1, 1),
+        (100, 4),
+        (112, 16),
+        (70, 8),
+        (5000, 128),
+        (112, 64),
+        (224, 128),
+        (100_000, 4),
+        (40_000, 4096),
+    ];
     for (old_size, old_alignment) in layouts {
         for (size, alignment) in layouts {
             let (old, new) = (layout(old_size, old_alignment), layout(size, alignment));

@@ -65,8 +65,10 @@ fn memory_goes_back_on_request() {
     let blocks: Vec<Box<[u8; 1000]>> = (0..64_000).map(|_| Box::new([1; 1000])).collect();
     let purged = hmalloc::stats().purged;
     drop(blocks);
-    hmalloc::collect();
+    let before = hmalloc::stats();
+    assert!(hmalloc::collect());
     let now = hmalloc::stats();
+    assert!(now.resident < before.resident, "{} after {}", now.resident, before.resident);
     assert!(now.purged > purged + 32 * MIB, "{now:?}");
     assert!(now.resident < 32 * MIB, "{now:?}");
 }
