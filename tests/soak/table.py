@@ -71,6 +71,13 @@ def erlang(session):
 
 
 PYTHON_TESTS = ("test_threading", "test_subprocess", "test_fork1", "test_multiprocessing_fork")
+# What allocates most of what there is: containers, strings, numbers, parsers, compression, and C libraries below them.
+PYTHON_MODULES = (
+    "test_json", "test_dict", "test_list", "test_set", "test_deque", "test_re", "test_collections", "test_unicode",
+    "test_bytes", "test_long", "test_decimal", "test_array", "test_memoryview", "test_buffer", "test_struct",
+    "test_pickle", "test_copy", "test_io", "test_zlib", "test_bz2", "test_lzma", "test_hashlib",
+    "test_xml_etree_c", "test_pyexpat", "test_csv", "test_ast", "test_compile", "test_generators", "test_weakref",
+    "test_gc", "test_ctypes", "test_queue", "test_thread")
 
 
 def python():
@@ -82,10 +89,36 @@ def python():
     return None
 
 
-def python_tests(session):
+def python_tests(*modules):
+    def work(session):
+        def once():
+            said = session.run(python(), "-m", "test", *modules, PYTHONMALLOC="malloc")
+            return "\n".join(re.findall(r"^(?:All \d+ tests OK|Result: \w+|Tests result: \w+)", said, re.MULTILINE))
+
+        return session.repeat(once)
+
+    return work
+
+
+def python_missing():
+    return "" if python() else "not installed: the tests of Python"
+
+
+def node(session):
+    """zlib in its thread pool, and messages to worker threads with buffers."""
+    return session.repeat(lambda: session.run("node", ROOT / "tests/integration/scripts/work.js"))
+
+
+def db_bench(session):
+    """RocksDB: four threads read while one writes, then all is written once more, compacted, and its checksums verified."""
+
     def work():
-        said = session.run(python(), "-m", "test", *PYTHON_TESTS, PYTHONMALLOC="malloc")
-        return "\n".join(re.findall(r"^(?:All \d+ tests OK|Result: \w+|Tests result: \w+)", said, re.MULTILINE))
+        folder = session.folder / "db"
+        benchmarks = "fillrandom,readwhilewriting,overwrite,seekrandom,compact,verifychecksum"
+        said = session.run("db_bench", f"--benchmarks={benchmarks}", f"--db={folder}", "--num=50000", "--reads=50000",
+                           "--threads=4", "--value_size=1000", "--cache_size=4000000", "--compression_type=none")
+        session.run("rm", "-rf", folder)
+        return " ".join(re.findall(r"^(\w+) +: .*micros/op", said, re.MULTILINE))
 
     return session.repeat(work)
 
@@ -120,8 +153,11 @@ PROGRAMS = [
     Program("g++", "g++ cmake ninja-build", ("g++", "cmake", "ninja"), compiler, users=("cc1plus",)),
     Program("go", "golang-go", ("go", "cc"), go, users=("heavy",)),
     Program("erlang", "erlang-base", ("erl", "erlc"), erlang, users=("beam.smp",)),
-    Program("python3 -m test", "libpython3-testsuite", (), python_tests,
-            lambda: "" if python() else "not installed: the tests of Python", ("python",)),
+    Program("db_bench", "rocksdb-tools", ("db_bench",), db_bench, users=("db_bench",)),
+    Program("node", "nodejs", ("node",), node, users=("node",)),
+    Program("python3 -m test", "libpython3.11-testsuite", (), python_tests(*PYTHON_TESTS), python_missing, ("python",)),
+    Program("python3 -m test, modules", "libpython3.11-testsuite", (), python_tests(*PYTHON_MODULES), python_missing,
+            ("python",)),
     Program("chromium", "chromium", ("chromium",), chromium),
     Program("stress-ng", "stress-ng", ("stress-ng",), stress_ng, users=("stress-ng-mallo",)),
 ]
