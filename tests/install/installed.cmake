@@ -1,4 +1,4 @@
-# cmake -DSTEP=install|find_package|pkg_config|subproject|versions|components|refused ... -P installed.cmake: fails if an
+# cmake -DSTEP=install|find_package|pkg_config|subproject|versions|systems|components|refused ... -P installed.cmake: fails if an
 # installed hmalloc cannot be used.
 cmake_minimum_required(VERSION 3.22)
 
@@ -185,6 +185,20 @@ elseif(STEP STREQUAL refused)
   file(REMOVE_RECURSE ${copy}/.git)
   set(ENV{GIT_CEILING_DIRECTORIES} ${WORK})
   must_refuse(make-deb "packages are made of what is committed")
+
+elseif(STEP STREQUAL systems)
+  foreach(system Darwin,arm64 Linux,riscv64)
+    string(REPLACE , ";" system ${system})
+    list(GET system 0 name)
+    list(GET system 1 processor)
+    file(REMOVE_RECURSE ${WORK}/system)
+    execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/system -G ${GENERATOR} -DCMAKE_SYSTEM_NAME=${name}
+      -DCMAKE_SYSTEM_PROCESSOR=${processor} -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY -DCMAKE_C_COMPILER=${CC}
+      -DCMAKE_CXX_COMPILER=${CXX} RESULT_VARIABLE result ERROR_VARIABLE said OUTPUT_QUIET)
+    if(result EQUAL 0 OR NOT said MATCHES "needs Linux on x86-64 or AArch64; this is ${name}[ \n]+on[ \n]+${processor}")
+      message(FATAL_ERROR "${name} on ${processor}: result ${result}, and on standard error:\n${said}")
+    endif()
+  endforeach()
 
 else()
   message(FATAL_ERROR "no step ${STEP}")
