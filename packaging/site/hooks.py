@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = ("SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "src/README.md", "tests/litmus/README.md")
 HEADERS = ("include/hmalloc/hmalloc_local.h", "include/hmalloc/hmalloc.hpp")
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
-LANGUAGES = {".cc": "cpp", ".h": "cpp", ".hpp": "cpp", ".c": "c", ".py": "python", ".cmake": "cmake", ".sh": "bash", ".rs": "rust"}
+NAMED_FENCE = re.compile(r"^(```\w+) ([\w.]+)$", re.MULTILINE)
+LANGUAGES = {".cc": "cpp", ".h": "cpp", ".hpp": "cpp", ".c": "c", ".py": "python"}
 
 
 def on_files(files, config):
@@ -31,7 +32,8 @@ def on_files(files, config):
         if page.endswith(".md") and (ROOT / source).suffix == ".md":
             for target, _ in LINK.findall((ROOT / source).read_text(encoding="utf-8")):
                 _add_source(_resolve(source, target), files, config)
-    files.append(File.generated(config, "reference/c.md", content=_reference((ROOT / "include/hmalloc/hmalloc.h").read_text())))
+    header = (ROOT / "include/hmalloc/hmalloc.h").read_text(encoding="utf-8")
+    files.append(File.generated(config, "reference/c.md", content=_reference(header)))
     return files
 
 
@@ -47,7 +49,7 @@ def on_page_markdown(markdown, page, config, files):
         here = PurePosixPath(page.file.src_uri).parent
         return os.path.relpath(target, here).replace(os.sep, "/") + (link[2] or "")
 
-    return LINK.sub(moved, markdown)
+    return LINK.sub(moved, NAMED_FENCE.sub(r'\1 title="\2"', markdown))
 
 
 def _resolve(source, target):
