@@ -237,8 +237,9 @@ WRITES = [
     *case("written_after_free", "16 100 1000 20000", hardened="after"),
     *case("written_after_free", "40000 100000", hardened="after"),
     *case("written_after_free", "160K 3M", hardened="fault"),
-    *case("written_after_reuse", "100 1000 40000", hardened="after"),
-    *case("written_after_free_by_thread", "100", hardened="after"),
+    *case("written_after_reuse", "100 1000", hardened="after", function="malloc"),
+    *case("written_after_reuse", "40000", hardened="after"),
+    *case("written_after_free_by_thread", "100", hardened="after", function="malloc"),
 ]
 
 CASES = DOUBLE_FREE + FOREIGN + INSIDE + SIZED + WRITES + OWN_API + OVERFLOW

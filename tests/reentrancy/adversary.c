@@ -2,6 +2,7 @@
  * whatever was going on when a process was forked or when a mistake was found.  looks: the library knows what lies around its
  * blocks. */
 #include <malloc.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -18,7 +19,7 @@ typedef struct {
 
 static int looks;
 static size_t most = 300000;
-static atomic_int stopping;
+static atomic_int stopping, at_work;
 static _Atomic(Block*) shared[kSlots];
 
 static void look(void) { REQUIRE((hm_check() > 0) == looks); }
@@ -65,6 +66,8 @@ static void churn(uint64_t* state) {
 
 static void* churn_until_stopped(void* number) {
   uint64_t state = 77 + (uintptr_t)number;
+  churn(&state);
+  atomic_fetch_add(&at_work, 1);
   while (!atomic_load_explicit(&stopping, memory_order_relaxed)) churn(&state);
   return NULL;
 }
@@ -145,6 +148,7 @@ static void answer_a_double_free(size_t size, int by_another) {
   most = 50; /* others do not ask for blocks of that size: then it would be theirs */
   pthread_t churners[kChurners];
   start_threads(churners, kChurners, churn_until_stopped);
+  while (atomic_load(&at_work) < kChurners) sched_yield(); /* one that begins later would inherit the heap of free_twice */
   if (by_another) join_thread(start_thread(free_twice, (void*)size));
   else free_twice((void*)size);
   malloc_trim(0);
