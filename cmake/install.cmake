@@ -66,7 +66,9 @@ install(FILES ${CMAKE_BINARY_DIR}/hmalloc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}
 
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md
   ${PROJECT_SOURCE_DIR}/SECURITY.md ${PROJECT_SOURCE_DIR}/docs/design.md ${PROJECT_SOURCE_DIR}/docs/deviations.md
-  ${PROJECT_SOURCE_DIR}/docs/tuning.md ${PROJECT_SOURCE_DIR}/docs/observability.md
+  ${PROJECT_SOURCE_DIR}/docs/tuning.md ${PROJECT_SOURCE_DIR}/docs/observability.md ${PROJECT_SOURCE_DIR}/docs/security.md
+  ${PROJECT_SOURCE_DIR}/docs/servers.md ${PROJECT_SOURCE_DIR}/docs/switching.md ${PROJECT_SOURCE_DIR}/docs/packaging.md
+  ${PROJECT_SOURCE_DIR}/docs/python.md ${PROJECT_SOURCE_DIR}/docs/rust.md
   ${PROJECT_SOURCE_DIR}/docs/stats.schema.json ${PROJECT_SOURCE_DIR}/docs/pdes.md ${PROJECT_SOURCE_DIR}/docs/pdes-models.md
   ${PROJECT_SOURCE_DIR}/docs/pdes-comparison.md ${PROJECT_SOURCE_DIR}/docs/pdes-design.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT tools)

@@ -30,7 +30,7 @@ from spdx_tools.spdx.model import (
 )
 from spdx_tools.spdx.writer.write_anything import write_file
 
-OF_DEBIAN = ("libcli11-dev", "nlohmann-json3-dev", "librandom123-dev")  # headers that the models are built from
+OF_DEBIAN = ("libcli11-dev", "libzstd-dev", "librandom123-dev", "mpi-default-dev", "nlohmann-json3-dev", "systemtap-sdt-dev")
 
 
 def digest(algorithm, content):
@@ -56,6 +56,8 @@ def others(tree):
     for name, version, rest in re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"\n(.*)', crates.read_text()):
         if rest.startswith("source"):
             yield name, version, "cargo"
+    for path in (tree / "lab/hmalloc_lab/page").glob("plotly.js-*.tgz"):  # the one that the archive contains
+        yield "plotly.js-basic-dist-min", re.search(r"([\d.]+)\.tgz$", path.name)[1], "npm"
     for name in OF_DEBIAN:
         yield name, None, "deb/debian"
 

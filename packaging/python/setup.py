@@ -66,8 +66,10 @@ class BuildWheel(bdist_wheel):
         """Of any Python 3, and of the oldest glibc that has all that the libraries ask for, as their tables of names say."""
         folder = Path(self.get_finalized_command("build_py").build_lib, "hmalloc", "lib")
         contents = [library.read_bytes() for library in libraries_in(folder)]
-        newest = max(int(minor) for content in contents for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?=[.\0])", content))
-        return "py3", "none", f"manylinux_2_{newest}_{MACHINES[int.from_bytes(contents[0][18:20], 'little')]}"
+        needed = {int(minor) for content in contents for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?=[.\0])", content)}
+        if not needed:
+            sys.exit("hmalloc: the wheel is for glibc, and this system has another C library")
+        return "py3", "none", f"manylinux_2_{max(needed)}_{MACHINES[int.from_bytes(contents[0][18:20], 'little')]}"
 
 
 class PackSources(sdist):

@@ -20,4 +20,6 @@ class UsesHmalloc(ConanFile):
         cmake.build()
 
     def test(self):
-        self.run(f"HMALLOC_VERBOSE=1 {self.cpp.build.bindir}/program 2>&1 | grep active", env="conanrun")
+        program = f'"{self.cpp.build.bindir}/program"'
+        self.run(program, env="conanrun")
+        self.run(f"HMALLOC_VERBOSE=1 {program} 2>&1 | grep ': active'", env="conanrun")

@@ -13,7 +13,6 @@ Each of the last three is also a decorator.  All but active() raise NotActive wh
 from __future__ import annotations
 
 import ctypes
-import functools
 import gc
 import os
 import sys
@@ -49,13 +48,19 @@ def _read() -> _Stats:
     return stats
 
 
-@functools.lru_cache
+_known_to_serve = False  # a "no" may be another thread's doing, and is asked for anew
+
+
 def _why_not() -> str:
     """Why hmalloc does not serve this process; empty if it does."""
+    global _known_to_serve
+    if _known_to_serve:
+        return ""
     if not hasattr(_process, "hm_stats_get"):
         return "it is not loaded"
     # Meanwhile another thread may free as much.
-    return "" if any(_malloc_is_counted() for _ in range(3)) else "another malloc comes before it"
+    _known_to_serve = any(_malloc_is_counted() for _ in range(3))
+    return "" if _known_to_serve else "another malloc comes before it"
 
 
 def _malloc_is_counted() -> bool:

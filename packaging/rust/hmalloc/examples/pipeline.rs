@@ -27,11 +27,11 @@ fn line(n: u64) -> String {
     let random = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (n >> 7);
     format!(
         "10.0.{}.{} GET /item/{}/view/{} {}",
-        random >> 16 & 255,
-        random >> 24 & 255,
-        random >> 32 & 1023,
-        random >> 42 & 7,
-        random >> 45 & 0xffff
+        (random >> 16) & 255,
+        (random >> 24) & 255,
+        (random >> 32) & 1023,
+        (random >> 42) & 7,
+        (random >> 45) & 0xffff
     )
 }
 

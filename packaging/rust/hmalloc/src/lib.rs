@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The build compiles the allocator, which takes a C++20 compiler; the program needs libc alone. C code in the program keeps
-//! libc's `malloc`. The options of hmalloc's manual (`HMALLOC_STATS=1`, `HMALLOC_LIMIT=80%`) are read from the environment.
+//! libc's `malloc`. The options of hmalloc's manual (`HMALLOC_SHOW_STATS=1`, `HMALLOC_LIMIT=80%`) are read from the environment.
 //!
 //! Features:
 //! - `allocator-api2`: [`HMalloc`], `Local` and `Shared` are allocators for the collections of the crate `allocator_api2`,
