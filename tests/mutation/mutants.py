@@ -354,6 +354,8 @@ MUTANTS = [
          "  make_room(heap->quarantine(), small.capacity, function);\n  heap->quarantine().put(block, small.capacity);",
          "  heap->quarantine().put(block, small.capacity);\n  make_room(heap->quarantine(), 0, function);"),
         ("not_looked_at_when_it_leaves", "src/core/quarantine.h", "    while (void* block = take()) {\n      require_zero(block);", "    while (void* block = take()) {"),
+        ("a_quarter_of_a_line_not_looked_at", "src/base/zeros.h", "(pair(2) | pair(3))", "(pair(2) | pair(2))"),
+        ("what_is_no_line_not_looked_at", "src/base/zeros.h", "bytes > 0; bytes -= sizeof(Word)", "false; bytes -= sizeof(Word)"),
         ("not_looked_at_when_handed_out", "src/api/hardened.cc", "  if (!is_all_zero(block, capacity)) die", "  if (false) die"),
         ("not_looked_at_when_the_process_ends", "src/api/start.cc", "  if (have_heap()) my_thread_heap().quarantine().check();\n", ""),
         ("an_entry_counts_before_it_is_there", "src/core/quarantine.h",

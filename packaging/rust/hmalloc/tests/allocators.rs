@@ -77,6 +77,9 @@ fn resizes<A: Allocator>(allocator: A) {
         for (size, alignment) in layouts {
             let (old, new) = (layout(old_size, old_alignment), layout(size, alignment));
             unsafe {
+                // Blocks of the new size's class, so that the next one is not the first of a page, which is aligned by chance.
+                let before = layout(size.max(1), 1);
+                let held: std::vec::Vec<_> = (0..7).map(|_| allocator.allocate(before).unwrap()).collect();
                 let mut block = allocator.allocate_zeroed(old).unwrap();
                 assert_eq!(block.len(), old_size);
                 assert!(block.as_ref().iter().all(|&byte| byte == 0));
@@ -95,6 +98,9 @@ fn resizes<A: Allocator>(allocator: A) {
                 let again = allocator.allocate(new).unwrap();
                 assert!(size == 0 || hmalloc::usable_size(again.cast().as_ptr()) >= size);
                 allocator.deallocate(again.cast(), new);
+                for each in held {
+                    allocator.deallocate(each.cast(), before);
+                }
             }
         }
     }
