@@ -69,6 +69,7 @@ run_stages() {
     case $code in
       0) ;;
       "$late") missed="$missed $stage" ;;
+      2) [ "$stages" != "$stage" ] || exit 2; failed="$failed $stage" ;; # could not be built, and has said why
       *) failed="$failed $stage" ;;
     esac
   done

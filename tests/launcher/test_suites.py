@@ -99,6 +99,11 @@ def test_a_failure_fails_and_does_not_end_all(play):
     assert run.returncode == 1 and "tests failed: asan" in run.stderr and ("tsan", "tsan") in stages(run)
 
 
+def test_a_stage_that_cannot_be_built_says_why_and_nothing_else(play):
+    run = play("asan", broken="asan")
+    assert (run.returncode, run.stderr) == (2, "")
+
+
 # Played by the real ctest.
 REAL = r"""
 [ "$stage" = default ] || return 0
