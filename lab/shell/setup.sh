@@ -217,6 +217,12 @@ add_programs() {
     cp "$wanted" "$state/programs/installed"
 }
 
+# The engines of others, from the registries of their languages and from the distribution.
+wish_engines() {
+  wish cargo libns3-dev python3 python3-venv
+  "$here/bench/engines/build" || exit $?
+}
+
 need_workloads() {
   # shellcheck disable=SC2086
   install_missing $trace_packages

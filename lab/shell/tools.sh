@@ -65,11 +65,12 @@ tool() { # COMMAND, ARGS...
   exec_python "$lab" --library "$library" --measurer "$natives/hmalloc-measure" "$@"
 }
 
-wants_programs() { # ARGS...
-  previous=''
+names() { # OPTION NAME ARGS...: whether the option has a list with that name in it
+  option=$1 name=$2 previous=''
+  shift 2
   for word; do
-    case $word in --families=*) previous=--families word=${word#*=} ;; esac
-    [ "$previous" != --families ] || case ,$word, in *,programs,*) return 0 ;; esac
+    case $word in "$option="*) previous=$option word=${word#*=} ;; esac
+    [ "$previous" != "$option" ] || case ,$word, in *,"$name",*) return 0 ;; esac
     previous=$word
   done
   return 1
@@ -90,7 +91,8 @@ bench() {
     plot | show | report | export | compare) ;;
     *) die 2 "bench: no command $1 (hmalloc bench --help)" ;;
   esac
-  ! wants_programs "$@" || wish_programs
+  ! names --families programs "$@" || wish_programs
+  ! names --only engines "$@" || wish_engines
   need_lab
   exec_python "$lab" --library "$library" --measurer "$natives/hmalloc-measure" bench "$@"
 }

@@ -10,6 +10,7 @@ from .store import AllocatorRow
 
 MODELS = ("phold", "pcs", "airport")
 BARE = "bare"
+ENGINES = ("nexosim", "ns3", "simpy", "salabim")  # of others: PHOLD on each (bench/engines)
 
 # What a point may say in one word instead of many: `config`.  A, B, C and E are those that ROSS was measured with.
 CONFIGURATIONS = {
@@ -40,7 +41,7 @@ _MPIRUN = ("mpirun", "-q", "--allow-run-as-root", "--oversubscribe", "--bind-to"
 
 
 def is_simulation(cell: Cell) -> bool:
-    return cell.workload in (*MODELS, BARE)
+    return cell.workload in (*MODELS, BARE, *ENGINES)
 
 
 def is_model(cell: Cell) -> bool:
@@ -50,6 +51,8 @@ def is_model(cell: Cell) -> bool:
 def program(built: BuildPaths, cell: Cell) -> Path:
     if is_model(cell):
         return built.natives / "pdes" / f"hmalloc-pdes-{cell.workload}"
+    if cell.workload in ENGINES:
+        return built.state / "engines" / cell.workload
     return built.workloads / cell.workload
 
 

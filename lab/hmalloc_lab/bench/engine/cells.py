@@ -5,17 +5,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..catalogue import EXPLICIT, NO_ALLOCATOR, Cell
-from ..simulations import BARE, CONFIGURATIONS
+from ..simulations import BARE, CONFIGURATIONS, ENGINES
 
 EXPLICIT_HMALLOC = "hmalloc-explicit"  # how simulations are run unless somebody else is asked for
 SYSTEM = "glibc"
 
-PARTS = ("bare", "threads", "allocators", "options")
+PARTS = ("bare", "threads", "allocators", "options", "engines")
+USUAL = PARTS[:-1]  # the engines of others are slow, and have to be built
 _LIMIT_S = 120.0
 
 STANDARD = ("A", "B", "C")
 BARE_CONFIGURATIONS = (*STANDARD, "E", "1M", "ties", "pareto")
 ALLOCATED = (*STANDARD, "mixed", "pcs", "airport")  # where allocators are compared
+COMPARED = ("A", "B")  # with the engines of others
+_THREADED = ("nexosim",)
 
 
 def model(config: str, threads: int = 1, everybody: bool = False, **options: int | str) -> Cell:
@@ -27,6 +30,19 @@ def model(config: str, threads: int = 1, everybody: bool = False, **options: int
 
 def bare(config: str) -> Cell:
     return Cell(BARE, "simulation", {"config": config}, only=(SYSTEM,), limit_s=_LIMIT_S)
+
+
+def engine(name: str, config: str, threads: int = 1) -> Cell:
+    """PHOLD on the engine of others of that name."""
+    return Cell(name, "simulation", {"config": config} | ({"threads": threads} if threads > 1 else {}), only=(SYSTEM,),
+                limit_s=3 * _LIMIT_S)
+
+
+def engines() -> Iterator[tuple[str, int]]:
+    """By name and number of threads."""
+    for name in ENGINES:
+        for threads in (1, 2) if name in _THREADED else (1,):
+            yield name, threads
 
 
 def chosen(parts: tuple[str, ...], times: int = 1) -> list[Cell]:
@@ -79,4 +95,14 @@ def _options() -> Iterator[Cell]:
     yield model("airport", 2, sync="neighbours")
 
 
-_OF_PART = {"bare": _against_bare, "threads": _threads, "allocators": _allocators, "options": _options}
+def _engines() -> Iterator[Cell]:
+    for config in COMPARED:
+        yield bare(config)
+        for threads in (1, 2):
+            yield model(config, threads)
+        for name, threads in engines():
+            yield engine(name, config, threads)
+
+
+_OF_PART = {"bare": _against_bare, "threads": _threads, "allocators": _allocators, "options": _options,
+            "engines": _engines}

@@ -37,7 +37,7 @@ def engine_command(
             raise Failure("--resume goes on with the campaign as it was begun: without choosing anything anew")
         number, code = session.go_on(built, db, PROFILE)
     else:
-        wanted = _parts(parts, cells.PARTS)
+        wanted = _parts(parts, cells.PARTS, cells.USUAL)
         rows = participants.choose(participants.everybody(built, not no_peers, given), names)
         _require(rows, {cells.SYSTEM, cells.EXPLICIT_HMALLOC})
         number, code = session.begin(built, db, PROFILE, cells.chosen(wanted, times), rows, seed, rounds,
@@ -45,12 +45,12 @@ def engine_command(
     raise typer.Exit(finish(Results.read(db, number), out or db.with_suffix(".md"), check) or code)
 
 
-def _parts(text: str, known: tuple[str, ...]) -> list[str]:
+def _parts(text: str, known: tuple[str, ...], usual: tuple[str, ...]) -> list[str]:
     wanted = [part for part in text.split(",") if part]
     for part in wanted:
         if part not in known:
             raise Failure(f"--only {part}: no such part; there are {', '.join(known)}")
-    return [part for part in known if not wanted or part in wanted]
+    return [part for part in known if part in (wanted or usual)]
 
 
 def _require(rows: list, names: set[str]) -> None:

@@ -17,6 +17,8 @@ _TITLES = {
                    "Explicit hmalloc against others, in the same program: `no-allocator` is a free list inside the engine, "
                    "which no allocator can beat by much. Judged by the median of the rounds."),
     "options": ("Options", "What another choice costs or gains."),
+    "engines": ("The engines of others", "PHOLD on each, as bench/engines has it, against the same bare loop, and ours "
+                "once more: best rounds. Random numbers and ties differ, and with them the number of events, by chance."),
 }
 _HEAD = ("row", "M events/s, best", "median", "against", "ratio, best", "median [95 %]", "least-most", "target",
          "floor", "verdict")

@@ -14,7 +14,19 @@ from ..results import Results
 from ..simulations import BARE
 from ..statistics import paired_ratio, round_ratios
 from ..store import AllocatorRow
-from .cells import ALLOCATED, BARE_CONFIGURATIONS, EXPLICIT_HMALLOC, PARTS, STANDARD, SYSTEM, bare, model
+from .cells import (
+    ALLOCATED,
+    BARE_CONFIGURATIONS,
+    COMPARED,
+    EXPLICIT_HMALLOC,
+    STANDARD,
+    SYSTEM,
+    USUAL,
+    bare,
+    engine,
+    engines,
+    model,
+)
 
 BEST_PEER = "best peer"
 REACHED, MISSED, FELL, UNMEASURED, SHOWN = "reached", "missed", "BELOW THE FLOOR", "not measured", ""
@@ -64,12 +76,12 @@ def verdict(value: float, row: Row) -> str:
 
 
 def rows() -> list[Row]:
-    return [*_against_bare(), *_threads(), *_allocators(), *_options()]
+    return [*_against_bare(), *_threads(), *_allocators(), *_options(), *_engines()]
 
 
 def judged(results: Results) -> list[tuple[Row, Judged | None]]:
     """All rows of the campaign's parts; None: not measured."""
-    parts = results.campaign.environment.get("parts", PARTS)
+    parts = results.campaign.environment.get("parts", USUAL)
     return [(row, _judge(results, row)) for row in rows() if row.part in parts
             and {row.cell.name, row.base.name} <= results.cells.keys() and _takes_part(results, row.base_allocator)]
 
@@ -135,7 +147,7 @@ def _allocators() -> Iterator[Row]:
     for config in ALLOCATED:
         for threads in (1, 2):
             cell = model(config, threads)
-            what = f"{config}, {threads} thread{'s' if threads > 1 else ''}"
+            what = f"{config}, {_threads_of(threads)}"
             for base, target in (("no-allocator", _OF_BOUND), (BEST_PEER, _AHEAD_OF_PEERS.get(config, _OF_BEST_PEER)),
                                  (SYSTEM, _OF_GLIBC), ("hmalloc", None)):
                 yield Row("allocators", what, cell, cell, target, base_allocator=base, by_median=True, against=base)
@@ -149,6 +161,20 @@ def _options() -> Iterator[Row]:
                       _PICKS_WELL, by_median=True, against=f"{blocks} blocks")
     yield Row("options", "airport, 2 threads, neighbours", model("airport", 2, sync="neighbours"), model("airport", 2),
               by_median=True, against="windows")
+
+
+def _engines() -> Iterator[Row]:
+    for config in COMPARED:
+        for threads in (1, 2):
+            yield Row("engines", f"{config}, ours, {_threads_of(threads)}", model(config, threads), bare(config),
+                      base_allocator=SYSTEM)
+        for name, threads in engines():
+            yield Row("engines", f"{config}, {name}, {_threads_of(threads)}", engine(name, config, threads), bare(config),
+                      allocator=SYSTEM, base_allocator=SYSTEM)
+
+
+def _threads_of(threads: int) -> str:
+    return f"{threads} thread{'s' if threads > 1 else ''}"
 
 
 # ---- Memory. --------------------------------------------------------------------------------------------------------
