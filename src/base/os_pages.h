@@ -41,7 +41,7 @@ bool guard(void* base, size_t bytes) noexcept;
 // Makes pages of an inaccessible mapping accessible: those between so many guards, which count as above; or all of it.
 bool open_between_guards(void* base, size_t bytes, size_t guards) noexcept;
 bool open(void* base, size_t bytes) noexcept;
-// Makes pages next to guards inaccessible too: it costs no mapping.
+// Makes pages inaccessible that do not count as guards: next to one it costs no mapping.
 bool seal(void* base, size_t bytes) noexcept;
 void unguarded(size_t guards) noexcept;
 // Like map, but never unmapped, and with a guard on both sides if possible.

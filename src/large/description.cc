@@ -44,8 +44,10 @@ const void* describe_run(const Slice& slice, const void* pointer) noexcept {
   if (first->kind() == SliceKind::kLarge && address_of(pointer) - address_of(block) < large_capacity(*first))
     return say(pointer, block, large_capacity(*first), "in use"), block;
   bool is_data = slice.slice() < kMetaSlices;
-  FdWriter(2) << (is_data ? "  no block is there, but the allocator's own data\n"
-                          : "  no block is there: its memory is free, or kept for one above 32 KB\n");
+  bool is_guard = (guards_in(Chunk::of(slice)) & mask_of(slice.slice() % kSlicesInChunk, 1)) != 0;
+  FdWriter(2) << (is_data    ? "  no block is there, but the allocator's own data\n"
+                  : is_guard ? "  no block is there, but a guard between superblocks\n"
+                             : "  no block is there: its memory is free, or kept for one above 32 KB\n");
   return nullptr;
 }
 

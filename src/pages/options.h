@@ -20,6 +20,7 @@
   HM_OPTION(guard, "GUARD", kFlag, 0, "now and then a small block lies alone, so that a wrong access to it is found")     \
   HM_OPTION(tags, "TAGS", kFlag, 0, "hardened library, where the processor has memory tags: small blocks have them")      \
   HM_OPTION(quarantine_bytes, "QUARANTINE", kSize, 256 * kKiB, "hardened library: freed bytes that may wait in a thread") \
+  HM_OPTION(slice_guards, "SLICE_GUARDS", kFlag, 1, "hardened library: one of sixteen slices of 32 KB is inaccessible")   \
   HM_OPTION(background, "BACKGROUND", kFlag, 0, "a thread gives memory back while the program idles")
 
 namespace hm {

@@ -83,6 +83,7 @@ struct alignas(2 * kLine) Chunk {
   bool huge = false;          // huge pages were requested
   uint8_t step = 0;           // where the index of chunks has it (chunk_index.h)
   uint8_t surplus = 0;        // slices that are free and resident and may be given back at once
+  uint64_t guards = 0;        // bit i: slice i is inaccessible, and nobody's (slice_guards.h)
   // ---- the lists of chunks
   alignas(kLine) Chunk* next = nullptr;  // all open chunks
   Chunk* previous = nullptr;
@@ -118,5 +119,15 @@ static_assert(kDescriptors == kGuard && kDescriptors + kSlicesInRegion * sizeof(
 static_assert(kLineStates + kSlicesInRegion * kLineStatesArea <= kGranuleStates + kMetaSlices * kGranuleStatesArea);
 static_assert(kGranuleStates + kSlicesInRegion * kGranuleStatesArea == kSecondGuard && kSecondGuard % kGuard == 0);
 static_assert(kSecondGuard + kGuard == kMetaSlices * kSlice && kMetaSlices < kSlicesInChunk);
+
+// Sets of a chunk's slices.
+constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
+inline uint64_t guards_in(const Chunk& chunk) { return kHardened ? chunk.guards : 0; }
+inline uint64_t all_slices(const Chunk& chunk) {  // that can be anybody's
+  return (chunk.index() == 0 ? ~mask_of(0, kMetaSlices) : ~uint64_t{0}) & ~guards_in(chunk);
+}
+constexpr size_t slices_in(uint64_t mask) { return count_bits(mask); }
+constexpr size_t bytes_in(uint64_t mask) { return slices_in(mask) * kSlice; }
+inline char* slice_at(const Chunk& chunk, size_t slice) { return reinterpret_cast<char*>(chunk.start() + slice * kSlice); }
 
 }  // namespace hm

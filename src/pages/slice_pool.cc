@@ -64,9 +64,10 @@ SlicePool::Run SlicePool::allocate(size_t n, bool map) noexcept {
       if (run.first != nullptr || !limit_admits(n * kSlice, n == 1)) return run;
       opener.chunk = chunk = prepare_chunk(n);
       if (chunk == nullptr) return {};
-      huge = chunk->huge;
+      huge = chunk->huge && guards_in(*chunk) == 0;
     }
     // Outside the lock, so that no other thread waits while the system clears it.
+    SliceGuards::make(*chunk);
     uint64_t before = os::cpu_ns();
     if (huge) *slice_at(*chunk, 0) = 0;
     open(*chunk, huge, os::cpu_ns() - before);
@@ -122,6 +123,7 @@ void SlicePool::release(Slice& first, size_t n) noexcept {
 }
 
 bool SlicePool::wants_huge_pages() noexcept {
+  if (SliceGuards::are_on()) return false;  // each would be taken apart
   bool growing = reuses_.exchange(0, std::memory_order_relaxed) < kFewReuses;
   size_t after = growing ? options.huge_pages_after / kGrowingSooner : options.huge_pages_after;
   if ((chunks() + 1) * kChunk + footprint.huge() <= after || huge_page_policy_.pausing()) return false;

@@ -9,7 +9,7 @@
 //  P1  The chain of mapped regions is complete after every instruction.  A chunk is open if the address map says so,
 //      otherwise closed if its region says so, otherwise held by one opener.
 //  P2  A slice of an open chunk is free if `free` says so.  Free slices that were used since their memory was last given
-//      back are dirty.  Slices that a purge in progress has taken out of `free` are in its journal.
+//      back are dirty.  Slices that a purge in progress has taken out of `free` are in its journal.  Guards are none of these.
 //  P3  All other lists and counts follow from these; the child of a fork recomputes them where it must.
 #pragma once
 #include "base/lock.h"
@@ -17,14 +17,9 @@
 #include "pages/huge_page_policy.h"
 #include "pages/region.h"
 #include "pages/retention.h"
+#include "pages/slice_guards.h"
 
 namespace hm {
-
-constexpr uint64_t mask_of(size_t slice, size_t n) { return (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << slice; }
-inline uint64_t all_slices(const Chunk& chunk) { return chunk.index() == 0 ? ~mask_of(0, kMetaSlices) : ~uint64_t{0}; }
-constexpr size_t slices_in(uint64_t mask) { return count_bits(mask); }
-constexpr size_t bytes_in(uint64_t mask) { return slices_in(mask) * kSlice; }
-inline char* slice_at(const Chunk& chunk, size_t slice) { return reinterpret_cast<char*>(chunk.start() + slice * kSlice); }
 
 class SlicePool {
  public:
@@ -35,7 +30,7 @@ class SlicePool {
 
   // Finds a run of n <= kMaxRun slices in the open chunks; if there is none and `map` is set, opens a chunk.  Under
   // HMALLOC_LIMIT one slice, which only a superblock of small blocks takes, may come out of the reserve.
-  static constexpr size_t kMaxRun = kSlicesInChunk;
+  static constexpr size_t kMaxRun = kHardened ? SliceGuards::kRunInAnyChunk : kSlicesInChunk;
   Run allocate(size_t n, bool map) noexcept;
   // Grows a run in place.
   bool extend(Slice& first, size_t old_slices, size_t new_slices) noexcept;

@@ -140,7 +140,7 @@ size_t SlicePool::purge_chunk(Chunk& chunk, Purge what) noexcept {
   if (claimed == 0) return 0;
   if (huge) os::prefer_huge_pages(slice_at(chunk, 0), kChunk, false);  // as in give_up_huge_page
   bool in_one_call = whole && (due & refused_before) == 0;
-  uint64_t refused = purge_slices(chunk, in_one_call ? claimed : due, refused_before) & due;
+  uint64_t refused = purge_slices(chunk, in_one_call ? claimed | guards_in(chunk) : due, refused_before) & due;
   purge_states(chunk, claimed);
   LockGuard guard(lock_);
   return_claimed();

@@ -12,6 +12,13 @@ namespace {
 // there, too, only chunks that are asked for have them (huge_page_policy.h).
 void use_small_pages(void* base, size_t bytes) noexcept { os::prefer_huge_pages(base, bytes, false); }
 
+// So many of these chunks' slices are guards.
+size_t guards_of(const Region& region, size_t from, size_t to) noexcept {
+  size_t guards = 0;
+  for (size_t i = from; kHardened && i < to; ++i) guards += slices_in(Chunk::of_region(region.start())[i].guards);
+  return guards;
+}
+
 constexpr os::Access kAccess = kHardened ? os::Access::kTagged : os::Access::kReadWrite;
 
 }  // namespace
@@ -43,6 +50,7 @@ Region* SlicePool::map_absent_chunk() noexcept {
       if (mapped == os::Mapped::kRefused) return nullptr;
       if (mapped == os::Mapped::kTaken) continue;
       chunk.huge = false;
+      if constexpr (kHardened) chunk.guards = 0;
       use_small_pages(slice_at(chunk, 0), kChunk);
       if (region->ready() == 0) link_first(with_ready_chunks_, *region, &Region::next, &Region::previous);
       region->absent &= static_cast<uint8_t>(~(1u << index));
@@ -67,10 +75,12 @@ bool SlicePool::unmap(Region& region, uint8_t chunks) noexcept {
     auto n = static_cast<size_t>(std::countl_one(static_cast<uint8_t>(left << (kChunksInRegion - end))));
     auto gone = static_cast<uint8_t>(((1u << n) - 1) << (end - n));
     bool first = end == n;
+    size_t guards = guards_of(region, end - n, end);
     if (!first) region.absent |= gone;  // before others can map something there
     bool unmapped = os::unmap(reinterpret_cast<void*>(region.start() + (end - n) * kChunk), n * kChunk);
     if (!unmapped && !first) region.absent &= static_cast<uint8_t>(~gone);
     if (!unmapped) return false;
+    SliceGuards::unmapped(guards);
     left &= ~unsigned{gone};
   }
   return true;
