@@ -13,6 +13,7 @@
 #include "base/memory_tags.h"
 #include "base/process.h"
 #include "base/report.h"
+#include "base/secret.h"
 #include "guard/faults.h"
 #include "guard/guarded_blocks.h"
 #include "introspect/layout.h"
@@ -97,6 +98,14 @@ bool start_tags() noexcept {
   return false;
 }
 
+// Nobody draws a key any more: a thread that was started before has had blocks.
+void freeze() noexcept {
+  if (kHardened) secret.key();
+  secret.freeze();
+  memory_tags.freeze();
+  options.freeze();
+}
+
 __attribute__((constructor(101))) void start() noexcept {
   os::find_clock();
   complete_layout();
@@ -114,6 +123,7 @@ __attribute__((constructor(101))) void start() noexcept {
     FdWriter(STDERR_FILENO) << kLibraryName
                             << ": no profile: no stacks can be taken, by glibc's backtrace() and libgcc_s.so.1\n";
   }
+  freeze();
   if (options.verbose == 0) return;
   say_whether_active();
   print_options(STDERR_FILENO);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/frozen.h"
 #include "base/system_call.h"
 
 namespace hm::os {
@@ -21,8 +22,8 @@ constexpr char kReadClock[] = "__kernel_clock_gettime";
 constexpr char kReadClock[] = "__vdso_clock_gettime";
 #endif
 
-std::atomic<ReadClock*> read_clock{nullptr};  // relaxed: it points to nothing that this process has written
-std::atomic<uint64_t> latest_ms{0};           // relaxed: this clock may lag
+Frozen<std::atomic<ReadClock*>> read_clock;  // relaxed: it points to nothing that this process has written
+std::atomic<uint64_t> latest_ms{0};          // relaxed: this clock may lag
 
 template <class T>
 const T* at(uintptr_t address) noexcept {
@@ -66,6 +67,7 @@ uint64_t nanoseconds(clockid_t clock) noexcept {
 void find_clock() noexcept {
   uintptr_t image = getauxval(AT_SYSINFO_EHDR);
   if (image != 0) read_clock.store(find_in(image), std::memory_order_relaxed);
+  read_clock.freeze();
 }
 
 uint64_t now_ms() noexcept {

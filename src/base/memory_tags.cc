@@ -13,7 +13,7 @@
 
 namespace hm {
 
-constinit MemoryTags memory_tags;
+constinit Frozen<MemoryTags> memory_tags;
 
 namespace {
 

@@ -5,7 +5,7 @@
 // Tag 0 is that of all memory but small blocks that the program has, and of all pointers but those to them.  Whoever has the block
 // may change its tags.
 #pragma once
-#include "base/sizes.h"
+#include "base/frozen.h"
 
 namespace hm {
 
@@ -43,7 +43,7 @@ class MemoryTags {
 
   bool on_ = false;
 };
-extern MemoryTags memory_tags;
+extern Frozen<MemoryTags> memory_tags;
 
 // As long as it lives, this thread's accesses are not compared with tags: for what lies in and around the program's blocks.  Of two,
 // one within the other, the first to end ends both.
@@ -73,6 +73,7 @@ struct MemoryTags {
   static void* give(void* block, size_t, const void*, const void*) noexcept { return block; }
   static void resize(void*, size_t, size_t) noexcept {}
   static void take(void*, size_t) noexcept {}
+  static void freeze() noexcept {}
 };
 inline constexpr MemoryTags memory_tags;
 struct AnyTag {

@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "base/frozen.h"
 #include "base/os_pages.h"
 #include "base/system_call.h"
 
@@ -16,7 +17,10 @@ namespace {
 constinit KnownProcess first_known{kFirstProcess, 0};  // until the page exists
 constinit uint32_t last_number = kFirstProcess;
 using Repair = void (*)(uint32_t before) noexcept;
-constinit Repair repair_process = nullptr;  // null: nothing is to be repaired, and the number stays
+struct Repairer {
+  Repair repair = nullptr;  // null: nothing is to be repaired, and the number stays
+};
+constinit Frozen<Repairer> repairer;
 
 uint32_t id_of_thread() noexcept { return static_cast<uint32_t>(system_call(SYS_gettid)); }
 
@@ -28,7 +32,7 @@ void repair_if_new() noexcept {
   if (number.compare_exchange_strong(found, kProcessInRepair, std::memory_order_relaxed)) {
     uint32_t before = my_name.id;
     my_name = {id_of_thread(), kProcessInRepair};
-    repair_process(before);
+    repairer.repair(before);
     known_process->id = id_of_process();
     my_name.process = ++last_number;
     number.store(last_number, std::memory_order_release);
@@ -61,7 +65,8 @@ uint32_t ask_thread_id() noexcept {
 
 // Without the page we depend on the C library's reports.
 void repair_forks_with(Repair repair) noexcept {
-  repair_process = repair;
+  repairer.repair = repair;
+  repairer.freeze();
   first_known.id = id_of_process();
   void* page = os::map(os::page_size(), os::page_size());
   if (page == nullptr) return;

@@ -10,7 +10,7 @@
 
 namespace hm {
 
-constinit Secret secret;
+constinit Frozen<Secret> secret;
 
 namespace {
 

@@ -5,7 +5,7 @@
 #pragma once
 #include <atomic>
 
-#include "base/sizes.h"
+#include "base/frozen.h"
 
 namespace hm {
 
@@ -33,7 +33,7 @@ class Secret {
   HM_COLD uint64_t draw() noexcept;
   std::atomic<uint64_t> key_{0};
 };
-extern Secret secret;
+extern Frozen<Secret> secret;
 
 uint64_t next_random() noexcept;  // of the calling thread
 

@@ -10,7 +10,7 @@
 
 namespace hm {
 
-constinit Options options;
+constinit Frozen<Options> options;
 
 namespace {
 

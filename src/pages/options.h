@@ -2,6 +2,7 @@
 //
 // HM_OPTION(field, NAME, kind, default, help)
 #pragma once
+#include "base/frozen.h"
 #include "base/option_parser.h"
 
 #define HM_OPTIONS(HM_OPTION)                                                                                             \
@@ -34,7 +35,7 @@ struct Options {
   char profile_file[kMaxPath] = "hmalloc.%p.pb";  // HMALLOC_PROFILE_FILE: where PROFILE writes
   char profile_trigger[kMaxPath] = {};            // HMALLOC_PROFILE_TRIGGER: who makes this file asks for a profile
 };
-extern Options options;
+extern Frozen<Options> options;
 
 inline constexpr size_t kLeastLimit = 4 * kMiB;  // smaller ones, unless 0, count as this
 

@@ -114,6 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::remember(data, size);
   fuzz::Stream in(data, size);
   unsigned mode = in.byte();
+  hm::options.thaw();
   hm::options = {};
   hm_profile_stop();
   hm::options.decay_ms = mode % 2 == 0 ? 500 : 0;

@@ -146,6 +146,7 @@ TEST(Description, WhereASampledBlockWasAllocated) {
 }
 
 TEST(Description, WhereASampledBlockWasFreed) {
+  options.thaw();
   options.profile_frees = 1;
   ASSERT_EQ(hm_profile_start(4 * kKiB), 0);
   // A child does not follow what its parent allocated.
@@ -172,6 +173,7 @@ TEST(Description, TheLastSampleThereCounts) {
 
 TEST(Description, WhatWasOnlyResizedWasNotFreed) {
   if (kHardened) return;
+  options.thaw();
   options.profile_frees = 1;
   ASSERT_EQ(hm_profile_start(4 * kKiB), 0);
   char* block = sampled(100'000);
@@ -191,6 +193,7 @@ TEST(Description, AnOverflowIsFoundBeforeTheFreeIsRemembered) {
 // Each block is in the profile, the one that the malloc is about to return, too.
 TEST(Description, WhoFreedWhatWasWrittenToSince) {
   if (!kHardened) return;
+  options.thaw();
   options.profile_frees = 1;
   ASSERT_EQ(hm_profile_start(1), 0);
   auto write_after_free = [] {

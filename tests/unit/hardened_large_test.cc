@@ -14,7 +14,10 @@ namespace {
 constexpr size_t kCleared = 64 * kKiB, kSealed = 300 * kKiB;
 
 struct HardenedLarge : testing::Test {
-  HardenedLarge() { options.decay_ms = 60'000; }
+  HardenedLarge() {
+    options.thaw();
+    options.decay_ms = 60'000;
+  }
 };
 
 char* last_page_end(char* block, size_t size) {

@@ -395,6 +395,7 @@ TEST(Hardened, WhatWaitsIsBounded) {
 }
 
 TEST(Hardened, HowMuchWaitsIsAnOption) {
+  options.thaw();
   options.quarantine_bytes = 0;
   free_all(allocate_many(100, 1000));
   EXPECT_EQ(waiting_in(my_thread_heap()), 1u) << "one waits in any case";
@@ -404,6 +405,7 @@ TEST(Hardened, HowMuchWaitsIsAnOption) {
 }
 
 TEST(Hardened, NothingWaitsInAHeapThatWasNotUsedForARound) {
+  options.thaw();
   options.decay_ms = 4;  // a round of a heap is 1 ms
   age(100, 300);
   ThreadHeap& heap = my_thread_heap();

@@ -42,7 +42,10 @@ inline bool has_small_pages(const void* address) { return has_advice(address, " 
 // With chunks of its own.
 struct Pool {
   SlicePool pool;
-  Pool() { options.retain_bytes = SIZE_MAX / 2; }  // what goes back at once has tests of its own
+  Pool() {
+    options.thaw();
+    options.retain_bytes = SIZE_MAX / 2;  // what goes back at once has tests of its own
+  }
   SlicePool::Run take(size_t slices) {
     SlicePool::Run run = pool.allocate(slices, true);
     EXPECT_NE(run.first, nullptr);
