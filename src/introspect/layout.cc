@@ -71,6 +71,7 @@ struct Layout {
         {"chunk.free", offsetof(Chunk, free)},
         {"chunk.dirty", offsetof(Chunk, dirty)},
         {"chunk.dirty_before", offsetof(Chunk, dirty_before)},
+        {"chunk.guards", offsetof(Chunk, guards)},
 
         {"slice.bytes", kSlice},
         {"slice.descriptor", sizeof(Slice)},

@@ -29,6 +29,7 @@ struct SliceGuards {
 #else
 
 struct SliceGuards {
+  static constexpr size_t kRunInAnyChunk = kSlicesInChunk;
   static constexpr bool are_on() noexcept { return false; }
   static void make(Chunk&) noexcept {}
   static void unmapped(size_t) noexcept {}

@@ -30,7 +30,7 @@ class SlicePool {
 
   // Finds a run of n <= kMaxRun slices in the open chunks; if there is none and `map` is set, opens a chunk.  Under
   // HMALLOC_LIMIT one slice, which only a superblock of small blocks takes, may come out of the reserve.
-  static constexpr size_t kMaxRun = kHardened ? SliceGuards::kRunInAnyChunk : kSlicesInChunk;
+  static constexpr size_t kMaxRun = SliceGuards::kRunInAnyChunk;
   Run allocate(size_t n, bool map) noexcept;
   // Grows a run in place.
   bool extend(Slice& first, size_t old_slices, size_t new_slices) noexcept;

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What an attacker gets on the default, the checked and the hardened library: `run.py`, `run.py double_free unsafe_unlink`.
 
+--tags: on the hardened library with memory tags alone, where the processor has them.
 --table: prints a table of them, the system's malloc and whatever libraries are named (NAME=PATH.so) instead of comparing.
 """
 import argparse
 import dataclasses
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -44,6 +46,12 @@ EXPECTED = {
 }
 
 
+# With tags, where the hardened library ends otherwise without.
+WITH_TAGS = {
+}
+EMULATOR: list[str] = []
+
+
 @dataclasses.dataclass(frozen=True)
 class Ending:
     kind: str
@@ -51,14 +59,16 @@ class Ending:
 
 
 def attack(program: Path, name: str, library: Path | str, more: dict[str, str]) -> Ending:
-    environment = os.environ | more | ({"LD_PRELOAD": str(library)} if library else {})
+    preload = {"LD_PRELOAD": str(library)} if library else {}
+    command = [*EMULATOR, *(["-E", f"LD_PRELOAD={library}"] if EMULATOR and library else []), program, name]
     try:
-        run = subprocess.run([program, name], env=environment, capture_output=True, text=True, timeout=60, check=False)
+        run = subprocess.run(command, env=os.environ | more | ({} if EMULATOR else preload), capture_output=True, text=True, timeout=60, check=False)
     except subprocess.TimeoutExpired:
         return Ending("hangs", "")
     kind = {0: "nothing", GOT: "got", -signal.SIGABRT: "ended", -signal.SIGSEGV: "fault", -signal.SIGBUS: "fault",
             -signal.SIGILL: "ended", -signal.SIGTRAP: "ended"}.get(run.returncode, f"status {run.returncode}")
-    said = [line for line in run.stderr.splitlines() if not line.startswith("  ")]  # what is known of the block
+    # Without what is known of the block, and the word of an emulator of processes.
+    said = [line for line in run.stderr.splitlines() if not line.startswith(("  ", "qemu: "))]
     return Ending(kind, (said or run.stdout.splitlines() or [""])[-1])
 
 
@@ -66,16 +76,22 @@ def endings(program: Path, name: str, library: Path | str, more: dict[str, str] 
     return [attack(program, name, library, more or {}) for _ in range(TIMES)]
 
 
-def compare(program: Path, build: Path, names: list[str]) -> int:
+def compare(program: Path, build: Path, names: list[str], tags: bool) -> int:
     wrong = 0
     for name in names:
-        for (kind, library), expected in zip(LIBRARIES.items(), EXPECTED[name], strict=True):
-            for ending in endings(program, name, build / library):
+        found = {kind: (build / library, expected, {})
+                 for (kind, library), expected in zip(LIBRARIES.items(), EXPECTED[name], strict=True)}
+        if tags:
+            library, expected, _ = found["hardened"]
+            found = {"with tags": (library, WITH_TAGS.get(name, expected), {"HMALLOC_TAGS": "1"})}
+        for kind, (library, expected, more) in found.items():
+            for ending in endings(program, name, library, more):
                 line_is_ours = ending.kind != "ended" or ending.said.startswith("hmalloc: ")
                 if ending.kind not in expected.split() or not line_is_ours:
                     wrong += 1
                     print(f"failed {name}, {kind}: expected {expected}; {ending.kind} {ending.said}")
-    print(f"{len(names)} attacks on {len(LIBRARIES)} libraries, {TIMES} times each: {wrong} ended otherwise than expected")
+    libraries = "the hardened library with tags" if tags else f"{len(LIBRARIES)} libraries"
+    print(f"{len(names)} attacks on {libraries}, {TIMES} times each: {wrong} ended otherwise than expected")
     return 1 if wrong else 0
 
 
@@ -100,17 +116,20 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="attacks, all without")
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--program", type=Path)
+    parser.add_argument("--tags", action="store_true")
+    parser.add_argument("--emulator", default="", help="the command that runs programs of another architecture")
     parser.add_argument("--table", nargs="*", metavar="NAME=PATH")
     options = parser.parse_args()
     program = options.program or options.build / "tests" / "attacks" / "attacks"
     if unknown := [name for name in options.names if name not in EXPECTED]:
         parser.error(f"no attack {', '.join(unknown)}; there are {', '.join(EXPECTED)}")
-    known = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    EMULATOR[:] = shlex.split(options.emulator)
+    known = subprocess.run([*EMULATOR, program], capture_output=True, text=True, check=True).stdout.split()
     if set(known) != set(EXPECTED):
         parser.error(f"{program} has other attacks than this: {', '.join(sorted(set(known) ^ set(EXPECTED)))}")
     names = options.names or list(EXPECTED)
     if options.table is None:
-        return compare(program, options.build, names)
+        return compare(program, options.build, names, options.tags)
     ours = {kind: options.build / library for kind, library in LIBRARIES.items()}
     others = dict(text.partition("=")[::2] for text in options.table)
     print(table(program, ours | {"glibc": ""} | others, names))

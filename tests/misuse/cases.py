@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 OURS = ("default", "checked", "hardened")
+TAGS = "tags"  # the hardened library with HMALLOC_TAGS=1; answers as without, if no other is named
 DESCRIBED = r"  (byte \d+ of the block|the block of|\d+ bytes (in front|behind)|behind the last|no block is there|a block was there once).*\n"
 
 LARGE = "not a block, or freed already"
@@ -37,6 +38,7 @@ WORDS["checked"] = WORDS["default"] | {"double": WORDS["default"]["never"]}
 WORDS["hardened"] = WORDS["checked"] | {"alignment": "freed with an alignment it was not allocated with",
                                         "behind": "written to behind its end", "in_front": "written to in front of its start",
                                         "after": "written to after it was freed"}
+WORDS[TAGS] = WORDS["hardened"] | {"stale": "not the pointer that the block was handed out by: an earlier one, or made up"}
 EVERYWHERE = {"foreign": "not a block of NAME", "unmapped": "not a block of NAME"}
 
 
@@ -63,8 +65,8 @@ class Case:
 
     def answer(self, allocator: str) -> str | None:
         """The most particular word there is: the variant's, the family's, everybody's of ours or of the others."""
-        group = "ours" if allocator in OURS else "others"
-        for name in (allocator.replace("-", "_"), family_of(allocator), group, "everyone"):
+        group = ("hardened", "ours") if allocator == TAGS else ("ours",) if allocator in OURS else ("others",)
+        for name in (allocator.replace("-", "_"), family_of(allocator), *group, "everyone"):
             if name in self.answers:
                 return self.answers[name]
         return None
@@ -76,7 +78,7 @@ class Case:
                         for word in self.answer(allocator).split(" or ") if word in words)
         if not said:
             return None
-        library, more = (allocator, "") if allocator not in OURS else ("hmalloc", self.more())
+        library, more = ("hmalloc", self.more()) if allocator in (*OURS, TAGS) else (allocator, "")
         return re.compile(rf"{library}: {self.function}\(0x[0-9a-f]+\): ({said})\n{more}")
 
     def more(self) -> str:
@@ -228,6 +230,7 @@ WRITES = [
     *case("written_behind", "32K:1 40000:1", hardened="fault"),
     *case("written_behind", "3145729:1", hardened="behind"),  # 15 bytes are left of its last page
     *case("written_behind", "40000:8K 3M:4K", hardened="fault"),
+    *case("written_behind", "100:1M 20000:1M", hardened="fault"),  # sooner or later there is a guard
     *case("zero_behind", "24 100 1000 20000", hardened="behind"),
     *case("written_in_front", "24:1 100:8 1000:16 5000:1", hardened="in_front"),
     *case("written_in_front", "40000:8", hardened="in_front"),

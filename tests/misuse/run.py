@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from cases import CASES, LINKED, OURS, Case
+from cases import CASES, LINKED, OURS, TAGS, Case
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "conformance"))
 import harness  # noqa: E402
@@ -23,15 +23,17 @@ def perform(test: tuple[Case, str, argparse.Namespace]) -> tuple[str, str, str]:
     """(label, verdict, note)"""
     case, allocator, options = test
     label = f"{case.label}, {allocator}"
-    library = harness.library_of(options.build, allocator)
+    tags = allocator == TAGS
+    allocator_built = "hardened" if tags else allocator
+    library = harness.library_of(options.build, allocator_built)
     if not library.exists():
         return label, "skipped", f"{library.name} is not built"
     if harness.EMULATOR and case.label in NOT_EMULATED:
         return label, "skipped", NOT_EMULATED[case.label]
     linked = case.program in LINKED
-    program = options.programs / (case.program + (f"-{allocator}" if linked and allocator != "default" else ""))
-    ending = harness.execute([program, *case.arguments], harness.environment(None if linked else library),
-                             timeout=200 if case.program.startswith("overflow") else 60)
+    program = options.programs / (case.program + (f"-{allocator_built}" if linked and allocator != "default" else ""))
+    environment = harness.environment(None if linked else library, **({"HMALLOC_TAGS": 1} if tags else {}))
+    ending = harness.execute([program, *case.arguments], environment, timeout=200 if case.program.startswith("overflow") else 60)
     line, answer = case.line(allocator), case.answer(allocator)
     faulted = "fault" in answer.split(" or ") and ending.status == -signal.SIGSEGV and not ending.stderr
     expected = OUTCOMES.get(answer, harness.ABORT)
@@ -43,7 +45,7 @@ def perform(test: tuple[Case, str, argparse.Namespace]) -> tuple[str, str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="misuses by program, by name, or by name and numbers; all without")
-    parser.add_argument("--allocator", action="append", choices=(*OURS, *BASELINES), help="again for another one")
+    parser.add_argument("--allocator", action="append", choices=(*OURS, TAGS, *BASELINES), help="again for another one")
     options = harness.parse(parser, "misuse")
     if not (options.programs / "misuse").exists():
         parser.error(f"no programs in {options.programs}: build them, or name them with --programs")

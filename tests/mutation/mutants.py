@@ -1,7 +1,7 @@
 """The faults.  Each replaces one piece of text, which must occur exactly once in its file, and names who should notice."""
 import dataclasses
 
-UNIT, CHECKED, HARDENED, STRESS = "unit", "unit_checked", "unit_hardened", "stress"
+UNIT, CHECKED, HARDENED, TAGS, STRESS = "unit", "unit_checked", "unit_hardened", "unit_tags", "stress"
 CODEGEN, MISUSE, TSAN_UNIT, TSAN_STRESS = "codegen", "misuse", "tsan_unit", "tsan_stress"
 
 
@@ -382,6 +382,25 @@ MUTANTS = [
         ("alignment_not_compared", "src/api/hardened.cc", "  if (!aligned) die", "  if (false) die"),
         ("size_not_compared", "src/api/hardened.cc", "  if (asked.size != had) die", "  if (asked.size < had) die"),
         ("size_not_compared_below", "src/api/hardened.cc", "  if (asked.size != had) die", "  if (asked.size > had) die"),
+        ("guards_are_anybodys", "src/pages/region.h", " & ~guards_in(chunk);", ";"),
+        ("guards_at_known_places", "src/pages/slice_guards.cc", "next_random() % kEvery", "kEvery / 2"),
+        ("guards_noted_when_they_are_there", "src/pages/slice_guards.cc",
+         "  chunk.guards |= mask_of(slice, n);\n  keep_order();\n  if (room && os::seal(slice_at(chunk, slice), n * kSlice)) return true;\n",
+         "  if (room && os::seal(slice_at(chunk, slice), n * kSlice)) return keep_order(), chunk.guards |= mask_of(slice, n), true;\n"),
+        ("guards_that_were_refused", "src/pages/slice_guards.cc", "  chunk.guards &= ~mask_of(slice, n);\n", ""),
+        ("guards_without_bound", "src/pages/slice_guards.cc", "+ n <= SliceGuards::kMost", "+ n > 0"),
+        ("guards_drawn_anew", "src/pages/slice_guards.cc", " || chunk.guards != 0) return;", ") return;"),
+        ("guards_in_any_case", "src/pages/slice_guards.cc", "  if (!are_on() || ", "  if ("),
+        ("guards_counted_for_ever", "src/pages/slice_pool_regions.cc", "    SliceGuards::unmapped(guards);\n", ""),
+        ("guards_of_what_is_gone", "src/pages/slice_pool_regions.cc", "      if constexpr (kHardened) chunk.guards = 0;\n", ""),
+        ("guards_in_huge_pages", "src/pages/slice_pool.cc", "  if (SliceGuards::are_on()) return false;", "  if (false) return false;"),
+        ("guards_cut_a_purge", "src/pages/slice_pool_purge.cc", "claimed | guards_in(chunk)", "claimed"),
+        ("options_not_frozen", "src/api/start.cc", "  options.freeze();\n", ""),
+        ("key_not_frozen", "src/api/start.cc", "  secret.freeze();\n", ""),
+        ("key_drawn_too_late", "src/api/start.cc", "  if (kHardened) secret.key();\n", ""),
+        ("clock_not_frozen", "src/base/clock.cc", "  read_clock.freeze();\n", ""),
+        ("repair_not_frozen", "src/base/process.cc", "  repairer.freeze();\n", ""),
+        ("frozen_with_others", "src/base/frozen.h", "kHardened ? kLargestPage : alignof(T)", "alignof(T)"),
         ("neighbours_in_order", "src/core/superblock.cc", "  if (kHardened) mix(to, taken);\n", ""),
         ("regions_in_a_row", "src/pages/slice_pool_regions.cc", "kHardened ? os::map_somewhere : os::map", "os::map"),
         ("blocks_in_a_row", "src/large/guarded.cc", "os::map_somewhere(place.bytes", "os::map(place.bytes"),
@@ -401,5 +420,16 @@ MUTANTS = [
         ("any_number_waits", "src/large/guarded.cc", "waiting.count > kMostWaiting || ", ""),
         ("any_bytes_wait", "src/large/guarded.cc", "waiting.cleared > kMostCleared || ", ""),
         ("cleared_not_looked_at", "src/large/guarded.cc", "return extent.slack == 0 || is_all_zero", "return true || is_all_zero"),
+    ]),
+    # Memory tags, where there is a compiler and an emulator of AArch64
+    *(Mutant(name, file, old, new, (TAGS,)) for name, file, old, new in [
+        ("tag_of_a_neighbour", "src/base/memory_tags.cc", "none |= 1u << tag_at(neighbour);", "none |= 1u;"),
+        ("tag_of_nobody", "src/base/memory_tags.cc", "  unsigned none = 1;", "  unsigned none = 2;"),
+        ("tag_stays_when_freed", "src/api/hardened.cc", "  memory_tags.take(block, size);\n", ""),
+        ("tag_of_the_former_size", "src/api/hardened.cc", "  memory_tags.resize(pointer, before, size);\n", ""),
+        ("stale_pointer_frees", "src/api/hardened.cc", "memory_tags.fit(pointer) ? edges.fault(small.first) : kStale", "edges.fault(small.first)"),
+        ("stale_pointer_resizes", "src/api/hardened.cc", "  if (!memory_tags.fit(pointer)) die(function, block, kStale);\n", ""),
+        ("chunks_without_tags", "src/pages/slice_pool_regions.cc", "kHardened ? os::Access::kTagged", "kHardened ? os::Access::kReadWrite"),
+        ("tags_not_frozen", "src/api/start.cc", "  memory_tags.freeze();\n", ""),
     ]),
 ]

@@ -22,6 +22,7 @@ KILLERS = {
     mutants.UNIT: ("plain", ["hm_unit"], [*CTEST, r"^unit\.", "-LE", "slow"]),
     mutants.CHECKED: ("plain", ["hm_unit_checked"], [*CTEST, r"^unit_checked\."]),
     mutants.HARDENED: ("plain", ["hm_unit_hardened"], [*CTEST, r"^unit_hardened\."]),
+    mutants.TAGS: ("aarch64", ["hm_unit_tags"], [*CTEST, r"^unit_tags\."]),
     mutants.STRESS: ("plain", ["hm_stress"], [*STRESS, "4"]),
     mutants.CODEGEN: ("plain", ["hmalloc", "hm_hits"], [*CTEST, r"^codegen\."]),
     mutants.MISUSE: ("plain", ["hmalloc", "hmalloc-checked", "misuse_misuse", "misuse_own_api", "misuse_own_api-checked"],
@@ -30,6 +31,7 @@ KILLERS = {
     mutants.TSAN_STRESS: ("tsan", ["hm_stress"], [*STRESS, "20"]),
 }
 OPTIONS = {"plain": ["-DCMAKE_BUILD_TYPE=Release"],
+           "aarch64": ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake"],
            "tsan": ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DHM_SANITIZE=thread"]}
 MOST_SECONDS = 300
 OUT_OF_TIME = "***Timeout"  # ctest's word
@@ -134,6 +136,8 @@ def main():
     options = parser.parse_args()
     copy = Copy(options.root.resolve(), options.work.resolve())
     chosen = [m for m in mutants.MUTANTS if options.only is None or m.name in options.only]
+    if shutil.which("aarch64-linux-gnu-g++") is None or shutil.which("qemu-aarch64") is None:
+        chosen = [m for m in chosen if m.killers != (mutants.TAGS,)]
     asked = [k for k in KILLERS if any(k in m.killers for m in chosen)]
     print(f"the sources as they are: {', '.join(asked)}", flush=True)
     killer, text = noticed(copy, asked)

@@ -149,6 +149,8 @@ PROGRAMS = [
     Program("postgresql", "postgresql", (), servers.postgresql, servers.postgresql_missing, ("postgres", "pgbench")),
     Program("redis", "redis-server redis-tools", ("redis-server", "redis-cli", "redis-benchmark"), servers.redis,
             users=("redis-server",)),
+    Program("redis, pipelined", "redis-server redis-tools", ("redis-server", "redis-cli", "redis-benchmark"),
+            servers.redis_pipelined, users=("redis-server",)),
     Program("java", "default-jdk-headless", ("java", "javac"), java, users=("java",)),
     Program("g++", "g++ cmake ninja-build", ("g++", "cmake", "ninja"), compiler, users=("cc1plus",)),
     Program("go", "golang-go", ("go", "cc"), go, users=("heavy",)),

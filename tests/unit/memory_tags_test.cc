@@ -152,3 +152,5 @@ TEST_F(Tags, OtherThreadsUseAndFreeThem) {
   hm_collect();
   free_all(allocate_many(5000, 60));
 }
+
+TEST_F(Tags, NobodySwitchesThemOff) { EXPECT_EXIT(memset(static_cast<void*>(&memory_tags), 0, 1), kFault, ""); }

@@ -92,6 +92,8 @@ class Chunk:
     """Bit i: slice i is free."""
     dirty: int
     """Bit i: it is free, and resident."""
+    guards: int
+    """Bit i: it is inaccessible, and nobody's."""
     metadata: int
     """So many slices at its start."""
 
@@ -271,7 +273,8 @@ class _Reader:
             header = descriptors[chunk * rows["slice.descriptor"]:][:rows["slice.descriptor"]]
             self.snapshot.chunks.append(Chunk(
                 start + chunk * rows["chunk.bytes"], self._number(header, "chunk.free"),
-                self._number(header, "chunk.dirty") | self._number(header, "chunk.dirty_before"), first))
+                self._number(header, "chunk.dirty") | self._number(header, "chunk.dirty_before"),
+                self._number(header, "chunk.guards"), first))
             for at in range(chunk * per_chunk + first, (chunk + 1) * per_chunk):
                 place = at * rows["slice.descriptor"]
                 kind = descriptors[place + rows["slice.kind"]]

@@ -7,9 +7,9 @@ from .heap import FREE, Chunk, Snapshot
 
 _FULL = "▁▂▃▄▅▆▇█"
 LEGEND = f"{_FULL} a slice of 32 KB with blocks, by how much of it is in use\n" \
-         "L of blocks above 32 KB   M metadata   ░ free, resident   · free, given back"
+         "L of blocks above 32 KB   M metadata   G guard   ░ free, resident   · free, given back"
 _CELL, _GAP, _LEFT, _TOP = 8, 1, 120, 46
-_COLOURS = {"L": "#7a5195", "M": "#b0b0b0", "░": "#f2c14e", "·": "#eeeeee"}
+_COLOURS = {"L": "#7a5195", "M": "#b0b0b0", "G": "#2f4b7c", "░": "#f2c14e", "·": "#eeeeee"}
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,15 @@ def rows(snapshot: Snapshot) -> list[Row]:
 
 def _empty(chunk: Chunk, slices: int) -> list[str]:
     """What is neither free nor in use is about to become one of them."""
-    return ["M" if at < chunk.metadata else "░" if chunk.dirty >> at & 1 or not chunk.free >> at & 1 else "·"
-            for at in range(slices)]
+
+    def cell(at: int) -> str:
+        if at < chunk.metadata:
+            return "M"
+        if chunk.guards >> at & 1:
+            return "G"
+        return "░" if chunk.dirty >> at & 1 or not chunk.free >> at & 1 else "·"
+
+    return [cell(at) for at in range(slices)]
 
 
 def svg(snapshot: Snapshot) -> str:
@@ -63,7 +70,7 @@ def svg(snapshot: Snapshot) -> str:
 def _legend() -> Iterator[str]:
     x = 10
     for cell, text in (("▁", "nearly empty"), ("▄", "half"), ("█", "full of blocks"), ("L", "blocks above 32 KB"),
-                       ("░", "free, resident"), ("·", "free, given back"), ("M", "metadata")):
+                       ("░", "free, resident"), ("·", "free, given back"), ("M", "metadata"), ("G", "a guard")):
         yield f'<rect x="{x}" y="26" width="{_CELL}" height="{_CELL}" fill="{_colour(cell)}"/>'
         yield f'<text x="{x + _CELL + 4}" y="34">{text}</text>'
         x += 26 + 6 * len(text)
