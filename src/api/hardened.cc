@@ -28,10 +28,11 @@ struct Small {
   BlockEdges edges(void* block) const noexcept { return {block, capacity}; }
 };
 
-// Without the tag, if it leads to where small blocks are: no others have one.
+// Without the tag, if it leads to where small blocks are, or were: no others have one.
 void* untagged(const void* pointer) noexcept {
   void* block = memory_tags.strip(pointer);
-  return AddressMap::kind(address_of(block)) == ChunkKind::kSlices ? block : const_cast<void*>(pointer);
+  ChunkKind kind = AddressMap::kind(address_of(block));
+  return kind == ChunkKind::kSlices || kind == ChunkKind::kGone ? block : const_cast<void*>(pointer);
 }
 
 Small find_small(const void* block) noexcept {

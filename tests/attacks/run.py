@@ -47,8 +47,10 @@ EXPECTED = {
 
 
 # With tags, where the hardened library ends otherwise without.
-WITH_TAGS = {
-}
+WITH_TAGS = dict.fromkeys((
+    "tcache_poisoning", "free_list_poisoning", "overflow_poisoning", "overflow_poisoning_hidden", "double_free_unmarked",
+    "unsafe_unlink", "house_of_force", "overflow_into_neighbour", "type_confusion", "type_confusion_by_spray", "read_after_free"),
+    "fault") | {"cross_cache": "fault got nothing"}  # in one case of 13 the block serves again with the same tag
 EMULATOR: list[str] = []
 
 

@@ -429,6 +429,7 @@ MUTANTS = [
         ("tag_of_the_former_size", "src/api/hardened.cc", "  memory_tags.resize(pointer, before, size);\n", ""),
         ("stale_pointer_frees", "src/api/hardened.cc", "memory_tags.fit(pointer) ? edges.fault(small.first) : kStale", "edges.fault(small.first)"),
         ("stale_pointer_resizes", "src/api/hardened.cc", "  if (!memory_tags.fit(pointer)) die(function, block, kStale);\n", ""),
+        ("tag_of_what_has_gone", "src/api/hardened.cc", "kind == ChunkKind::kSlices || kind == ChunkKind::kGone ?", "kind == ChunkKind::kSlices ?"),
         ("chunks_without_tags", "src/pages/slice_pool_regions.cc", "kHardened ? os::Access::kTagged", "kHardened ? os::Access::kReadWrite"),
         ("tags_not_frozen", "src/api/start.cc", "  memory_tags.freeze();\n", ""),
     ]),

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 
 #include "hardened.h"
@@ -151,6 +152,17 @@ TEST_F(Tags, OtherThreadsUseAndFreeThem) {
   });
   hm_collect();
   free_all(allocate_many(5000, 60));
+}
+
+TEST_F(Tags, ASecondFreeIsFoundWhenTheMemoryHasGoneBack) {
+  std::vector<void*> blocks = allocate_many(1000, 20000);
+  free_all(blocks);
+  hm_collect();
+  auto gone = std::find_if(blocks.begin(), blocks.end(),
+                           [](void* block) { return AddressMap::kind(place_of(block)) == ChunkKind::kGone; });
+  ASSERT_NE(gone, blocks.end());
+  EXPECT_EXIT(hm_free(*gone), kAborted, "double free, or never a block\n  a block was there once");
+  EXPECT_EXIT(std::ignore = hm_realloc(*gone, 300), kAborted, "double free, or never a block");
 }
 
 TEST_F(Tags, NobodySwitchesThemOff) { EXPECT_EXIT(memset(static_cast<void*>(&memory_tags), 0, 1), kFault, ""); }

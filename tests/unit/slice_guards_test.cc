@@ -4,6 +4,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -159,6 +160,28 @@ TEST_F(SliceGuarded, TheirNumberFallsWhenTheirMemoryIsUnmapped) {
   EXPECT_EQ(SliceGuards::count() - before, guards_of(left));
   for (const SlicePool::Run& run : fill(kChunksInRegion)) EXPECT_TRUE(is_filled(base(run), 1, 0));
   EXPECT_TRUE(pool.is_valid());
+}
+
+// Where no whole region can be had, chunks that were unmapped are mapped again one by one.
+TEST_F(SliceGuarded, AChunkThatIsMappedAgainGetsNewOnes) {
+  HM_NEEDS(kLimitsAddresses);
+  auto body = [&] {
+    size_t before = SliceGuards::count();
+    std::vector<SlicePool::Run> runs = fill(kChunksInRegion);
+    for (const SlicePool::Run& run : runs)
+      if (Chunk::of(*run.first).index() != 0) pool.release(*run.first, 1);
+    purge();
+    pool.unmap_closed();
+    rlimit most{mapped_bytes() + 3 * kChunk, RLIM_INFINITY};
+    if (pool.chunks() != 1 || setrlimit(RLIMIT_AS, &most) != 0) return false;
+    std::set<Chunk*> again = chunks_of(fill(3));
+    for (const Chunk* chunk : again)
+      for (uint64_t left = chunk->guards; left != 0; left &= left - 1)
+        if (!is_guard(address_of(slice_at(*chunk, static_cast<size_t>(std::countr_zero(left)))))) return false;
+    again.insert(Chunk::of_region((*again.begin())->region()));
+    return again.size() == 3 && guards_of(again) > 6 && SliceGuards::count() - before == guards_of(again) && pool.is_valid();
+  };
+  EXPECT_TRUE(child_succeeds(body));
 }
 
 TEST_F(SliceGuarded, ThereAreNoMoreThanTheBound) {
