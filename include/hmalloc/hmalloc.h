@@ -5,7 +5,8 @@
  *
  * Units     sizes and alignments are bytes.
  * Alignment every block is aligned to at least 16 bytes.
- * Ownership every block belongs to the caller until freed.  Any thread may free any block, by any of the functions.
+ * Ownership every block belongs to the caller until freed.  Any thread may free any block, by any of the functions; only
+ *           blocks of heaps are not for all of them (below).
  * Threads   every function may be called from any thread at any time; none is async-signal-safe.
  * Errors    allocation functions return NULL and set errno to ENOMEM; the old block of a failed realloc stays intact.
  *           Freeing never changes errno.  A pointer that is no live block ends the program: one line on descriptor 2,
@@ -88,6 +89,45 @@ HM_API struct hm_cache* hm_shared_cache_of(size_t size) HM_NOEXCEPT;
  * live, not NULL, and of the cache's size. */
 HM_API void* hm_cache_alloc(struct hm_cache* cache) HM_NOEXCEPT __attribute__((malloc, warn_unused_result));
 HM_API void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT;
+
+/* ---- Heaps of one's own: blocks that can be freed all at once. --------------------------------------------------- */
+
+/* A heap holds the blocks of one purpose (a request, a plug-in, a tree), apart from all others: no other block lies in the same
+ * 32 KB.  Any thread allocates from it, one at a time (a lock, and a few ns more than hm_malloc), and nothing of it belongs to a
+ * thread: it takes as much memory as it needs however many threads use it, at least 32 KB for each class of sizes.
+ *
+ * A block of a heap is freed like any other, by free or hm_free, on any thread, also by operator delete; or with all others by
+ * hm_heap_destroy.  realloc and hm_realloc leave it in its heap, and what asks about a block works on it as well.  But never
+ * give one to a function that trusts its caller: hm_free_sized, hm_shared_free_sized, hm_local_free_sized and hm_cache_free put
+ * it into the thread's cache, where it is when its heap is destroyed; nor to hm_local_realloc, which makes it a local block.
+ * The other functions are for blocks of heaps, too.  (In the checked and the hardened library all functions are.)
+ *
+ * A handle that is no live heap ends the program: one line on descriptor 2, then abort; also that of a heap that was destroyed,
+ * until some 2000 others have been made in its place.  A heap may be used and destroyed in the child of a fork that has
+ * inherited it; this changes nothing for the parent. */
+struct hm_heap;
+/* NULL and ENOMEM if there is no memory.  A heap takes 2 KB until it has a block. */
+HM_API struct hm_heap* hm_heap_create(void) HM_NOEXCEPT;
+/* Frees all blocks of the heap, and the heap; what held nothing else goes back as after any free.  No thread may use the heap
+ * or one of its blocks meanwhile, nor later.  Much faster than to free small blocks one by one (not so in the hardened library,
+ * which looks at each, and ends the program if something was written to that is no part of it).  NULL: does nothing. */
+HM_API void hm_heap_destroy(struct hm_heap* heap) HM_NOEXCEPT;
+HM_API void* hm_heap_malloc(struct hm_heap* heap, size_t size) HM_NOEXCEPT HM_ALLOC(2);
+HM_API void* hm_heap_calloc(struct hm_heap* heap, size_t count, size_t size) HM_NOEXCEPT HM_ALLOC(2, 3);
+/* alignment must be a power of two; otherwise NULL and EINVAL. */
+HM_API void* hm_heap_aligned_alloc(struct hm_heap* heap, size_t alignment, size_t size) HM_NOEXCEPT HM_ALLOC(3);
+/* As realloc, of a block of this heap, or NULL; any other block ends the program. */
+HM_API void* hm_heap_realloc(struct hm_heap* heap, void* block, size_t size) HM_NOEXCEPT
+    __attribute__((warn_unused_result, alloc_size(3)));
+
+struct hm_heap_stats {
+  size_t size;        /* set it to sizeof(struct hm_heap_stats): of what later versions know, as much is filled in as fits */
+  uint64_t blocks;    /* that the program holds */
+  uint64_t allocated; /* bytes in these, as hmalloc rounds them up */
+  uint64_t held;      /* bytes of memory that no other request is served from */
+};
+/* Counted on request, at a few ns for each block; exact as long as no other thread allocates from the heap or frees in it. */
+HM_API void hm_heap_stats_get(struct hm_heap* heap, struct hm_heap_stats* out) HM_NOEXCEPT;
 
 /* ---- Giving memory back, and statistics. ---------------------------------------------------------------------- */
 

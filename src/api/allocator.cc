@@ -9,6 +9,7 @@
 #include "pages/footprint.h"
 #include "profile/sampler.h"
 #include "profile/samples.h"
+#include "threads/own_heaps.h"
 #include "threads/registry.h"
 #include "upkeep/pressure.h"
 #include "upkeep/reclaim.h"
@@ -63,7 +64,7 @@ Extent& live_extent(const void* block, const char* function) noexcept {
 struct LiveBlock {
   enum Kind : uint8_t { kNull, kSmall, kGuarded, kRun, kHuge } kind;
   size_t capacity = 0;
-  Slice* run = nullptr;
+  Slice* slice = nullptr;  // of a small block, or the first of a run
   Extent* extent = nullptr;
 
   bool is_large() const noexcept { return kind == kRun || kind == kHuge; }
@@ -74,7 +75,7 @@ struct LiveBlock {
   switch (AddressMap::kind(address_of(block))) {
     case ChunkKind::kSlices: {
       Slice& slice = Slice::of(address_of(block));
-      if (slice.is_small()) return {LiveBlock::kSmall, live_small(slice, block, function).block_size};
+      if (slice.is_small()) return {LiveBlock::kSmall, live_small(slice, block, function).block_size, &slice};
       Slice& run = live_run(slice, block, function);
       return {LiveBlock::kRun, large_capacity(run), &run};
     }
@@ -88,6 +89,16 @@ struct LiveBlock {
   }
   if (block != nullptr) not_a_block(function, block);
   return {LiveBlock::kNull};
+}
+
+// Null: it belongs to none of the program's own.
+OwnHeap* heap_of(const LiveBlock& live) noexcept {
+  switch (live.kind) {
+    case LiveBlock::kSmall: return heap_of(Superblock::of(*live.slice));
+    case LiveBlock::kRun: return LargeRun::of(*live.slice).heap;
+    case LiveBlock::kHuge: return live.extent->heap;
+    default: return nullptr;
+  }
 }
 
 HM_COLD void* refused() noexcept {
@@ -194,14 +205,16 @@ bool keep(Slice& run) noexcept {
 // More than there are in a process: nothing that goes back could help.
 constexpr size_t kAddresses = AddressMap::kUnits * kChunk;
 
-FreshBlock allocate_large_or_collect(size_t size, size_t alignment) noexcept {
+// heap: of the program's own, or null.
+FreshBlock allocate_large_or_collect(size_t size, size_t alignment, OwnHeap* heap = nullptr) noexcept {
   after_large(size);
-  FreshBlock got = alignment <= kSlice ? take_kept(size) : FreshBlock{};
+  FreshBlock got = alignment <= kSlice && heap == nullptr ? take_kept(size) : FreshBlock{};
   if (got.block == nullptr) got = allocate_large(size, alignment);
   if (got.block == nullptr && size < kAddresses && alignment < kAddresses) {
     reclaim_before_refusal();
     got = allocate_large(size, alignment);
   }
+  if (heap != nullptr && got.block != nullptr) heap->add(got.block);
   sample_large(got.block, size);
   return got;
 }
@@ -223,7 +236,7 @@ void* resize_in_place(const LiveBlock& live, void* block, size_t size) noexcept 
   // Before it moves: then the address may be another's at once.  What cannot be resized is freed soon.
   forget_large(block, __builtin_return_address(0), false);
   void* same = live.kind == LiveBlock::kHuge   ? resize_huge(*live.extent, size)
-               : resize_large(*live.run, size) ? block
+               : resize_large(*live.slice, size) ? block
                                                : nullptr;
   if (same != nullptr) sample_large(same, size);
   return same;
@@ -281,9 +294,11 @@ void free_on_full_cache(void* block, Superblock& sb, BlockState& state) noexcept
 
 namespace {
 
-void free_run(Slice& run) noexcept {
+void free_run(Slice& run, const char* function) noexcept {
   size_t bytes = large_capacity(run);
-  if (!keep(run)) free_large(run);
+  OwnHeap* heap = LargeRun::of(run).heap;
+  if (heap != nullptr && !heap->remove(LargeRun::of(run))) not_live(function, run.base());  // another thread was quicker
+  if (heap != nullptr || !keep(run)) free_large(run);
   after_large(bytes);
 }
 
@@ -295,7 +310,8 @@ void free_guarded(void* block, const char* function, const void* by) noexcept {
 void free_extent(Extent& extent, void* block, const char* function, const void* by) noexcept {
   size_t bytes = huge_capacity(extent);
   forget_large(block, by);
-  if (!free_huge(extent)) not_live(function, block);  // another thread was quicker
+  bool mine = extent.heap == nullptr || extent.heap->remove(extent);
+  if (!mine || !free_huge(extent)) not_live(function, block);  // another thread was quicker
   after_large(bytes);
 }
 
@@ -313,12 +329,14 @@ void free_in_slices(Slice& slice, void* block, const char* function, const void*
   if (!slice.is_small()) {
     Slice& run = live_run(slice, block, function);
     if (forget_large(block, by)) live_run(slice, block, function);
-    return free_run(run);
+    return free_run(run, function);
   }
   Superblock& sb = live_small(slice, block, function);
   BlockState& state = sb.states[BlockPlace(sb, address_of(block)).index()];
+  if (state.end_own()) return give_back(sb, state);
   if (state.end_sample()) {
     forget_sampled(block, by);
+    if (belongs_to_own_heap(sb)) return give_back(sb, state);
     state.mark_taken();
     return deallocate(block, function);
   }
@@ -372,7 +390,8 @@ void* reallocate(void* block, size_t size, const char* function) noexcept {
   }
   if (void* same = resize_in_place(live, block, size)) return same;
   int before = errno;
-  void* fresh = allocate(size);
+  OwnHeap* heap = heap_of(live);  // where it stays
+  void* fresh = heap == nullptr ? allocate(size) : allocate_in(*heap, size);
   if (fresh == nullptr) {
     if (void* same = resize_in_place(live, block, size)) {  // now that all that was free has gone back
       errno = before;
@@ -388,6 +407,79 @@ void* reallocate(void* block, size_t size, const char* function) noexcept {
 }
 
 size_t usable_size(const void* block, const char* function) noexcept { return lookup(block, function).capacity; }
+
+OwnHeap* heap_of(const void* block, const char* function) noexcept { return heap_of(lookup(block, function)); }
+
+namespace {
+
+void* allocate_small_in(OwnHeap& heap, ClassIndex c) noexcept {
+  bool opened = false;
+  void* block = heap.allocate(c, opened);
+  if (opened) after_large(slices_of(c) * kSlice);  // the program may make no other requests
+  if (block == nullptr) {
+    reclaim_before_refusal();
+    block = heap.allocate(c, opened);
+  }
+  if (block == nullptr) return refused();
+  if (HM_LIKELY(!sampler.chooses(size_of(c)))) return block;
+  if (sample(block, size_of(c), true)) find_block(block).state.mark_sampled();
+  write_profile_if_asked_for();
+  return block;
+}
+
+FreshBlock allocate_large_in(OwnHeap& heap, size_t size, size_t alignment) noexcept {
+  FreshBlock got = allocate_large_or_collect(size, alignment, &heap);
+  if (got.block == nullptr) refused();
+  return got;
+}
+
+}  // namespace
+
+// The return address is that of whoever called, as in allocate_slow.
+void* allocate_in(OwnHeap& heap, size_t size) noexcept {
+  caller = __builtin_return_address(0);
+  if (size <= kSmallMax) return allocate_small_in(heap, class_of(size == 0 ? 1 : size));
+  return allocate_large_in(heap, size, kGranule).block;
+}
+
+void* allocate_zeroed_in(OwnHeap& heap, size_t count, size_t size) noexcept {
+  caller = __builtin_return_address(0);
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) return out_of_memory();
+  if (bytes > kSmallMax) {
+    FreshBlock got = allocate_large_in(heap, bytes, kGranule);
+    return got.block == nullptr ? nullptr : memset(got.block, 0, std::min(got.dirty, bytes));
+  }
+  void* block = allocate_small_in(heap, class_of(bytes == 0 ? 1 : bytes));
+  return block == nullptr ? nullptr : memset(block, 0, bytes);
+}
+
+void* allocate_aligned_in(OwnHeap& heap, size_t alignment, size_t size) noexcept {
+  caller = __builtin_return_address(0);
+  size_t c = aligned_class(size, std::max(alignment, kGranule));
+  if (c < kClasses) return allocate_small_in(heap, ClassIndex(c));
+  return allocate_large_block_in(heap, std::max(size, size_t{1}), alignment);
+}
+
+void* allocate_large_block_in(OwnHeap& heap, size_t size, size_t alignment) noexcept {
+  return allocate_large_in(heap, size, alignment).block;
+}
+
+void free_large_of(OwnHeap& heap) noexcept {
+  while (void* block = heap.any_large()) free_slow(block, "hm_heap_destroy");
+}
+
+void free_all_in(Superblock& sb, const void* by) noexcept {
+  for (size_t i = 0; i < sb.blocks; ++i)
+    if (sb.states[i].is_sampled() && sb.states[i].end_sample()) forget_sampled(sb.start + i * sb.block_size, by);
+  sb.free_all();
+  release(sb);
+}
+
+void free_all_of(OwnHeap& heap) noexcept {
+  free_large_of(heap);
+  while (Superblock* sb = heap.take_out()) free_all_in(*sb, __builtin_return_address(0));
+}
 
 // A huge block may be as large as those of a class: one that is aligned to more than 32 KB.
 bool is_of_class(const void* block, ClassIndex c, const char* function) noexcept {

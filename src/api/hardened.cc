@@ -11,6 +11,7 @@
 #include "large/huge.h"
 #include "pages/slice_pool.h"
 #include "profile/samples.h"
+#include "threads/own_heaps.h"
 #include "threads/registry.h"
 
 namespace hm::front {
@@ -148,13 +149,26 @@ void* allocate_aligned(size_t alignment, size_t size) noexcept {
   return hand_out(hm::allocate(kClassSize[c]), kClassSize[c], size, alignment);
 }
 
+namespace {
+
+// Nothing of such a heap may wait in a thread's quarantine.  Its superblock is not swept again before its end is reached.
+bool return_to_own_heap(void* block) noexcept {
+  BlockRef ref = find_block(block);
+  if (!belongs_to_own_heap(ref.sb)) return false;
+  give_back(ref.sb, ref.state);
+  return true;
+}
+
+}  // namespace
+
 void deallocate(void* pointer, const char* function) noexcept {
   void* block = untagged(pointer);
   Small small = find_small(block);
   const void* by = __builtin_return_address(0);
   bool taken = small.state != nullptr && small.state->take_back();
-  bool sampled = !taken && small.state != nullptr && small.state->end_sample();
-  if (!taken && !sampled) return hm::free_slow(block, function);  // a large block, null, or a mistake
+  bool own = !taken && small.state != nullptr && small.state->end_own();
+  bool sampled = !taken && !own && small.state != nullptr && small.state->end_sample();
+  if (!taken && !own && !sampled) return hm::free_slow(block, function);  // a large block, null, or a mistake
   AnyTag any;
   BlockEdges edges = small.edges(block);
   const char* fault = memory_tags.fit(pointer) ? edges.fault(small.first) : kStale;
@@ -163,6 +177,7 @@ void deallocate(void* pointer, const char* function) noexcept {
   size_t size = edges.size();
   edges.clear();
   memory_tags.take(block, size);
+  if (!taken && return_to_own_heap(block)) return;
   ThreadHeap* heap = heap_or_attach();
   if (heap == nullptr) return serve_again(block, function);
   make_room(heap->quarantine(), small.capacity, function);
@@ -181,7 +196,8 @@ void* reallocate(void* pointer, size_t size, const char* function) noexcept {
   void* block = untagged(pointer);
   if (before.small && resize_in_place(pointer, before.size, size, find_small(block).capacity / 2, function)) return pointer;
   int saved = errno;
-  void* fresh = allocate(size);
+  OwnHeap* heap = hm::heap_of(block, function);  // where it stays
+  void* fresh = heap == nullptr ? allocate(size) : front::allocate_in(*heap, size);
   if (fresh == nullptr) {
     bool shrunk = before.small ? resize_in_place(pointer, before.size, size, 0, function)
                                : resize_huge(*huge_extent(block), size) != nullptr;
@@ -192,6 +208,57 @@ void* reallocate(void* pointer, size_t size, const char* function) noexcept {
   memcpy(fresh, pointer, std::min(size, before.size));
   deallocate(pointer, function);
   return fresh;
+}
+
+void* allocate_in(OwnHeap& heap, size_t size) noexcept {
+  if (size > BlockEdges::kMostSize) return hm::allocate_large_block_in(heap, size, kGranule);
+  size_t needed = size + BlockEdges::kBytes;
+  return hand_out(hm::allocate_in(heap, needed), size_of(class_of(needed)), size, kGranule);
+}
+
+void* allocate_zeroed_in(OwnHeap& heap, size_t count, size_t size) noexcept {
+  size_t bytes;
+  return __builtin_mul_overflow(count, size, &bytes) ? out_of_memory() : front::allocate_in(heap, bytes);
+}
+
+void* allocate_aligned_in(OwnHeap& heap, size_t alignment, size_t size) noexcept {
+  if (alignment <= kGranule) return front::allocate_in(heap, size);
+  size_t c = size > BlockEdges::kMostSize ? kClasses : aligned_class(size + BlockEdges::kBytes, alignment);
+  if (c == kClasses) return hm::allocate_large_block_in(heap, std::max(size, size_t{1}), alignment);
+  return hand_out(hm::allocate_in(heap, kClassSize[c]), kClassSize[c], size, alignment);
+}
+
+OwnHeap* heap_of(const void* pointer, const char* function) noexcept { return hm::heap_of(untagged(pointer), function); }
+
+namespace {
+
+// As if it were freed.  In the child of a fork it may be one that another thread was about to get or had begun to free: it has
+// no edge, or is cached.
+void clear(const BlockState& state, void* block, size_t capacity, bool first) noexcept {
+  BlockEdges edges(block, capacity);
+  if (state.is_cached() || edges.is_clear()) {
+    memset(block, 0, capacity);
+  } else {
+    if (const char* fault = edges.fault(first)) die("hm_heap_destroy", block, fault);
+    edges.clear();
+  }
+  memory_tags.take(block, capacity);
+}
+
+void clear_all(Superblock& sb) noexcept {
+  AnyTag any;
+  for (size_t i = 0; i < sb.blocks; ++i)
+    if (!sb.states[i].is_free()) clear(sb.states[i], sb.start + i * sb.block_size, sb.block_size, i == 0);
+}
+
+}  // namespace
+
+void free_all_of(OwnHeap& heap) noexcept {
+  hm::free_large_of(heap);
+  while (Superblock* sb = heap.take_out()) {
+    clear_all(*sb);
+    hm::free_all_in(*sb, __builtin_return_address(0));
+  }
 }
 
 // The superblocks stay while the lock of their slices is held; a fault is told of without it.

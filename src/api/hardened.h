@@ -3,7 +3,11 @@
 #pragma once
 #include "base/sizes.h"
 
-namespace hm::front {
+namespace hm {
+
+struct OwnHeap;
+
+namespace front {
 
 void* allocate(size_t size) noexcept;
 void* allocate_zeroed(size_t count, size_t size) noexcept;
@@ -14,4 +18,11 @@ size_t check_blocks() noexcept;                                          // <hma
 size_t usable_size(const void* pointer, const char* function) noexcept;  // as requested
 void check_size(const void* pointer, size_t size, size_t alignment, const char* function) noexcept;  // exactly
 
-}  // namespace hm::front
+void* allocate_in(OwnHeap& heap, size_t size) noexcept;
+void* allocate_zeroed_in(OwnHeap& heap, size_t count, size_t size) noexcept;
+void* allocate_aligned_in(OwnHeap& heap, size_t alignment, size_t size) noexcept;
+OwnHeap* heap_of(const void* pointer, const char* function) noexcept;
+void free_all_of(OwnHeap& heap) noexcept;
+
+}  // namespace front
+}  // namespace hm

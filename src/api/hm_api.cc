@@ -10,6 +10,7 @@
 #include "base/codegen.h"
 #include "introspect/stats.h"
 #include "profile/profile.h"
+#include "threads/own_heaps.h"
 #include "threads/registry.h"
 #include "upkeep/background.h"
 #include "upkeep/pressure.h"
@@ -133,6 +134,67 @@ void* hm_local_realloc(void* block, size_t size) noexcept {
 }
 
 size_t hm_local_usable_size(const void* block) noexcept { return front::usable_size(block, "hm_local_usable_size"); }
+
+namespace {
+
+hm_heap* handle_of(const OwnHeap& heap) noexcept {
+  return reinterpret_cast<hm_heap*>(const_cast<void*>(OwnHeaps::handle_of(heap)));
+}
+
+[[noreturn]] HM_COLD void not_a_heap(const hm_heap* handle, const char* function) noexcept {
+  die(function, handle, "not a heap, or one that was destroyed");
+}
+
+OwnHeap& live_heap(const hm_heap* handle, const char* function) noexcept {
+  OwnHeap* heap = OwnHeaps::find(handle);
+  if (heap == nullptr) not_a_heap(handle, function);
+  return *heap;
+}
+
+}  // namespace
+
+hm_heap* hm_heap_create() noexcept {
+  OwnHeap* heap = own_heaps.create();
+  return heap != nullptr ? handle_of(*heap) : static_cast<hm_heap*>(out_of_memory());
+}
+
+void hm_heap_destroy(hm_heap* handle) noexcept {
+  if (handle == nullptr) return;
+  OwnHeap* heap = own_heaps.end(handle);
+  if (heap == nullptr) not_a_heap(handle, "hm_heap_destroy");
+  int before = errno;
+  front::free_all_of(*heap);
+  own_heaps.release(*heap);
+  errno = before;
+}
+
+void* hm_heap_malloc(hm_heap* handle, size_t size) noexcept {
+  return front::allocate_in(live_heap(handle, "hm_heap_malloc"), size);
+}
+
+void* hm_heap_calloc(hm_heap* handle, size_t count, size_t size) noexcept {
+  return front::allocate_zeroed_in(live_heap(handle, "hm_heap_calloc"), count, size);
+}
+
+void* hm_heap_aligned_alloc(hm_heap* handle, size_t alignment, size_t size) noexcept {
+  OwnHeap& heap = live_heap(handle, "hm_heap_aligned_alloc");
+  if (std::has_single_bit(alignment)) return front::allocate_aligned_in(heap, alignment, size);
+  errno = EINVAL;
+  return nullptr;
+}
+
+void* hm_heap_realloc(hm_heap* handle, void* block, size_t size) noexcept {
+  OwnHeap& heap = live_heap(handle, "hm_heap_realloc");
+  if (block == nullptr) return front::allocate_in(heap, size);
+  if (front::heap_of(block, "hm_heap_realloc") != &heap) die("hm_heap_realloc", block, "not a block of this heap");
+  return front::reallocate(block, size, "hm_heap_realloc");
+}
+
+void hm_heap_stats_get(hm_heap* handle, struct hm_heap_stats* out) noexcept {
+  OwnHeap::Gauges gauges = live_heap(handle, "hm_heap_stats_get").gauges();
+  struct hm_heap_stats all{std::min(out->size, sizeof all), gauges.blocks, gauges.bytes, gauges.held};
+  memcpy(out, &all, all.size);
+}
 
 int hm_background_start() noexcept { return background.start(); }
 

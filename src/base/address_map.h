@@ -24,6 +24,7 @@ enum class ChunkKind : uint8_t {
   kWideRegions,  // the same, of 2 MB or more each
   kRuns,         // of a baseline: runs of pages (baselines/common/large_blocks.h)
   kGuarded,      // blocks that lie alone (guard/guarded_blocks.h)
+  kOwnHeaps,     // heaps of the program's own themselves, not their blocks (threads/own_heaps.h)
   kGone,         // hmalloc's blocks were here; their memory has gone back to the system, or to another block
 };
 

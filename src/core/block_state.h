@@ -5,9 +5,10 @@
 //   CACHED  a block cache or a quarantine holds it; only the checked and the hardened library tell this from TAKEN.  Or a
 //           sampled block is being freed.
 //   SAMPLED the program holds it, and a profile has it (profile/samples.h), or a tracer (probes.h).  Otherwise as TAKEN.
+//   OWN     the program holds it, and it belongs to a heap of the program's own (threads/own_heaps.h): no cache ever holds it.
 //
-// So each byte has one possible writer at any time, and no read-modify-write is ever needed, but for the end of SAMPLED, and
-// for a free that must be found to be the second of two at once.  FREE is zero, so fresh and purged pages hold only free
+// So each byte has one possible writer at any time, and no read-modify-write is ever needed, but for the end of SAMPLED and
+// OWN, and for a free that must be found to be the second of two at once.  FREE is zero, so fresh and purged pages hold only free
 // blocks.  Bit 0 says TAKEN, so that free tells it from all others by one bit.
 #pragma once
 #include "base/sizes.h"
@@ -16,7 +17,7 @@ namespace hm {
 
 class BlockState {
  public:
-  enum Value : uint8_t { kFree = 0, kTaken = 1, kCached = 2, kSampled = 6 };  // bit 0 or 1: not FREE
+  enum Value : uint8_t { kFree = 0, kTaken = 1, kCached = 2, kSampled = 6, kOwn = 10 };  // bit 0 or 1: not FREE
   constexpr BlockState() = default;
   constexpr explicit BlockState(Value value) noexcept : value_(value) {}
 
@@ -47,6 +48,10 @@ class BlockState {
   // so that another free of it is found out, however long that takes.  False: this is that one.  Relaxed: the entry is read
   // under a lock.
   bool end_sample() noexcept { return replace(kSampled, kCached); }
+  // For the holder of the lock of the heap that it belongs to.  Relaxed: as mark_taken.
+  void mark_own() noexcept { __atomic_store_n(&value_, uint8_t{kOwn}, __ATOMIC_RELAXED); }
+  // For who frees it, and then gives it back; of any number at once, one gets it.  Relaxed: as take_back.
+  bool end_own() noexcept { return replace(kOwn, kCached); }
 
  private:
   bool replace(uint8_t expected, Value value) noexcept {
@@ -86,6 +91,8 @@ class StateGroup {
     __atomic_store_n(word_address(), kOnes * value, __ATOMIC_RELAXED);
   }
   void take(size_t k) noexcept { kChecked ? first_[k].mark_cached() : first_[k].mark_taken(); }
+  // For the holder, if nobody uses the blocks any more.  Relaxed: as take_all.
+  void free_all() noexcept { __atomic_store_n(word_address(), uint64_t{0}, __ATOMIC_RELAXED); }
 
  private:
   // ThreadSanitizer pairs a release only with an acquire of the same address, not of the word around it.

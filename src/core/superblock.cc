@@ -34,6 +34,7 @@ void Superblock::format(ClassIndex c) noexcept {
   states->give_back();  // it already is FREE, but a page that is read before it is written faults twice
   cursor = holes = 0;
   holes_refused = false;
+  found = 0;
   next = nullptr;
   for (size_t i = 1; i < slices; ++i) this[i].format_tail(*this);
   set_kind(SliceKind::kBlocks);
@@ -174,6 +175,7 @@ void Superblock::begin_sweep(Shelf* heap) noexcept {
   if (holes != 0) footprint.count_refilled(static_cast<size_t>(std::popcount(holes)) * os::page_size());
   cursor = holes = 0;
   holes_refused = false;
+  found = 0;
   set_owner(heap);
 }
 
@@ -196,6 +198,37 @@ size_t Superblock::sweep(void** to, size_t want, bool alone) noexcept {
   size_t taken = sweep_in_order(to, want, alone);
   if (kHardened) mix(to, taken);
   return taken;
+}
+
+namespace {
+
+uint64_t lowest_of(uint64_t mask) noexcept { return mask & -mask; }
+
+uint64_t any_of(uint64_t mask) noexcept {
+  for (size_t left = next_random() % StateGroup::count(mask); left > 0; --left) mask &= mask - 1;
+  return lowest_of(mask);
+}
+
+}  // namespace
+
+// Only the holder takes free blocks, so those that were found stay free until it comes back.
+void* Superblock::take_next() noexcept {
+  while (found == 0) {
+    if (cursor >= blocks) return nullptr;
+    size_t left = std::min<size_t>(blocks - cursor, StateGroup::kBlocks);
+    found = StateGroup(states + cursor).free_mask() & (~uint64_t{0} >> (StateGroup::kBlocks - left) * 8);
+    cursor += StateGroup::kBlocks;
+  }
+  uint64_t bit = kHardened ? any_of(found) : lowest_of(found);
+  size_t i = cursor - StateGroup::kBlocks + static_cast<size_t>(std::countr_zero(bit)) / 8;
+  found &= ~bit;
+  keep_order();  // a fork that cuts another thread off here loses a block at most
+  states[i].mark_own();
+  return start + i * block_size;
+}
+
+void Superblock::free_all() noexcept {
+  for (size_t i = 0; i < blocks; i += StateGroup::kBlocks) StateGroup(states + i).free_all();
 }
 
 size_t Superblock::sweep_in_order(void** to, size_t want, bool alone) noexcept {

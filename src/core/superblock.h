@@ -3,7 +3,8 @@
 // Invariants
 //  S1  A superblock is in exactly one place: current of one heap, in one SuperblockQueue, or with the thread that just
 //      took it from there.  That thread is its holder; only the holder sweeps it.
-//  S2  owner names the heap that held it last, by its shelf.  It is a hint that affects only speed.
+//  S2  owner names the heap that held it last, by its shelf.  It is a hint that affects only speed; but a superblock of a heap
+//      of the program's own (threads/own_heaps.h) has that heap as its owner as long as one of its blocks has a holder.
 //  S3  The states of blocks that do not exist are FREE, and the state area of an unused slice is all FREE.
 //  S4  A superblock goes back to its chunk only when its holder has seen every state FREE with acquire: then neither the
 //      program nor any cache holds one of its blocks.
@@ -44,6 +45,7 @@ struct alignas(2 * kLine) Superblock : Slice {
   alignas(kLine) uint32_t cursor = 0;  // the first state that the sweep has not seen yet
   uint32_t holes = 0;                  // bit i: page i was given back since the last sweep began (upkeep/hole_passes.h)
   bool holes_refused = false;          // the system refused one since then: a page of it is locked
+  uint64_t found = 0;                  // of the eight states in front of the cursor: those that take_next saw FREE and left
   // ---- under the lock of the queue that the superblock is in
   Superblock* next = nullptr;
   Superblock* previous = nullptr;
@@ -88,6 +90,10 @@ struct alignas(2 * kLine) Superblock : Slice {
   // others follow by address, or eight blocks apart if blocks are smaller than a line, a whole group of 64 is free, and
   // it is not for one thread alone.  The hardened library mixes neighbours.  For the holder.
   size_t sweep(void** to, size_t want, bool alone = false) noexcept;
+  // In place of sweep, for a heap of the program's own: the next free block from the cursor on, which is OWN then; or null,
+  // and the cursor is at the end.  The hardened library takes neighbours in any order.  For the holder.
+  void* take_next() noexcept;
+  void free_all() noexcept;  // all blocks become FREE, whoever held them; for the holder
 
  private:
   void format_tail(const Superblock& first) noexcept;

@@ -21,7 +21,8 @@ void release(Superblock& sb) noexcept {
 }
 
 // Nobody can take the superblock out of a locked queue, so it may still be looked at after its last block became FREE.
-// A heap's full superblocks stay where they are: the heap uses them next, or finds them empty at a tick.
+// A thread's full superblocks stay where they are: its heap uses them next, or finds them empty at a tick.  A heap of the
+// program's own has no ticks.
 void give_back_perhaps_last(Superblock& sb, BlockState& state) noexcept {
   if (!sb.all_free_but(state)) return state.give_back();
   Superblock& first = Superblock::of(address_of(sb.start));  // the descriptor of the first slice
@@ -31,7 +32,7 @@ void give_back_perhaps_last(Superblock& sb, BlockState& state) noexcept {
       LockGuard guard(home->lock());
       if (first.home() != home) continue;  // it moved before we had the lock
       state.give_back();
-      empty = superblock_pool.owns(*home) && first.is_empty();
+      empty = (superblock_pool.owns(*home) || belongs_to_own_heap(first)) && first.is_empty();
       if (empty) home->unlink(first);
     }
     if (empty) release(first);

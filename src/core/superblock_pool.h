@@ -22,7 +22,10 @@ struct Shelf {
   Counter made_free;      // bytes of blocks that this heap's user made FREE or left unswept; written like the heap (H1)
   uint32_t shard = 0;     // of the pool: its superblocks go there
   bool stranded = false;  // its thread did not survive a fork; never touched again
+  bool own = false;       // of a heap of the program's own: its superblocks never go to the pool (threads/own_heaps.h)
 };
+
+inline bool belongs_to_own_heap(const Superblock& sb) noexcept { return sb.owner() != nullptr && sb.owner()->own; }
 
 class SuperblockPool {
  public:

@@ -8,6 +8,7 @@
 #include "pages/footprint.h"
 #include "pages/options.h"
 #include "pages/slice_pool.h"
+#include "threads/own_heaps.h"
 #include "threads/registry.h"
 
 namespace hm {
@@ -47,8 +48,9 @@ void count_heaps(Census& census) noexcept {
   });
 }
 
-uint64_t bound_beyond(uint64_t peak, uint64_t huge_peak, uint64_t heaps) noexcept {
-  return (peak + huge_peak) / 4 + heaps * (options.cache_bytes + bound_of_heap()) + kBoundOfProcess;
+uint64_t bound_beyond(uint64_t peak, uint64_t huge_peak, uint64_t heaps, uint64_t own_heaps) noexcept {
+  uint64_t of_heaps = heaps * (options.cache_bytes + bound_of_heap()) + own_heaps * bound_of_own_heap();
+  return (peak + huge_peak) / 4 + of_heaps + kBoundOfProcess;
 }
 
 }  // namespace
@@ -59,6 +61,8 @@ Census take_census() noexcept {
   total.cross_thread_frees = footprint.cross_thread_frees();
   count_slices(census);
   count_heaps(census);
+  uint64_t own = 0;
+  own_heaps.for_each([&](const OwnHeap&) { ++own; });
   HugeGauges huge = huge_gauges();
   SlicePool::Gauges slices = slice_pool.gauges();
   uint64_t held = 0;
@@ -68,8 +72,8 @@ Census take_census() noexcept {
   total.allocated =
       (held > total.cached ? held - total.cached : 0) + census.large_bytes + huge.active + guarded_blocks.bytes();
   total.cached += census.cached_runs;
-  total.mapped += slices.chunks * kChunk + slices.space + huge.mapped + guarded_blocks.mapped();
-  total.metadata += slices.chunks * kSlicesInChunk * sizeof(Slice) + huge.descriptors;
+  total.mapped += slices.chunks * kChunk + slices.space + huge.mapped + guarded_blocks.mapped() + own_heaps.mapped();
+  total.metadata += slices.chunks * kSlicesInChunk * sizeof(Slice) + huge.descriptors + own_heaps.places() * kOwnHeapPlace;
   for (size_t c = 0; c < kClasses; ++c) total.metadata += census.classes[c].superblocks * blocks_of(ClassIndex(c));
   uint64_t superblocks = 0;
   for (size_t c = 0; c < kClasses; ++c) superblocks += census.classes[c].superblocks * slices_of(ClassIndex(c)) * kSlice;
@@ -80,7 +84,7 @@ Census take_census() noexcept {
   total.purged = footprint.purged();
   total.os_calls = os::calls();
   total.peak_active = std::max(total.active, slices.max_used_slices * kSlice + huge.max_active);
-  total.bound = bound_beyond(total.peak_active, huge.max_active, total.heaps);
+  total.bound = bound_beyond(total.peak_active, huge.max_active, total.heaps, own);
   return census;
 }
 

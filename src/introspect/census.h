@@ -17,6 +17,13 @@ consteval size_t bound_of_heap() {  // without its caches of small blocks
   return LargeCache::kMaxBytes + slices * kSlice;
 }
 
+// Of a heap of the program's own: what it allocates from now.
+consteval size_t bound_of_own_heap() {
+  size_t slices = 0;
+  for (size_t c = 0; c < kClasses; ++c) slices += slices_of(ClassIndex(c));
+  return slices * kSlice;
+}
+
 struct ClassGauges {
   uint64_t superblocks, held_blocks, cached_blocks;  // held: by the program or by a cache
 };

@@ -11,6 +11,7 @@
 #include "large/huge_store.h"
 #include "pages/slice_pool.h"
 #include "profile/samples.h"
+#include "threads/own_heaps.h"
 #include "threads/registry.h"
 
 // Both compilers know it of classes whose bases have fields, too.
@@ -89,6 +90,7 @@ struct Layout {
         {"state.taken", uint64_t{BlockState::kTaken}},
         {"state.cached", uint64_t{BlockState::kCached}},
         {"state.sampled", uint64_t{BlockState::kSampled}},
+        {"state.own", uint64_t{BlockState::kOwn}},
 
         {"heaps", &registry.heaps_},
         {"heap.descriptor", sizeof(ThreadHeap)},
@@ -109,6 +111,14 @@ struct Layout {
         {"heap.runs", offsetof(ThreadHeap, large) + offsetof(LargeCache, runs_)},
         {"heap.run_count", offsetof(ThreadHeap, large) + offsetof(LargeCache, count_)},
         {"heap.most_runs", LargeCache::kMostRuns},
+
+        // Those of the program's own.  What they hold is found as all else is.
+        {"own.slabs", &own_heaps.slabs_},
+        {"own.next", offsetof(OwnHeaps::Slab, next)},
+        {"own.used", offsetof(OwnHeaps::Slab, used)},
+        {"own.place", kOwnHeapPlace},             // of each heap, and of what stands before the first
+        {"own.name", offsetof(OwnHeap, name)},    // 0: it is not live
+        {"bound.own", bound_of_own_heap()},
 
         {"extents", &extent_table.slabs_},
         {"slab.next", offsetof(ExtentTable::Slab, next)},

@@ -19,6 +19,7 @@
 #include "base/address_map.h"
 #include "base/intrusive_list.h"
 #include "base/os_pages.h"
+#include "large/own_link.h"
 
 namespace hm {
 
@@ -30,7 +31,7 @@ enum class ExtentState : uint32_t {
 };
 
 // While the block lives, only the thread that holds the block uses this; what the lists need is under their lock.
-struct Extent {
+struct Extent : OwnLink<Extent> {
   size_t size = 0;         // as requested
   size_t dirty = 0;        // bytes from the start that may be nonzero
   uint64_t mapping = 0;    // extents are joined only within one mapping, because the system moves pages of one mapping only

@@ -21,6 +21,7 @@ FreshBlock allocate_run(size_t size) noexcept {
   if (run.first == nullptr) return {nullptr, 0};
   run.first->block_size = static_cast<uint32_t>(slices * kSlice);
   mark_tails(*run.first, 1, slices);
+  LargeRun::of(*run.first).heap = nullptr;
   run.first->set_kind(SliceKind::kLarge);
   return {run.first->base(), run.zeroed ? 0 : size};
 }

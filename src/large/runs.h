@@ -3,13 +3,18 @@
 #include <array>
 
 #include "large/huge.h"
+#include "large/own_link.h"
 #include "pages/region.h"
 
 namespace hm {
 
 FreshBlock allocate_large(size_t size, size_t alignment) noexcept;
 
-// Runs of slices.
+// Runs of slices: the descriptor of the first.
+struct alignas(2 * kLine) LargeRun : Slice, OwnLink<LargeRun> {
+  static LargeRun& of(Slice& first) noexcept { return static_cast<LargeRun&>(first); }
+};
+static_assert(sizeof(LargeRun) == sizeof(Slice));
 size_t large_capacity(const Slice& first) noexcept;
 void free_large(Slice& first) noexcept;
 bool resize_large(Slice& first, size_t size) noexcept;  // in place

@@ -9,6 +9,7 @@
 #include "large/huge.h"
 #include "pages/footprint.h"
 #include "pages/slice_pool.h"
+#include "threads/own_heaps.h"
 
 namespace hm {
 
@@ -170,6 +171,7 @@ void Registry::repair(uint32_t before) noexcept {
   repair_after_fork(fallback_lock_, before, [this] { fallback_ = nullptr; });
   superblock_pool.repair(before);
   claims.repair(before);
+  own_heaps.repair(before);
   repair_after_fork(huge_lock(), before, huge_repair);
   huge_forget_promises();
   slice_pool.repair(before);

@@ -5,6 +5,7 @@
 #include "core/superblock_pool.h"
 #include "pages/footprint.h"
 #include "pages/slice_pool.h"
+#include "threads/own_heaps.h"
 
 namespace hm {
 
@@ -74,8 +75,12 @@ void HolePasses::search(SuperblockQueue& queue, Pass& pass) noexcept {
 void HolePasses::run(Pass& pass) noexcept {
   auto search_queues = [&](size_t from, size_t to) {
     size_t i = 0;
-    superblock_pool.for_each_queue([&](SuperblockQueue& queue) {
+    auto visit = [&](SuperblockQueue& queue) {
       if (size_t at = i++; at >= from && at < to && pass.work < pass.most_work) search(queue, pass), next_queue_ = at;
+    };
+    superblock_pool.for_each_queue(visit);
+    own_heaps.for_each([&](OwnHeap& heap) {  // under its lock (O1)
+      for (SuperblockQueue& queue : heap.queues) visit(queue);
     });
   };
   size_t first = next_queue_;

@@ -10,6 +10,7 @@
 #include "pages/options.h"
 #include "pages/slice_pool.h"
 #include "profile/sampler.h"
+#include "threads/own_heaps.h"
 #include "threads/registry.h"
 #include "upkeep/background.h"
 #include "upkeep/hole_passes.h"
@@ -121,6 +122,7 @@ bool reclaim_all() noexcept {
   registry.drain_dead(Registry::Drain::kAll);
   registry.drain_fallback();
   claims.collect(registry.newest());
+  own_heaps.for_each([](OwnHeap& heap) { heap.release_empty(); });
   superblock_pool.release_shelved();
   superblock_pool.release_free(SIZE_MAX);
   hole_passes.whole();

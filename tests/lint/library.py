@@ -15,6 +15,7 @@ EXPLICIT = {
     "HMALLOC_0.1": """hm_version hm_malloc hm_calloc hm_realloc hm_aligned_alloc hm_free hm_free_sized hm_usable_size hm_shared_alloc
       hm_shared_free hm_shared_free_sized hm_cache_of hm_shared_cache_of hm_cache_alloc hm_cache_free hm_cache_refill_
       hm_local_alloc hm_local_free hm_local_free_sized hm_local_realloc hm_local_usable_size hm_collect hm_pressure hm_pressure_notify
+      hm_heap_create hm_heap_destroy hm_heap_malloc hm_heap_calloc hm_heap_aligned_alloc hm_heap_realloc hm_heap_stats_get
       hm_thread_idle hm_check hm_background_start hm_profile_start hm_profile_stop hm_profile_dump hm_stats_get hm_stats_print""".split(),
     "HMALLOC_LOCAL_0.1": "hm_local_caches_ hm_local_offsets_ hm_local_free_slow_".split()}
 BASELINES_OWN = {"libhmalloc_paper": "hmp_local_alloc hmp_local_free hmp_shared_alloc hmp_shared_free".split()}

@@ -9,6 +9,7 @@
 
 #include "base/os_pages.h"
 #include "core/superblock_pool.h"
+#include "threads/own_heaps.h"
 #include "threads/registry.h"
 
 namespace hm::test {
@@ -192,7 +193,7 @@ size_t allocated_after_collect() {
 }
 
 bool everything_is_valid() {
-  bool sound = registry.is_valid() && superblock_pool.is_valid() && slice_pool.is_valid() &&
+  bool sound = registry.is_valid() && own_heaps.is_valid() && superblock_pool.is_valid() && slice_pool.is_valid() &&
                (!have_heap() || my_thread_heap().is_valid());
   slice_pool.for_each(
       [&](Slice& first) { sound = sound && (first.kind() == SliceKind::kLarge || Superblock::of(first).is_valid()); });

@@ -11,6 +11,7 @@ def gauges(snapshot: Snapshot, census: Census) -> dict[str, int]:
     in_use = sum(each.length for each in snapshot.superblocks if each.count(FREE) < len(each.states))
     metadata = (len(snapshot.chunks) * rows["chunk.bytes"] // rows["slice.bytes"] * rows["slice.descriptor"]
                 + counters["extent_pieces"] * rows["slab.bytes"] + len(snapshot.heaps) * rows["heap.descriptor"]
+                + snapshot.own_places * rows["own.place"]
                 + sum(len(each.states) for each in snapshot.superblocks))
     stranded = sum(heap.cached_bytes for heap in snapshot.heaps if heap.stranded)  # the library cannot know of these
     active = in_use + census.large_bytes + huge + cached_runs
@@ -26,7 +27,7 @@ def gauges(snapshot: Snapshot, census: Census) -> dict[str, int]:
         "metadata": metadata,
         "peak_active": peak,
         "bound": (peak + counters["most_huge"]) // 4 + rows["bound.process"]
-        + len(snapshot.heaps) * (counters["cache_bytes"] + rows["bound.heap"]),
+        + len(snapshot.heaps) * (counters["cache_bytes"] + rows["bound.heap"]) + snapshot.own_heaps * rows["bound.own"],
         "purged": counters["purged"],
         "cross_thread_frees": counters["foreign_frees"] + sum(heap.foreign_frees for heap in snapshot.heaps),
         "refills": sum(heap.refills for heap in snapshot.heaps),

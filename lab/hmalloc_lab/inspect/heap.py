@@ -114,7 +114,11 @@ class Snapshot:
     own: list[tuple[int, int]] = field(default_factory=list)
     """Other memory of the allocator's: where it begins and ends."""
     mapped: int = 0
-    """Bytes of regions and extents."""
+    """Bytes of regions, extents and what the program's own heaps are in."""
+    own_heaps: int = 0
+    """Of the program's own: those that are live."""
+    own_places: int = 0
+    """So many there were at once."""
     counters: dict[str, int] = field(default_factory=dict)
     """Those of the whole process."""
     changing: int = 0
@@ -145,8 +149,8 @@ class _Reader:
         self.snapshot = Snapshot(memory.title, layout, memory.stands_still)
         self.by_slice: dict[int, Superblock] = {}
         self.heap_of_shelf: dict[int, Heap] = {}
-        known = {layout[f"state.{name}"]: state
-                 for name, state in (("free", FREE), ("taken", LIVE), ("cached", CACHED), ("sampled", SAMPLED))}
+        known = {layout[f"state.{name}"]: state for name, state in
+                 (("free", FREE), ("taken", LIVE), ("cached", CACHED), ("sampled", SAMPLED), ("own", LIVE))}
         self.state_of = bytes(known.get(each, _NO_STATE) for each in range(256))
 
     def take(self) -> Snapshot:
@@ -161,6 +165,7 @@ class _Reader:
             self._tolerating(lambda heap=heap: self._caches(heap))
             self._tolerating(lambda heap=heap: self._kept_runs(heap))
         self._extents()
+        self._own_heaps()
         self._own_memory()
         self.snapshot.counters = {name.removeprefix("counter."): self.memory.word(place)
                                   for name, place in self.layout.rows.items() if name.startswith("counter.")}
@@ -306,6 +311,24 @@ class _Reader:
         self.snapshot.superblocks.append(found)
         for at in range(length // rows["slice.bytes"]):
             self.by_slice[base // rows["slice.bytes"] + at] = found
+
+    # ---- Heaps of the program's own. ---------------------------------------------------------------------------------
+
+    def _own_heaps(self) -> None:
+        rows, seen = self.layout, set()
+        slab = self.memory.word(rows["own.slabs"])
+        while slab != 0:
+            start, used = slab // rows["chunk.bytes"] * rows["chunk.bytes"], self.memory.word(slab + rows["own.used"])
+            if slab in seen or slab + (used + 1) * rows["own.place"] > start + rows["chunk.bytes"]:
+                raise Damaged(f"the list of the program's own heaps comes to {slab:#x}, where there are {used}")
+            seen.add(slab)
+            self.snapshot.own.append((start, start + rows["chunk.bytes"]))
+            self.snapshot.mapped += rows["chunk.bytes"]
+            self.snapshot.own_places += used
+            data = self.memory.read(slab + rows["own.place"], used * rows["own.place"])
+            names = np.frombuffer(data, np.uint32)[rows["own.name"] // 4::rows["own.place"] // 4]
+            self.snapshot.own_heaps += int(np.count_nonzero(names))
+            slab = self.memory.word(slab + rows["own.next"])
 
     # ---- Extents, and what else is the allocator's. ------------------------------------------------------------------
 

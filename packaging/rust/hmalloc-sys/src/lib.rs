@@ -33,6 +33,27 @@ pub struct hm_cache {
     of_one_thread: PhantomData<(*mut u8, PhantomPinned)>,
 }
 
+/// A heap of the program's own.
+#[repr(C)]
+pub struct hm_heap {
+    opaque: [u8; 0],
+    of_c: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+/// What a heap of the program's own holds.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct hm_heap_stats {
+    /// The size of this structure, as the caller knows it.
+    pub size: usize,
+    /// That the program holds.
+    pub blocks: u64,
+    /// Bytes in these, as hmalloc rounds them up.
+    pub allocated: u64,
+    /// Bytes of memory that no other request is served from.
+    pub held: u64,
+}
+
 /// Gauges in bytes. `allocated <= active <= resident` (roughly) `<= mapped`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,6 +149,21 @@ extern "C" {
     pub fn hm_cache_alloc(cache: *mut hm_cache) -> *mut c_void;
     /// Frees a live block of the cache's size, without a look at metadata.
     pub fn hm_cache_free(cache: *mut hm_cache, block: *mut c_void);
+
+    /// A heap of the program's own; null: no memory.
+    pub fn hm_heap_create() -> *mut hm_heap;
+    /// Frees all blocks of the heap, which nobody may use any more, and the heap; null is allowed.
+    pub fn hm_heap_destroy(heap: *mut hm_heap);
+    /// As `hm_malloc`, in the heap. What frees blocks of heaps is `hm_free`, and nothing that is told their size.
+    pub fn hm_heap_malloc(heap: *mut hm_heap, size: usize) -> *mut c_void;
+    /// As `hm_calloc`, in the heap.
+    pub fn hm_heap_calloc(heap: *mut hm_heap, count: usize, size: usize) -> *mut c_void;
+    /// As `hm_aligned_alloc`, in the heap.
+    pub fn hm_heap_aligned_alloc(heap: *mut hm_heap, alignment: usize, size: usize) -> *mut c_void;
+    /// As `hm_realloc`, of a block of this heap, or null.
+    pub fn hm_heap_realloc(heap: *mut hm_heap, block: *mut c_void, size: usize) -> *mut c_void;
+    /// Fills in as much as `size` says.
+    pub fn hm_heap_stats_get(heap: *mut hm_heap, out: *mut hm_heap_stats);
 
     /// Gives every page that holds no block back to the system; 1 if memory went back, else 0.
     pub fn hm_collect() -> c_int;

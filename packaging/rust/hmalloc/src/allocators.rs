@@ -1,11 +1,12 @@
 //! The allocators for collections that name theirs.
 use std::alloc::{GlobalAlloc, Layout};
 use std::marker::PhantomData;
+use std::mem::size_of;
 use std::ptr::{self, NonNull};
 
 use allocator_api2::alloc::{AllocError, Allocator};
 
-use crate::{sys, HMalloc, ALIGNMENT};
+use crate::{sys, HMalloc, HeapStats, ALIGNMENT};
 
 /// Whole cache lines: a shared block has this alignment.
 const LINE: usize = 64;
@@ -166,10 +167,104 @@ unsafe fn resize(
     if old.size() > 0 && new.size() > 0 && old.align().max(new.align()) <= ALIGNMENT {
         return found(unsafe { HMalloc.realloc(block.as_ptr(), old, new.size()) }, new.size());
     }
+    unsafe { move_block(allocator, block, old, new) }
+}
+
+unsafe fn move_block(
+    allocator: &impl Allocator,
+    block: NonNull<u8>,
+    old: Layout,
+    new: Layout,
+) -> Result<NonNull<[u8]>, AllocError> {
     let fresh = allocator.allocate(new)?;
     unsafe {
         ptr::copy_nonoverlapping(block.as_ptr(), fresh.as_ptr().cast(), old.size().min(new.size()));
         allocator.deallocate(block, old);
     }
     Ok(fresh)
+}
+
+/// Blocks of one purpose, apart from all others, which are freed all at once when it is dropped: `Vec<Node, &Heap>`. Any
+/// thread allocates from it, one at a time.
+///
+/// A collection borrows it, and so does not outlive it; or has it, and is then the only one.
+///
+/// ```
+/// use allocator_api2::vec::Vec;
+/// use hmalloc::Heap;
+///
+/// let heap = Heap::new().expect("no memory");
+/// let mut numbers = Vec::new_in(&heap);
+/// numbers.extend(0..1000);
+/// assert_eq!(heap.stats().blocks, 1);
+/// ```
+///
+/// ```compile_fail,E0505
+/// let heap = hmalloc::Heap::new().unwrap();
+/// let numbers = allocator_api2::vec::Vec::<u8, _>::new_in(&heap);
+/// drop(heap);
+/// drop(numbers);
+/// ```
+#[derive(Debug)]
+pub struct Heap {
+    handle: NonNull<sys::hm_heap>,
+}
+
+// SAFETY: nothing of a heap belongs to a thread, and its functions may be called by any number of them at once.
+unsafe impl Send for Heap {}
+unsafe impl Sync for Heap {}
+
+impl Heap {
+    /// An empty one, which takes 2 KB; none if there is no memory.
+    pub fn new() -> Option<Self> {
+        NonNull::new(unsafe { sys::hm_heap_create() }).map(|handle| Heap { handle })
+    }
+
+    /// What it holds, counted now: some nanoseconds for each block.
+    pub fn stats(&self) -> HeapStats {
+        let mut stats = HeapStats { size: size_of::<HeapStats>(), ..HeapStats::default() };
+        unsafe { sys::hm_heap_stats_get(self.handle.as_ptr(), &mut stats) }
+        stats
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        unsafe { sys::hm_heap_destroy(self.handle.as_ptr()) }
+    }
+}
+
+// SAFETY: its blocks are valid until they are freed or it is dropped; it has no copies, and may be moved.
+unsafe impl Allocator for Heap {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        if layout.size() == 0 {
+            return empty(layout);
+        }
+        let block = unsafe { sys::hm_heap_aligned_alloc(self.handle.as_ptr(), layout.align(), layout.size()) };
+        found(block.cast(), layout.size())
+    }
+
+    unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
+        if layout.size() > 0 {
+            unsafe { sys::hm_free(block.as_ptr().cast()) }
+        }
+    }
+
+    unsafe fn grow(&self, block: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        unsafe { self.resize(block, old, new) }
+    }
+
+    unsafe fn shrink(&self, block: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        unsafe { self.resize(block, old, new) }
+    }
+}
+
+impl Heap {
+    unsafe fn resize(&self, block: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        if old.size() == 0 || new.size() == 0 || old.align().max(new.align()) > ALIGNMENT {
+            return unsafe { move_block(self, block, old, new) };
+        }
+        let resized = unsafe { sys::hm_heap_realloc(self.handle.as_ptr(), block.as_ptr().cast(), new.size()) };
+        found(resized.cast(), new.size())
+    }
 }

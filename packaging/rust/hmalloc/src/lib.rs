@@ -13,8 +13,8 @@
 //! libc's `malloc`. The options of hmalloc's manual (`HMALLOC_SHOW_STATS=1`, `HMALLOC_LIMIT=80%`) are read from the environment.
 //!
 //! Features:
-//! - `allocator-api2`: [`HMalloc`], `Local` and `Shared` are allocators for the collections of the crate `allocator_api2`,
-//!   and of others on its trait.
+//! - `allocator-api2`: [`HMalloc`], `Local`, `Shared` and `Heap` are allocators for the collections of the crate
+//!   `allocator_api2`, and of others on its trait.
 //! - `checked`: frees with a wrong size, double frees and frees of what is no block end the program with one line.
 //! - `hardened`: the library against attackers, which also finds what was written beyond a block's end ([`check`]).
 #![warn(missing_docs)]
@@ -27,13 +27,15 @@ use std::{io, ptr};
 
 /// The C API, for what has no function here: caches of one block size, how near a limit is, a background thread.
 pub use hmalloc_sys as sys;
+/// What `Heap::stats` returns.
+pub use hmalloc_sys::hm_heap_stats as HeapStats;
 /// What [`stats`] returns.
 pub use hmalloc_sys::hm_stats as Stats;
 
 #[cfg(feature = "allocator-api2")]
 mod allocators;
 #[cfg(feature = "allocator-api2")]
-pub use allocators::{Local, Shared};
+pub use allocators::{Heap, Local, Shared};
 
 /// Every block has this alignment at least. Those of a larger one come from another function, and are freed without their size.
 const ALIGNMENT: usize = 16;

@@ -6,7 +6,7 @@ use std::{ptr, thread};
 use allocator_api2::alloc::Allocator;
 use allocator_api2::boxed::Box;
 use allocator_api2::vec::Vec;
-use hmalloc::{HMalloc, Local, Shared};
+use hmalloc::{HMalloc, Heap, Local, Shared};
 
 /// Counts, so that a block that is not hmalloc's is seen.
 struct Counted;
@@ -125,6 +125,32 @@ fn local_blocks() {
     thread::scope(|scope| {
         scope.spawn(|| assert_eq!(numbers.iter().sum::<i32>(), 499_500));
     });
+}
+
+#[test]
+fn blocks_of_a_heap() {
+    let heap = Heap::new().unwrap();
+    serves(&heap);
+    resizes(&heap);
+    assert_eq!(heap.stats().blocks, 0);
+    let mut lists: std::vec::Vec<_> = (0..4).map(|_| Vec::new_in(&heap)).collect();
+    thread::scope(|scope| {
+        for list in &mut lists {
+            scope.spawn(move || list.extend(0..100_000u64));
+        }
+    });
+    assert_eq!(heap.stats().blocks, 4);
+    assert!(heap.stats().allocated >= 3_200_000 && heap.stats().held >= heap.stats().allocated);
+    assert!(lists.iter().all(|list| list.iter().copied().eq(0..100_000)));
+    std::mem::forget(lists); // the heap knows of their blocks
+    let before = hmalloc::stats().allocated;
+    drop(heap);
+    assert!(hmalloc::stats().allocated + 3_200_000 <= before);
+
+    let mut owner = Vec::new_in(Heap::new().unwrap());
+    owner.extend(0..1000);
+    let moved = thread::spawn(move || owner.iter().sum::<i32>());
+    assert_eq!(moved.join().unwrap(), 499_500);
 }
 
 #[test]
