@@ -93,8 +93,8 @@ HM_API void hm_cache_free(struct hm_cache* cache, void* block) HM_NOEXCEPT;
 /* ---- Heaps of one's own: blocks that can be freed all at once. --------------------------------------------------- */
 
 /* A heap holds the blocks of one purpose (a request, a plug-in, a tree), apart from all others: no other block lies in the same
- * 32 KB.  Any thread allocates from it, one at a time (a lock, and a few ns more than hm_malloc), and nothing of it belongs to a
- * thread: it takes as much memory as it needs however many threads use it, at least 32 KB for each class of sizes.
+ * 32 KB.  Any thread allocates from it, one at a time (a lock, and a few ns more than hm_malloc), and nothing of it belongs to
+ * a thread: it takes as much memory as it needs however many threads use it, at least 32 KB for each class of sizes.
  *
  * A block of a heap is freed like any other, by free or hm_free, on any thread, also by operator delete; or with all others by
  * hm_heap_destroy.  realloc and hm_realloc leave it in its heap, and what asks about a block works on it as well.  But never

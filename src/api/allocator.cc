@@ -235,9 +235,9 @@ void* resize_in_place(const LiveBlock& live, void* block, size_t size) noexcept 
   if (!live.is_large()) return size <= live.capacity && size > live.capacity / 2 ? block : nullptr;
   // Before it moves: then the address may be another's at once.  What cannot be resized is freed soon.
   forget_large(block, __builtin_return_address(0), false);
-  void* same = live.kind == LiveBlock::kHuge   ? resize_huge(*live.extent, size)
+  void* same = live.kind == LiveBlock::kHuge     ? resize_huge(*live.extent, size)
                : resize_large(*live.slice, size) ? block
-                                               : nullptr;
+                                                 : nullptr;
   if (same != nullptr) sample_large(same, size);
   return same;
 }

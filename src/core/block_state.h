@@ -5,10 +5,10 @@
 //   CACHED  a block cache or a quarantine holds it; only the checked and the hardened library tell this from TAKEN.  Or a
 //           sampled block is being freed.
 //   SAMPLED the program holds it, and a profile has it (profile/samples.h), or a tracer (probes.h).  Otherwise as TAKEN.
-//   OWN     the program holds it, and it belongs to a heap of the program's own (threads/own_heaps.h): no cache ever holds it.
+//   OWN     the program holds it, and it belongs to a heap of its own (threads/own_heaps.h): no cache ever has it.
 //
-// So each byte has one possible writer at any time, and no read-modify-write is ever needed, but for the end of SAMPLED and
-// OWN, and for a free that must be found to be the second of two at once.  FREE is zero, so fresh and purged pages hold only free
+// So each byte has one possible writer at any time, and no read-modify-write is needed, but for the end of SAMPLED and of OWN,
+// and for a free that must be found to be the second of two at once.  FREE is zero, so fresh and purged pages hold only free
 // blocks.  Bit 0 says TAKEN, so that free tells it from all others by one bit.
 #pragma once
 #include "base/sizes.h"

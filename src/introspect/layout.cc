@@ -116,8 +116,8 @@ struct Layout {
         {"own.slabs", &own_heaps.slabs_},
         {"own.next", offsetof(OwnHeaps::Slab, next)},
         {"own.used", offsetof(OwnHeaps::Slab, used)},
-        {"own.place", kOwnHeapPlace},             // of each heap, and of what stands before the first
-        {"own.name", offsetof(OwnHeap, name)},    // 0: it is not live
+        {"own.place", kOwnHeapPlace},            // of each heap, and of what stands before the first
+        {"own.name", offsetof(OwnHeap, name_)},  // 0: it is not live
         {"bound.own", bound_of_own_heap()},
 
         {"extents", &extent_table.slabs_},

@@ -152,16 +152,14 @@ void OwnHeap::relink() noexcept {
 
 // ---- all heaps
 
-const void* OwnHeaps::handle_of(const OwnHeap& heap) noexcept {
-  return reinterpret_cast<const char*>(&heap) + heap.name.load(std::memory_order_relaxed);
-}
+const void* OwnHeaps::handle_of(const OwnHeap& heap) noexcept { return reinterpret_cast<const char*>(&heap) + heap.name(); }
 
 OwnHeap* OwnHeaps::find(const void* handle) noexcept {
   uintptr_t address = address_of(handle), place = align_down(address, kOwnHeapPlace), offset = place % kChunk;
   if (AddressMap::kind(address) != ChunkKind::kOwnHeaps) return nullptr;
   if (offset <= kGuard || offset >= kChunk - kGuard) return nullptr;
   auto* heap = reinterpret_cast<OwnHeap*>(place);
-  uint32_t name = heap->name.load(std::memory_order_relaxed);
+  uint32_t name = heap->name();
   return name != 0 && name == address - place ? heap : nullptr;
 }
 
@@ -199,14 +197,14 @@ OwnHeap* OwnHeaps::create() noexcept {
   if (heap == nullptr) return nullptr;
   heap->taken = true;
   heap->search_at.fill(0);
-  heap->name.store(1 + heap->lives++ % kLives, std::memory_order_relaxed);
+  heap->set_name(1 + heap->lives++ % kLives);
   return heap;
 }
 
 OwnHeap* OwnHeaps::end(const void* handle) noexcept {
   LockGuard guard(lock_);
   OwnHeap* heap = find(handle);
-  if (heap != nullptr) heap->name.store(0, std::memory_order_relaxed);
+  if (heap != nullptr) heap->set_name(0);
   return heap;
 }
 

@@ -61,7 +61,9 @@ struct alignas(kOwnHeapPlace) OwnHeap : Shelf {
   uint32_t lives = 0;  // so far
   bool taken = false;
   // ----
-  std::atomic<uint32_t> name{0};  // low bits of the handle; 0: not live.  Relaxed: who uses the heap has got it from its creator
+  // The low bits of its handle; 0: it is not live.  Relaxed: who uses the heap has got it from its creator.
+  uint32_t name() const noexcept { return name_.load(std::memory_order_relaxed); }
+  void set_name(uint32_t name) noexcept { name_.store(name, std::memory_order_relaxed); }
 
   void relink() noexcept;  // in the child of a fork, if another thread had the lock
 
@@ -73,10 +75,12 @@ struct alignas(kOwnHeapPlace) OwnHeap : Shelf {
     unlink(list_of(large), large, &Descriptor::next_own, &Descriptor::previous_own);
     large.heap = nullptr;
   }
+  friend struct Layout;
   Superblock* next_superblock(ClassIndex c) noexcept;
   void shelve(ClassIndex c) noexcept;
   template <class Visit>
   void for_each_superblock(Visit visit) noexcept;
+  std::atomic<uint32_t> name_{0};
 };
 static_assert(sizeof(OwnHeap) == kOwnHeapPlace);
 
@@ -102,11 +106,11 @@ class OwnHeaps {
   void for_each(Visit visit) noexcept {
     for_each_place([&](OwnHeap& heap) {
       LockGuard guard(heap.lock);
-      if (heap.name.load(std::memory_order_relaxed) != 0) visit(heap);
+      if (heap.name() != 0) visit(heap);
     });
   }
-  size_t mapped() noexcept;  // bytes
-  size_t places() noexcept;  // that were ever taken
+  size_t mapped() noexcept;               // bytes
+  size_t places() noexcept;               // that were ever taken
   void repair(uint32_t before) noexcept;  // in the child of a fork
   bool is_valid() noexcept;
 

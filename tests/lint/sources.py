@@ -23,6 +23,7 @@ ATOMICS = {
     "src/base/clock.cc": "how the kernel tells the time, and what it said last",
     "src/threads/claims.h": "whether a heap is in use, and wanted by another thread",
     "src/threads/claims.cc": "the same; slots of caches whose thread may be popping; the system's barrier orders them",
+    "src/threads/own_heaps.h": "whether a heap of the program's own is live, which whoever has a handle asks",
     "baselines/vvmalloc/ms_queue.h": "counted links of the lock-free queue; its pool of nodes; a counter",
     "baselines/vvmalloc/locks.cc": "the spin lock; a hint that a mutex is held",
     "baselines/vvmalloc/fifo.h": "time waited, a sum",

@@ -205,7 +205,7 @@ MUTANTS = [
     Mutant("empty_superblock_of_a_heap_stays", "src/core/superblock_pool.cc", " || belongs_to_own_heap(first)", ""),
     Mutant("heap_takes_states_behind_the_last", "src/core/superblock.cc", " & (~uint64_t{0} >> (StateGroup::kBlocks - left) * 8);", ";"),
     Mutant("heap_grows_before_it_looks_at_all", "src/threads/own_heaps.cc", "pop_usable(full, all ? SIZE_MAX : kProbes,", "pop_usable(full, all ? 0 : 0,"),
-    Mutant("destroyed_heap_is_live", "src/threads/own_heaps.cc", "  if (heap != nullptr) heap->name.store(0, std::memory_order_relaxed);\n", ""),
+    Mutant("destroyed_heap_is_live", "src/threads/own_heaps.cc", "  if (heap != nullptr) heap->set_name(0);\n", ""),
     Mutant("next_heap_has_the_same_name", "src/threads/own_heaps.cc", "1 + heap->lives++ % kLives", "1 + heap->lives % kLives"),
     Mutant("guard_is_taken_for_a_heap", "src/threads/own_heaps.cc", "offset <= kGuard || offset >= kChunk - kGuard", "offset < kGuard"),
     Mutant("freed_run_stays_in_its_heap", "src/api/allocator.cc", "heap != nullptr && !heap->remove(LargeRun::of(run))", "false"),

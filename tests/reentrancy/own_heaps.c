@@ -37,7 +37,10 @@ static void release(Block* block) {
 }
 
 static size_t random_size(uint64_t* state) {
-  size_t most = random_next(state) % 256 == 0 ? 3000000 : random_next(state) % 64 == 0 ? 300000 : random_next(state) % 8 == 0 ? 40000 : 2000;
+  size_t most = random_next(state) % 256 == 0  ? 3000000
+                : random_next(state) % 64 == 0 ? 300000
+                : random_next(state) % 8 == 0  ? 40000
+                                               : 2000;
   return sizeof(Block) + 1 + random_next(state) % most;
 }
 
@@ -76,7 +79,8 @@ static void* churn_for_a_while(void* number) {
 
 /* Threads end, and others go on with their blocks. */
 static void* start_others(void* number) {
-  for (uintptr_t life = (uintptr_t)number; !atomic_load(&stopping); life += kChurners) join_thread(start_thread(churn_for_a_while, (void*)life));
+  for (uintptr_t life = (uintptr_t)number; !atomic_load(&stopping); life += kChurners)
+    join_thread(start_thread(churn_for_a_while, (void*)life));
   return NULL;
 }
 

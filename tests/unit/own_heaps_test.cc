@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "at_every_instruction.h"
 #include "base/os_pages.h"
 #include "core/block_edges.h"
 #include "large/huge.h"
@@ -25,7 +26,8 @@ constexpr size_t kPage = 4 * kKiB;
 constexpr char kNoHeap[] = "not a heap, or one that was destroyed";
 
 // From every kind of memory: states by granule and by line, one slice and four, runs, extents.
-const std::vector<size_t> kSizes{0, 1, 16, 17, 48, 64, 100, 1000, 4096, 4097, 9000, 32000, 32768, 32769, 100'000, kMiB, kMiB + 1, 5 * kMiB};
+const std::vector<size_t> kSizes{0,    1,    16,    17,    48,    64,      100,  1000,     4096,
+                                 4097, 9000, 32000, 32768, 32769, 100'000, kMiB, kMiB + 1, 5 * kMiB};
 
 hm_heap_stats stats_of(hm_heap* heap) {
   hm_heap_stats stats{sizeof stats, 0, 0, 0};
@@ -184,9 +186,9 @@ TEST_F(WithTwo, CountsExactly) {
   std::vector<void*> blocks = blocks_of_all_sizes(heap);
   uint64_t bytes = 0;
   for (void* block : blocks)
-    bytes += !kHardened                               ? hm_usable_size(block)
+    bytes += !kHardened                             ? hm_usable_size(block)
              : kind_of(block) == ChunkKind::kSlices ? Superblock::of(address_of(block)).block_size
-                                                      : hm_usable_size(block);
+                                                    : hm_usable_size(block);
   hm_heap_stats full = stats_of(heap);
   EXPECT_EQ(full.blocks, blocks.size());
   EXPECT_EQ(full.allocated, bytes);
@@ -359,6 +361,69 @@ TEST_F(OwnHeapsTest, AChildMayBeForkedWhileOthersUseIt) {
   EXPECT_EQ(blocks_in(heap), 0u);
   hm_heap_destroy(heap);
 }
+
+#if HM_STEPS && !defined(__SANITIZE_ADDRESS__)
+namespace {
+
+// In the child of a fork that cut another thread off in the middle of something.
+bool can_be_used_and_destroyed(hm_heap* heap) {
+  for (hm_heap* each : {heap, hm_heap_create()}) {
+    for (size_t size : {100u, 5000u, 40'000u, 2'000'000u}) {
+      void* block = hm_heap_realloc(each, hm_heap_malloc(each, size), size + size / 2);
+      if (block == nullptr) return false;
+      memset(block, 1, size);
+    }
+    if (!everything_is_valid()) return false;
+    hm_check();
+    hm_heap_destroy(each);
+  }
+  return everything_is_valid();
+}
+
+}  // namespace
+
+TEST_F(WithTwo, AChildHasItsHeapsWhereverAnotherThreadWas) {
+  constexpr size_t kFills = kSlice / 1024;  // of the class of 1 KB, with an edge or without
+  size_t edge = kHardened ? 8 : 0;
+  constexpr size_t kStride = 503;                            // instructions from fork to fork: seconds for all
+  constexpr size_t kHuge = kHardened ? 200'000 : 3'000'000;  // there it is looked at, byte by byte
+  void* last = nullptr;
+  struct {
+    const char* name;
+    std::function<void()> operation, before = [] {};
+  } cases[] = {
+      {"a superblock is opened", [&] { (void)!hm_heap_malloc(heap, 300); }},
+      {"a block is taken", [&] { (void)!hm_heap_malloc(heap, 300); }},
+      {"another superblock", [&] { (void)!hm_heap_malloc(heap, 1024 - edge); }, [&] { many_in(heap, kFills, 1024 - edge); }},
+      {"the last block of a superblock is freed", [&] { hm_free(last); },
+       [&] {
+         std::vector<void*> blocks = many_in(heap, 2 * kFills + 1, 1024 - edge);
+         last = blocks[kFills];
+         for (void* block : blocks)
+           if (address_of(block) / kSlice == address_of(last) / kSlice && block != last) hm_free(block);
+       }},
+      {"a run", [&] { (void)!hm_heap_malloc(heap, 50'000); }},
+      {"a run is freed", [&, block = hm_heap_malloc(heap, 70'000)] { hm_free(block); }, [&] { many_in(heap, 2, 70'000); }},
+      {"a run grows", [&, block = hm_heap_malloc(heap, 70'000)] { (void)!hm_realloc(block, 110'000); }},
+      {"an extent", [&] { (void)!hm_heap_malloc(heap, kHuge); }},
+      {"an extent is freed", [&, block = hm_heap_malloc(heap, kHuge)] { hm_free(block); }},
+      {"an extent grows", [&, block = hm_heap_malloc(heap, kHuge)] { (void)!hm_realloc(block, 2 * kHuge); }},
+      {"a heap is made", [&] { hm_heap_create(); }},
+      {"a heap is destroyed", [&] { hm_heap_destroy(other); },
+       [&] {
+         EXPECT_EQ(many_in(other, 40, 100).size() + many_in(other, 2, 50'000).size() + many_in(other, 2, kHuge).size(), 44u);
+       }},
+      {"a collection", [] { hm_collect(); }, [&] { free_all(many_in(heap, 300, 300)); }},
+  };
+  for (auto& each : cases) {
+    each.before();
+    Steps steps = fork_at_every_instruction(each.operation, [&] { return can_be_used_and_destroyed(heap); }, {kStride});
+    EXPECT_EQ(steps.failed, 0u) << each.name << ": the child of the fork at this instruction failed";
+    EXPECT_GT(steps.seen, 10u) << each.name;
+  }
+  hm_heap_destroy(heap);
+}
+#endif
 
 // ---- profiles
 

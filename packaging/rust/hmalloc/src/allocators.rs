@@ -226,6 +226,14 @@ impl Heap {
         unsafe { sys::hm_heap_stats_get(self.handle.as_ptr(), &mut stats) }
         stats
     }
+
+    unsafe fn resize(&self, block: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        if old.size() == 0 || new.size() == 0 || old.align().max(new.align()) > ALIGNMENT {
+            return unsafe { move_block(self, block, old, new) };
+        }
+        let resized = unsafe { sys::hm_heap_realloc(self.handle.as_ptr(), block.as_ptr().cast(), new.size()) };
+        found(resized.cast(), new.size())
+    }
 }
 
 impl Drop for Heap {
@@ -256,15 +264,5 @@ unsafe impl Allocator for Heap {
 
     unsafe fn shrink(&self, block: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
         unsafe { self.resize(block, old, new) }
-    }
-}
-
-impl Heap {
-    unsafe fn resize(&self, block: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
-        if old.size() == 0 || new.size() == 0 || old.align().max(new.align()) > ALIGNMENT {
-            return unsafe { move_block(self, block, old, new) };
-        }
-        let resized = unsafe { sys::hm_heap_realloc(self.handle.as_ptr(), block.as_ptr().cast(), new.size()) };
-        found(resized.cast(), new.size())
     }
 }
