@@ -385,39 +385,42 @@ bool can_be_used_and_destroyed(hm_heap* heap) {
 TEST_F(WithTwo, AChildHasItsHeapsWhereverAnotherThreadWas) {
   constexpr size_t kFills = kSlice / 1024;  // of the class of 1 KB, with an edge or without
   size_t edge = kHardened ? 8 : 0;
-  constexpr size_t kStride = 503;                            // instructions from fork to fork: seconds for all
-  constexpr size_t kHuge = kHardened ? 200'000 : 3'000'000;  // there it is looked at, byte by byte
+  constexpr size_t kMany = kHardened ? 5003 : 1009;          // instructions from fork to fork, of operations that take many
+  constexpr size_t kHuge = kHardened ? 204'800 : 3'000'000;  // there it is looked at, byte by byte
   void* last = nullptr;
   struct {
     const char* name;
     std::function<void()> operation, before = [] {};
+    size_t stride = kMany;
   } cases[] = {
-      {"a superblock is opened", [&] { (void)!hm_heap_malloc(heap, 300); }},
-      {"a block is taken", [&] { (void)!hm_heap_malloc(heap, 300); }},
-      {"another superblock", [&] { (void)!hm_heap_malloc(heap, 1024 - edge); }, [&] { many_in(heap, kFills, 1024 - edge); }},
+      {"a superblock is opened", [&] { (void)!hm_heap_malloc(heap, 300); }, [] {}, 61},
+      {"a block is taken", [&] { (void)!hm_heap_malloc(heap, 300); }, [] {}, 61},
+      {"another superblock", [&] { (void)!hm_heap_malloc(heap, 1024 - edge); }, [&] { many_in(heap, kFills, 1024 - edge); },
+       61},
       {"the last block of a superblock is freed", [&] { hm_free(last); },
        [&] {
          std::vector<void*> blocks = many_in(heap, 2 * kFills + 1, 1024 - edge);
          last = blocks[kFills];
          for (void* block : blocks)
            if (address_of(block) / kSlice == address_of(last) / kSlice && block != last) hm_free(block);
-       }},
-      {"a run", [&] { (void)!hm_heap_malloc(heap, 50'000); }},
-      {"a run is freed", [&, block = hm_heap_malloc(heap, 70'000)] { hm_free(block); }, [&] { many_in(heap, 2, 70'000); }},
-      {"a run grows", [&, block = hm_heap_malloc(heap, 70'000)] { (void)!hm_realloc(block, 110'000); }},
+       },
+       61},
+      {"a run", [&] { (void)!hm_heap_malloc(heap, 53'248); }},
+      {"a run is freed", [&, block = hm_heap_malloc(heap, 73'728)] { hm_free(block); }, [&] { many_in(heap, 2, 73'728); }},
+      {"a run grows", [&, block = hm_heap_malloc(heap, 73'728)] { (void)!hm_realloc(block, 110'592); }},
       {"an extent", [&] { (void)!hm_heap_malloc(heap, kHuge); }},
       {"an extent is freed", [&, block = hm_heap_malloc(heap, kHuge)] { hm_free(block); }},
       {"an extent grows", [&, block = hm_heap_malloc(heap, kHuge)] { (void)!hm_realloc(block, 2 * kHuge); }},
-      {"a heap is made", [&] { hm_heap_create(); }},
+      {"a heap is made", [&] { hm_heap_create(); }, [] {}, 61},
       {"a heap is destroyed", [&] { hm_heap_destroy(other); },
        [&] {
-         EXPECT_EQ(many_in(other, 40, 100).size() + many_in(other, 2, 50'000).size() + many_in(other, 2, kHuge).size(), 44u);
+         EXPECT_EQ(many_in(other, 40, 100).size() + many_in(other, 2, 53'248).size() + many_in(other, 2, kHuge).size(), 44u);
        }},
       {"a collection", [] { hm_collect(); }, [&] { free_all(many_in(heap, 300, 300)); }},
   };
   for (auto& each : cases) {
     each.before();
-    Steps steps = fork_at_every_instruction(each.operation, [&] { return can_be_used_and_destroyed(heap); }, {kStride});
+    Steps steps = fork_at_every_instruction(each.operation, [&] { return can_be_used_and_destroyed(heap); }, {each.stride});
     EXPECT_EQ(steps.failed, 0u) << each.name << ": the child of the fork at this instruction failed";
     EXPECT_GT(steps.seen, 10u) << each.name;
   }
