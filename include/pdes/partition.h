@@ -56,6 +56,10 @@ class alignas(128) Partition {
   // ---- For handlers.
   template <class E>
   void send(Lp& from, LpId to, Time delay, std::uint16_t type, const E& payload, Priority priority) {
+    send_bytes(from, to, delay, type, &payload, sizeof(E), priority);
+  }
+  [[gnu::always_inline]] void send_bytes(Lp& from, LpId to, Time delay, std::uint16_t type, const void* payload,
+                                         std::size_t size, Priority priority) {
     check(from, to, delay, type, priority);
     Time time = now + delay;
     std::uint64_t tie = next_tie(from, priority);
@@ -63,12 +67,12 @@ class alignas(128) Partition {
       ++counts.dropped;
       return;
     }
-    Event* event = memory.allocate(sizeof(Event) + sizeof(E));
+    Event* event = memory.allocate(sizeof(Event) + size);
     if (event == nullptr) [[unlikely]]
       no_memory();
     event->destination = to;
     event->type = type;
-    std::memcpy(event->payload(), &payload, sizeof(E));
+    std::memcpy(event->payload(), payload, size);
     post(from, {time, tie, event});
   }
   [[noreturn]] void no_handler(const Lp& lp, const Event& event) const;

@@ -53,6 +53,9 @@ class Simulation {
     return add_class(std::move(added), Context::types(), &Context::kName);
   }
 
+  // What add does, of a class that is made while the program runs (foreign.h).  `list` is the same for all classes.
+  LpId add_class(LpClass added, std::vector<EventType> types, const char* list);
+
   // Who may send to whom, for Sync::neighbours: each(id, to) calls to(other) for every LP that `id` may send events to,
   // on the thread that will run `id`.  A send to a thread that no LP of the sender's thread declared ends the run.
   // Without a call of set_neighbours every LP may send to every other.
@@ -72,7 +75,6 @@ class Simulation {
   const Result& partial() const noexcept;
 
  private:
-  LpId add_class(LpClass added, std::vector<EventType> types, const char* list);
   struct Inside;
   std::unique_ptr<Inside> inside_;
 };

@@ -1,0 +1,118 @@
+/* The simulation engine for other languages: a C interface, in the shared library libhmalloc-pdes.so.  States and events
+ * are records of fixed size, handlers are pointers to functions.  A model that is written with it gets the digest of the same
+ * model in C++ (docs/pdes-python.md is about the one in Python).
+ *
+ * Errors.  A simulation keeps its first error: what is called after it does nothing, hm_pdes_run returns null, and
+ * hm_pdes_error says what it was.  So only the run has to be looked at.
+ *
+ * Threads.  A simulation is used by one thread at a time, except for hm_pdes_stop.  Handlers are called by several threads,
+ * those of one LP never by two at a time. */
+#ifndef HMALLOC_PDES_FOREIGN_H
+#define HMALLOC_PDES_FOREIGN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hm_pdes hm_pdes;               /* a simulation */
+typedef struct hm_pdes_report hm_pdes_report; /* where the statistics of an LP go */
+
+/* What a handler is given: the LP, and the time of the event. */
+typedef struct hm_pdes_lp {
+  double now, end, lookahead;
+  uint32_t id, lp_count; /* of all LPs */
+} hm_pdes_lp;
+
+/* Handles an event, or starts the LP (then event is null).  Returns whether it could: 0 ends the run. */
+typedef int (*hm_pdes_handler)(hm_pdes_lp* lp, void* state, const void* event);
+/* Reports the statistics of an LP at the end; called by the thread that runs the simulation, in the order of LPs. */
+typedef int (*hm_pdes_reporter)(hm_pdes_report* report, void* state);
+
+/* Options as words, such as "end=80 lookahead=0.1 threads=2 queue=heap": those of docs/pdes.md that are about the
+ * simulation and about how it is run.  Null if there is no memory. */
+hm_pdes* hm_pdes_new(const char* options);
+void hm_pdes_free(hm_pdes* simulation);
+
+/* Adds a type of event, before any LPs; they are numbered from 0.  size: of the payload, at most 32,760 bytes. */
+void hm_pdes_event_type(hm_pdes* simulation, const char* name, size_t size);
+
+typedef struct hm_pdes_class {
+  const char* name;
+  size_t size;                     /* of a state, which is aligned to 16 bytes */
+  uint32_t streams;                /* random streams of an LP besides its own, numbered from 1 */
+  hm_pdes_handler start;           /* sends first events; may be null */
+  const hm_pdes_handler* handlers; /* by type of event; null for those that it must not get */
+  hm_pdes_reporter report;         /* may be null */
+  const void* states;              /* at the start: of one LP after another, or of each if shared; null: zeros */
+  int shared;
+  void* finals; /* where the states are put at the end, one after another; may be null */
+} hm_pdes_class;
+
+/* Adds LPs of a class; their ids follow those of the LPs before.  Name, handlers and states may go away after the call,
+ * finals only after the run. */
+void hm_pdes_add(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count);
+
+/* For sync=neighbours: LP i may send to those of to[from[i]] to to[from[i + 1] - 1].  The arrays must live until the end of
+ * the run. */
+void hm_pdes_set_neighbours(hm_pdes* simulation, const uint64_t* from, const uint32_t* to);
+
+typedef struct hm_pdes_progress {
+  double wall_s, now;
+  uint64_t events, pending, bytes;
+} hm_pdes_progress;
+/* Called on the thread that runs the simulation, every `interval` seconds (an option; 0.1) or somewhat later. */
+void hm_pdes_on_progress(hm_pdes* simulation, void (*call)(void* context, const hm_pdes_progress* progress), void* context);
+
+/* From any thread or signal handler: the run ends soon, with a partial result. */
+void hm_pdes_stop(hm_pdes* simulation);
+
+enum hm_pdes_kind { HM_PDES_COUNT, HM_PDES_SUM, HM_PDES_TALLY };
+typedef struct hm_pdes_statistic {
+  const char* name;
+  int64_t kind, count;
+  double sum, least, most;
+} hm_pdes_statistic;
+
+typedef struct hm_pdes_result {
+  uint64_t digest;
+  double reached, wall_s;
+  uint64_t stopped;
+  uint64_t events, sent, crossed, dropped, windows, peak_pending, peak_bytes;
+  const uint64_t* events_by_type;
+  uint64_t statistic_count;
+  const hm_pdes_statistic* statistics;
+} hm_pdes_result;
+
+/* Runs it, once.  The result lives as long as the simulation; null after an error. */
+const hm_pdes_result* hm_pdes_run(hm_pdes* simulation);
+const char* hm_pdes_error(const hm_pdes* simulation); /* empty if there is none */
+
+/* ---- For handlers.  What is wrong is kept as the error, and ends the run when the handler returns. */
+
+/* delay: of an event to another LP at least the lookahead, to the LP itself at least 0.  priority: 0 to 63. */
+void hm_pdes_send(hm_pdes_lp* lp, int64_t to, double delay, uint32_t type, const void* event, uint32_t priority);
+/* Numbers of one of the LP's streams; 0 is its own. */
+uint64_t hm_pdes_bits(hm_pdes_lp* lp, uint32_t stream);
+double hm_pdes_uniform(hm_pdes_lp* lp, uint32_t stream); /* in [0, 1) */
+double hm_pdes_exponential(hm_pdes_lp* lp, uint32_t stream, double mean);
+int64_t hm_pdes_integer(hm_pdes_lp* lp, uint32_t stream, int64_t n); /* in [0, n) */
+/* The handler's own error. */
+void hm_pdes_fail(hm_pdes_lp* lp, const char* text);
+
+/* ---- For reporters: pdes::Report's. */
+
+typedef struct hm_pdes_tally {
+  int64_t count;
+  double sum, least, most; /* of none: +infinity and -infinity */
+} hm_pdes_tally;
+void hm_pdes_report_count(hm_pdes_report* report, const char* name, int64_t value);
+void hm_pdes_report_sum(hm_pdes_report* report, const char* name, double value);
+void hm_pdes_report_tally(hm_pdes_report* report, const char* name, const hm_pdes_tally* tally);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

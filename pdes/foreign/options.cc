@@ -1,0 +1,76 @@
+#include "foreign/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <initializer_list>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace pdes {
+namespace {
+
+[[noreturn]] void refuse(std::string_view name, std::string_view value) {
+  throw Error("option " + std::string(name) + " cannot be '" + std::string(value) + "'");
+}
+
+template <class Number>
+void read(std::string_view name, std::string_view value, Number& into) {
+  const auto [end, error] = std::from_chars(value.begin(), value.end(), into);
+  if (error != std::errc() || end != value.end()) refuse(name, value);
+}
+
+template <class Choice>
+void choose(std::string_view name, std::string_view value, Choice& into,
+            std::initializer_list<std::pair<std::string_view, Choice>> choices) {
+  for (const auto& [word, choice] : choices) {
+    if (word != value) continue;
+    into = choice;
+    return;
+  }
+  refuse(name, value);
+}
+
+void set(Options& options, std::string_view name, std::string_view value) {
+  if (name == "end") return read(name, value, options.end);
+  if (name == "lookahead") return read(name, value, options.lookahead);
+  if (name == "threads") return read(name, value, options.threads);
+  if (name == "seed") return read(name, value, options.seed);
+  if (name == "max-memory") return read(name, value, options.max_memory);
+  if (name == "interval") return read(name, value, options.progress_interval);
+  if (name == "pin") return choose(name, value, options.pin, {{"0", false}, {"1", true}});
+  if (name == "queue") return choose(name, value, options.queue, {{"wheel", Queue::wheel}, {"heap", Queue::heap}});
+  if (name == "sync")
+    return choose(name, value, options.sync, {{"windows", Sync::windows}, {"neighbours", Sync::neighbours}});
+  if (name == "ties") return choose(name, value, options.ties, {{"source", Ties::by_source}, {"hashed", Ties::hashed}});
+  if (name == "generator")
+    return choose(name, value, options.generator, {{"splitmix", Generator::splitmix}, {"philox", Generator::philox}});
+  if (name == "allocator")
+    return choose(name, value, options.allocator,
+                  {{"hmalloc", Allocator::hmalloc}, {"malloc", Allocator::malloc}, {"free-list", Allocator::free_list}});
+  if (name == "blocks")
+    return choose(name, value, options.blocks,
+                  {{"automatic", Blocks::automatic}, {"dense", Blocks::dense}, {"lines", Blocks::lines}});
+  if (name == "partition")
+    return choose(
+        name, value, options.partitioning,
+        {{"blocks", Partitioning::blocks}, {"round-robin", Partitioning::round_robin}, {"random", Partitioning::random}});
+  throw Error("there is no option '" + std::string(name) + "'");
+}
+
+}  // namespace
+
+Options options_of(std::string_view text) {
+  Options options;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(word.size());
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    if (word.empty()) continue;
+    const std::size_t equals = word.find('=');
+    set(options, word.substr(0, equals), equals == word.npos ? std::string_view() : word.substr(equals + 1));
+  }
+  return options;
+}
+
+}  // namespace pdes

@@ -1,0 +1,337 @@
+"""Handlers in machine code, by Numba: nothing in them is a Python object, and the engine calls them by address.
+
+`self` is a record in the LP's state; the context and the report are the engine's pointers; an event is the NamedTuple that it
+is in Python, loaded from the payload and stored to it.  What they call of the engine are its C functions.
+"""
+
+import inspect
+
+import llvmlite.binding
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.datamodel import models
+from numba.core.errors import NumbaError, TypingError
+from numba.extending import intrinsic, overload_attribute, overload_method, register_model
+from numba.np import numpy_support
+
+from . import library, records
+from .errors import Error
+
+REFUSALS = (NumbaError, NotImplementedError)
+_UNKNOWN = "is no event of this model: no LP has a handler of it"
+_INT32, _INT64, _DOUBLE, _VOID = ir.IntType(32), ir.IntType(64), ir.DoubleType(), ir.VoidType()
+_BYTES = ir.IntType(8).as_pointer()
+
+for _name in library.FUNCTIONS:
+    llvmlite.binding.add_symbol(f"hm_pdes_{_name}", library.address(f"hm_pdes_{_name}"))
+
+
+def _call(builder, name, result, *arguments):
+    """A call of the engine's function of that name."""
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    function = cgutils.get_or_insert_function(builder.module, kind, f"hm_pdes_{name}")
+    function.attributes.add("nounwind")
+    return builder.call(function, arguments)
+
+
+# ---- The context.
+
+class ContextType(types.Type):
+    """Knows the model's event types, and so what number `send` gives to each."""
+
+    def __init__(self, events):
+        self.events = {event.event: event for event in events}
+        super().__init__(f"pdes.Context({', '.join(f'{event.name}@{id(event.event):x}' for event in events)})")
+
+
+register_model(ContextType)(models.OpaqueModel)
+
+
+def _add_attribute(name, kind, read):
+    @intrinsic
+    def get(typing, context):
+        place = getattr(library.Lp, name).offset
+
+        def code(target, builder, signature, arguments):
+            pointer = builder.gep(arguments[0], [ir.Constant(_INT64, place)])
+            value = builder.load(builder.bitcast(pointer, read.as_pointer()))
+            return builder.zext(value, _INT64) if read is _INT32 else value
+
+        return kind(context), code
+
+    @overload_attribute(ContextType, name)
+    def attribute(context):
+        return lambda context: get(context)
+
+
+for _name in ("now", "end", "lookahead"):
+    _add_attribute(_name, types.float64, _DOUBLE)
+for _name in ("id", "lp_count"):
+    _add_attribute(_name, types.int64, _INT32)
+
+
+def _draw(name, kind, *parameters):
+    """The intrinsic that calls hm_pdes_NAME(context, stream, parameters...)."""
+
+    def code(target, builder, signature, arguments):
+        pointer, stream, *rest = arguments
+        return _call(builder, name, target.get_value_type(kind), pointer, builder.trunc(stream, _INT32), *rest)
+
+    if not parameters:
+        return intrinsic(lambda typing, context, stream: (kind(context, types.int64), code))
+    return intrinsic(lambda typing, context, stream, parameter: (kind(context, types.int64, *parameters), code))
+
+
+_bits, _uniform = _draw("bits", types.uint64), _draw("uniform", types.float64)
+_exponential, _integer = _draw("exponential", types.float64, types.float64), _draw("integer", types.int64, types.int64)
+
+
+@overload_method(ContextType, "bits")
+def bits(context, stream=0):
+    return lambda context, stream=0: _bits(context, stream)
+
+
+@overload_method(ContextType, "uniform")
+def uniform(context, stream=0):
+    return lambda context, stream=0: _uniform(context, stream)
+
+
+@overload_method(ContextType, "chance")
+def chance(context, p, stream=0):
+    return lambda context, p, stream=0: _uniform(context, stream) < p
+
+
+@overload_method(ContextType, "exponential")
+def exponential(context, mean, stream=0):
+    return lambda context, mean, stream=0: _exponential(context, stream, mean)
+
+
+@overload_method(ContextType, "integer")
+def integer(context, n, stream=0):
+    return lambda context, n, stream=0: _integer(context, stream, n)
+
+
+def _event_type(context, event):
+    """Of the event that is sent; what is none is the model's mistake, which plain Python would not do either."""
+    known = context.events.get(getattr(event, "instance_class", None))
+    if known is None:
+        name = event.instance_class.__name__ if hasattr(event, "instance_class") else str(event)
+        raise TypingError(f"{name} {_UNKNOWN}")
+    if known.dtype is None:
+        raise TypingError(f"{known.name} has a field that is no number")
+    return known
+
+
+@intrinsic
+def _send(typing, context, to, delay, event, priority):
+    known = _event_type(context, event)
+
+    def code(target, builder, signature, arguments):
+        pointer, destination, after, value, urgency = arguments
+        payload = cgutils.alloca_once(builder, ir.ArrayType(_INT64, max(1, (known.size + 7) // 8)))
+        start = builder.bitcast(payload, _BYTES)
+        for field, value_of_field, given in zip(known.event._fields, cgutils.unpack_tuple(builder, value), event.types):
+            kind = numpy_support.from_dtype(known.dtype[field])
+            place = builder.gep(start, [ir.Constant(_INT64, known.dtype.fields[field][1])])
+            place = builder.bitcast(place, target.get_data_type(kind).as_pointer())
+            target.pack_value(builder, kind, target.cast(builder, value_of_field, given, kind), place)
+        _call(builder, "send", _VOID, pointer, destination, after, ir.Constant(_INT32, known.number), start,
+              builder.trunc(urgency, _INT32))
+        return target.get_dummy_value()
+
+    return types.none(context, types.int64, types.float64, event, types.int64), code
+
+
+@overload_method(ContextType, "send")
+def send(context, to, delay, event, priority=0):
+    _event_type(context, event)
+    return lambda context, to, delay, event, priority=0: _send(context, to, delay, event, priority)
+
+
+@overload_method(ContextType, "send_self")
+def send_self(context, delay, event, priority=0):
+    _event_type(context, event)
+    return lambda context, delay, event, priority=0: _send(context, context.id, delay, event, priority)
+
+
+# ---- The report.
+
+class ReportType(types.Type):
+    pass
+
+
+register_model(ReportType)(models.OpaqueModel)
+_REPORT = ReportType("pdes.Report")
+
+
+def _add_report(method, takes, read):
+    def emitter(name):
+        @intrinsic
+        def emit(typing, report, value):
+            def code(target, builder, signature, arguments):
+                report, value = arguments
+                if takes is None:  # a Tally: by its address
+                    value = builder.bitcast(value, _BYTES)
+                _call(builder, f"report_{method}", _VOID, report, target.insert_const_string(builder.module, name), value)
+                return target.get_dummy_value()
+
+            return types.none(report, takes or value), code
+
+        return emit
+
+    @overload_method(ReportType, method, prefer_literal=True)
+    def reporting(report, name, value):
+        if not isinstance(name, types.StringLiteral):
+            raise TypingError(f"report.{method} needs a name that is written there")
+        if takes is None and not isinstance(value, TallyType):
+            raise TypingError(f"report.{method} needs a Tally")
+        emit = emitter(name.literal_value)
+        return lambda report, name, value: emit(report, value)
+
+
+_add_report("count", types.int64, None)
+_add_report("sum", types.float64, None)
+_add_report("tally", None, None)
+
+
+# ---- States.
+
+def _fields_of(dtype):
+    kinds = {name: _TALLY if kind == records.TALLY else numpy_support.from_dtype(kind) for name, (kind, *_) in dtype.fields.items()}
+    return [(name, {"type": kinds[name], "offset": dtype.fields[name][1]}) for name in dtype.names]
+
+
+class TallyType(types.Record):
+    def __init__(self):
+        super().__init__(_fields_of(records.TALLY), records.TALLY.itemsize, True)
+
+
+register_model(TallyType)(models.RecordModel)
+_TALLY = None  # it has none in itself
+_TALLY = TallyType()
+
+
+@overload_method(TallyType, "add")
+def add(tally, value):
+    def code(tally, value):
+        tally.count += 1
+        tally.sum += value
+        if value < tally.least:
+            tally.least = value
+        if value > tally.most:
+            tally.most = value
+
+    return code
+
+
+class StateType(types.Record):
+    """`self`.  Each class of LPs derives one of its own, which has its methods."""
+
+
+def _state_type(lp):
+    name = f"{lp.name}State"
+    kind = type(name, (StateType,), {})
+    register_model(kind)(models.RecordModel)
+    for name, helper in lp.helpers.items():
+        _add_helper(kind, name, helper)
+    return kind(_fields_of(lp.dtype) if lp.dtype.names else [], lp.dtype.itemsize, True)
+
+
+def _add_helper(kind, name, helper):
+    def choose(*arguments, **more):
+        return helper
+
+    choose.__signature__ = inspect.signature(helper)
+    overload_method(kind, name, jit_options={"boundscheck": True})(choose)
+
+
+def _as(kind):
+    """The intrinsic that takes the engine's pointer for a state, a context or a report."""
+
+    def code(target, builder, signature, arguments):
+        return builder.bitcast(arguments[0], target.get_value_type(kind))
+
+    return intrinsic(lambda typing, pointer: (kind(types.voidptr), code))
+
+
+def _load_event(event):
+    """The intrinsic that makes an event of a payload."""
+    kinds = [numpy_support.from_dtype(event.dtype[field]) for field in event.event._fields]
+    kind = types.BaseTuple.from_types(kinds, event.event)
+
+    def code(target, builder, signature, arguments):
+        values = []
+        for field, number in zip(event.event._fields, kinds):
+            place = builder.gep(arguments[0], [ir.Constant(_INT64, event.dtype.fields[field][1])])
+            place = builder.bitcast(place, target.get_data_type(number).as_pointer())
+            values.append(target.unpack_value(builder, number, place))
+        return target.make_tuple(builder, kind, values)
+
+    return intrinsic(lambda typing, pointer: (kind(types.voidptr), code))
+
+
+# ---- What the engine calls: each returns 1, and if the function has raised something, 0, and sys.unraisablehook has it.
+
+class Entries:
+    """The addresses of a class's functions."""
+
+    def __init__(self, lp, events):
+        self._state, self._context = _as(_state_type(lp)), _as(ContextType(events))
+        self._kept = []
+        self.start = self._start(lp.start) if lp.start else None
+        self.handlers = [self._handler(lp.handlers[event.event], event) if event.event in lp.handlers else None for event in events]
+        self.report = self._report(lp.report) if lp.report else None
+
+    def _start(self, function):
+        state, context, start = self._state, self._context, self._compiled(function)
+
+        def entry(lp, place, event):
+            start(state(place), context(lp))
+            return 1
+
+        return self._address(entry, types.voidptr, types.voidptr, types.voidptr)
+
+    def _handler(self, function, event):
+        state, context, handle, load = self._state, self._context, self._compiled(function), _load_event(event)
+
+        def entry(lp, place, payload):
+            handle(state(place), context(lp), load(payload))
+            return 1
+
+        return self._address(entry, types.voidptr, types.voidptr, types.voidptr)
+
+    def _report(self, function):
+        state, as_report, report = self._state, _as(_REPORT), self._compiled(function)
+
+        def entry(into, place):
+            report(state(place), as_report(into))
+            return 1
+
+        return self._address(entry, types.voidptr, types.voidptr)
+
+    @staticmethod
+    def _compiled(function):
+        return numba.njit(boundscheck=True)(function)
+
+    def _address(self, entry, *arguments):
+        callback = numba.cfunc(types.int32(*arguments))(entry)
+        self._kept.append(callback)
+        return callback.address
+
+
+def entries(lp, events):
+    """Compiles a class of LPs for a model with these event types.  Raises one of REFUSALS if Numba does not take it."""
+    for event in events:
+        if event.dtype is None and event.event in lp.handlers:
+            raise NotImplementedError(f"{event.name} has a field that is no number")
+    if lp.dtype is None:
+        raise NotImplementedError("it has a field that is no number")
+    try:
+        return Entries(lp, events)
+    except NumbaError as error:
+        for line in str(error).splitlines():
+            if _UNKNOWN in line:
+                raise Error(f"{lp.name}: {line.strip()}") from None
+        raise

@@ -1,0 +1,88 @@
+"""The engine: libhmalloc-pdes.so, whose functions include/pdes/foreign.h describes."""
+
+import ctypes
+import os
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+
+NAME = "libhmalloc-pdes.so"
+
+
+class Lp(ctypes.Structure):
+    _fields_ = [("now", c_double), ("end", c_double), ("lookahead", c_double), ("id", c_uint32), ("lp_count", c_uint32)]
+
+
+HANDLER = ctypes.CFUNCTYPE(c_int, POINTER(Lp), c_void_p, c_void_p)
+REPORTER = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)
+
+
+class Class(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("size", c_size_t), ("streams", c_uint32), ("start", c_void_p), ("handlers", POINTER(c_void_p)),
+                ("report", c_void_p), ("states", c_void_p), ("shared", c_int), ("finals", c_void_p)]
+
+
+class Progress(ctypes.Structure):
+    _fields_ = [("wall_s", c_double), ("now", c_double), ("events", c_uint64), ("pending", c_uint64), ("bytes", c_uint64)]
+
+
+PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Progress))
+
+
+class Statistic(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("kind", c_int64), ("count", c_int64), ("sum", c_double), ("least", c_double), ("most", c_double)]
+
+
+class Result(ctypes.Structure):
+    _fields_ = [("digest", c_uint64), ("reached", c_double), ("wall_s", c_double),
+                *((name, c_uint64) for name in ("stopped", "events", "sent", "crossed", "dropped", "windows", "peak_pending", "peak_bytes")),
+                ("events_by_type", POINTER(c_uint64)), ("statistic_count", c_uint64), ("statistics", POINTER(Statistic))]
+
+
+# Result, arguments.
+FUNCTIONS = {
+    "new": (c_void_p, c_char_p),
+    "free": (None, c_void_p),
+    "event_type": (None, c_void_p, c_char_p, c_size_t),
+    "add": (None, c_void_p, POINTER(Class), c_uint32),
+    "set_neighbours": (None, c_void_p, c_void_p, c_void_p),
+    "on_progress": (None, c_void_p, PROGRESS, c_void_p),
+    "stop": (None, c_void_p),
+    "run": (POINTER(Result), c_void_p),
+    "error": (c_char_p, c_void_p),
+    "send": (None, POINTER(Lp), c_int64, c_double, c_uint32, c_void_p, c_uint32),
+    "bits": (c_uint64, POINTER(Lp), c_uint32),
+    "uniform": (c_double, POINTER(Lp), c_uint32),
+    "exponential": (c_double, POINTER(Lp), c_uint32, c_double),
+    "integer": (c_int64, POINTER(Lp), c_uint32, c_int64),
+    "report_count": (None, c_void_p, c_char_p, c_int64),
+    "report_sum": (None, c_void_p, c_char_p, c_double),
+    "report_tally": (None, c_void_p, c_char_p, c_void_p),
+}
+
+
+def _load():
+    """The library beside this file, as a wheel has it; or the one that HM_PDES_LIBRARY names; or an installed one."""
+    beside = Path(__file__).with_name(NAME)
+    path = os.environ.get("HM_PDES_LIBRARY") or (str(beside) if beside.exists() else NAME)
+    try:
+        return ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"hmalloc_pdes needs {NAME}, of a wheel or of an installed hmalloc: {error}") from None
+
+
+_library = _load()
+
+
+class _Functions:
+    """By their names without hm_pdes_."""
+
+
+call = _Functions()
+for _name, (_result, *_arguments) in FUNCTIONS.items():
+    _function = getattr(_library, f"hm_pdes_{_name}")
+    _function.restype, _function.argtypes = _result, _arguments
+    setattr(call, _name, _function)
+
+
+def address(name):
+    return ctypes.cast(getattr(_library, name), c_void_p).value

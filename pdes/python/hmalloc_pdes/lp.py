@@ -1,0 +1,82 @@
+"""Classes of logical processes."""
+
+import inspect
+
+import numpy as np
+
+from . import records
+from .errors import Error
+
+
+class LpClass:
+    """What the decorator `lp` has found in a class: its fields with their first values, and its functions by their roles."""
+
+    def __init__(self, python, streams):
+        self.python, self.name, self.streams = python, python.__name__, streams
+        self.fields = records.annotations(python)
+        self.first_values = {name: getattr(python, name) for name in self.fields if hasattr(python, name)}
+        self.dtype = records.layout(self.fields)
+        functions = dict(inspect.getmembers(python, inspect.isfunction))
+        self.start, self.report = functions.pop("start", None), functions.pop("report", None)
+        self.handlers = {}  # event: function, in the order in which they are written
+        for function in sorted(functions.values(), key=lambda function: function.__code__.co_firstlineno):
+            event = self._event_of(function)
+            if event is None:
+                continue
+            if event in self.handlers:
+                raise Error(f"{self.name} has two handlers of {event.__name__}: {self.handlers[event].__name__}, {function.__name__}")
+            self.handlers[event] = function
+        handled = set(self.handlers.values())
+        self.helpers = {name: function for name, function in functions.items() if function not in handled}
+        if self.start is None and not self.handlers:
+            raise Error(f"{self.name} does nothing: it has no start, and no method with an event as its third parameter")
+        self.compiled = {}  # by event types of a model: compiled.Entries, or the reason why there are none
+
+    @staticmethod
+    def _event_of(function):
+        parameters = list(inspect.signature(function).parameters)
+        annotation = records.annotations(function).get(parameters[-1]) if len(parameters) == 3 else None
+        return annotation if records.is_event(annotation) else None
+
+    def values(self, count, given):
+        """The first values of `count` LPs: for each field either one or, as `given` says, one for each LP."""
+        for name in given:
+            if name not in self.fields:
+                raise Error(f"{self.name} has no field '{name}'")
+        values = self.first_values | given
+        for name, annotation in self.fields.items():
+            if name not in values and annotation is not records.Tally and not isinstance(annotation, records.Array):
+                raise Error(f"{self.name} needs a value of '{name}'")
+        return values
+
+    def states(self, count, values):
+        """As the engine wants them: an array of one state, or of one for each LP."""
+        each = any(self._is_per_lp(name, value) for name, value in values.items())
+        states = np.zeros(count if each else 1, self.dtype)
+        for name, annotation in self.fields.items():
+            if annotation is records.Tally:
+                states[name] = records.EMPTY_TALLY
+            elif name in values:
+                try:
+                    states[name] = values[name]
+                except (ValueError, TypeError, OverflowError) as error:
+                    raise Error(f"{self.name}.{name} cannot be {values[name]!r:.60} for {count} LPs: {error}") from None
+        return states
+
+    def _is_per_lp(self, name, value):
+        return np.ndim(value) > len(self.dtype[name].shape)
+
+
+def lp(python=None, *, streams=0):
+    """Declares a class of logical processes, with `streams` random streams besides each LP's own.
+
+    Annotated fields are the state of an LP.  `start(self, context)` sends first events; a method whose third parameter is
+    annotated by an event, `def arrive(self, context, event: Arrival)`, is called for these; `report(self, report)` is called
+    at the end.  What else there is helps them.
+    """
+
+    def declared(python):
+        python.__pdes__ = LpClass(python, streams)
+        return python
+
+    return declared if python is None else declared(python)

@@ -1,0 +1,79 @@
+"""A model: a function that says which LPs there are."""
+
+import functools
+import inspect
+
+from .errors import Error
+from .run import OPTIONS, Run, Simulation
+
+
+class Model:
+    """A decorated function; its parameters, which all have defaults, are the model's."""
+
+    def __init__(self, build, defaults):
+        functools.update_wrapper(self, build)
+        self._build, self.defaults = build, defaults
+        _, *parameters = inspect.signature(build).parameters.values()
+        self.parameters = {parameter.name: parameter.default for parameter in parameters}
+        for name, default in self.parameters.items():
+            if default is inspect.Parameter.empty:
+                raise Error(f"model {self.__name__}: parameter {name} has no default")
+            if name in OPTIONS or name in ("progress", "plain"):
+                raise Error(f"model {self.__name__}: parameter {name} has the name of an option of the engine")
+        for name in defaults:
+            if name not in OPTIONS:
+                raise Error(f"model {self.__name__}: there is no option '{name}'")
+
+    def _sorted(self, given):
+        """Parameters and options, both with the defaults."""
+        for name in given:
+            if name not in self.parameters and name not in OPTIONS:
+                raise Error(f"model {self.__name__} has no parameter '{name}', nor is that an option of the engine")
+        parameters = self.parameters | {name: value for name, value in given.items() if name in self.parameters}
+        options = self.defaults | {name: value for name, value in given.items() if name in OPTIONS}
+        return parameters, options
+
+    def check(self, given):
+        """Raises Error for a name that is not the model's nor the engine's."""
+        self._sorted(given)
+
+    def prepare(self, plain=False, **given):
+        """What a run starts with: the LPs are known, and their handlers compiled."""
+        parameters, options = self._sorted(given)
+        simulation = Simulation(options)
+        self._build(simulation, **parameters)
+        return Run(simulation, plain), parameters, options
+
+    def run(self, *, progress=False, plain=False, **given):
+        """Runs it.  Names are those of the model's parameters and of the engine's options; progress=True shows a bar, or is a
+        function of (wall_s, now, events, pending, bytes); plain=True compiles nothing, to debug handlers."""
+        run, parameters, options = self.prepare(plain, **given)
+        if progress is True:
+            with _Bar(options.get("end", 0)) as bar:
+                result = run(options, bar)
+        else:
+            result = run(options, progress or None)
+        result.parameters.update(parameters)
+        return result
+
+
+class _Bar:
+    def __init__(self, end):
+        from tqdm.auto import tqdm
+
+        self._bar = tqdm(total=end, unit="", bar_format="{percentage:3.0f} %|{bar}| {n:.6g} of {total:.6g}, {remaining} left{postfix}")
+
+    def __call__(self, wall_s, now, events, pending, _bytes):
+        self._bar.update(now - self._bar.n)
+        self._bar.set_postfix_str(f"{events / wall_s / 1e6:.3g} M events/s" if wall_s else "")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._bar.close()
+
+
+def model(build=None, **defaults):
+    """Declares a model: `@model(end=80, lookahead=0.1)` above `def phold(simulation, lps=8192, remote=0.25)`."""
+    return Model(build, defaults) if build is not None else lambda function: Model(function, defaults)

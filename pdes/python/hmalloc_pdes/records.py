@@ -1,0 +1,87 @@
+"""States and events as records: what an annotation means in memory."""
+
+import math
+import typing
+
+import numpy as np
+
+from .errors import Error
+
+
+class Tally:
+    """Count, mean and extremes of observations that an LP makes while it runs: the type of a field, `waiting: Tally`."""
+
+    def __init__(self):
+        self.count, self.sum, self.least, self.most = 0, 0.0, math.inf, -math.inf
+
+    def add(self, value):
+        value = float(value)
+        self.count += 1
+        self.sum += value
+        if value < self.least:
+            self.least = value
+        if value > self.most:
+            self.most = value
+
+
+TALLY = np.dtype([("count", "i8"), ("sum", "f8"), ("least", "f8"), ("most", "f8")])
+EMPTY_TALLY = np.array((0, 0.0, math.inf, -math.inf), TALLY)
+
+
+class Array:
+    """The type of a field that is an array: `Array(float, 8)`, `Array(int, 3, 3)`."""
+
+    def __init__(self, element, *shape):
+        self.dtype = np.dtype((_scalar(element), shape))
+
+
+def _scalar(annotation):
+    """The dtype of a number; None for all else."""
+    if annotation in (int, float, bool):
+        return np.dtype({int: "i8", float: "f8", bool: "?"}[annotation])
+    number = isinstance(annotation, np.dtype) or (isinstance(annotation, type) and issubclass(annotation, np.generic))
+    dtype = np.dtype(annotation) if number else None
+    return dtype if dtype is not None and dtype.kind in "iufb" and dtype.itemsize <= 8 else None
+
+
+def dtype_of(annotation):
+    """Of a field; None if only plain Python can hold it."""
+    if annotation is Tally:
+        return TALLY
+    return annotation.dtype if isinstance(annotation, Array) else _scalar(annotation)
+
+
+def layout(fields):
+    """The dtype of a record of these fields; None if one of them needs plain Python."""
+    known = {name: dtype_of(annotation) for name, annotation in fields.items()}
+    if any(dtype is None for dtype in known.values()):  # numpy holds float64 equal to None
+        return None
+    return np.dtype(list(known.items()), align=True)
+
+
+def annotations(of):
+    """A class's or a function's, whether they are written as text or not."""
+    try:
+        return typing.get_type_hints(of)
+    except NameError:
+        # A class that was defined in a function knows its neighbours only if its module does without `from __future__`.
+        return {name: meaning for name, meaning in of.__annotations__.items() if not isinstance(meaning, str)}
+
+
+def is_event(annotation):
+    return isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields")
+
+
+class EventType:
+    """A NamedTuple as the engine sees it: `dtype` is None if its fields are objects, which only plain Python sends and gets."""
+
+    def __init__(self, event, number):
+        self.event, self.number, self.name = event, number, event.__name__
+        fields = annotations(event)
+        missing = [name for name in event._fields if name not in fields]
+        if missing:
+            raise Error(f"event {self.name}: field {missing[0]} has no type; derive it from typing.NamedTuple")
+        self.dtype = layout({name: fields[name] for name in event._fields})
+        if self.dtype is not None and any(self.dtype[name].shape or self.dtype[name].fields for name in event._fields):
+            self.dtype = None  # an array, a Tally
+        self.size = 8 if self.dtype is None else self.dtype.itemsize

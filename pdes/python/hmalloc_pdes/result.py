@@ -1,0 +1,114 @@
+"""What a run reports."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+_KINDS = ("count", "sum", "tally")
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A number that LPs have reported: a count, a sum, or a tally, which has all of these."""
+
+    kind: str
+    count: int
+    sum: float
+    least: float
+    most: float
+
+    @property
+    def mean(self):
+        return self.sum / self.count if self.count else 0.0
+
+    @property
+    def value(self):
+        """Of a tally the mean."""
+        return {"count": self.count, "sum": self.sum, "tally": self.mean}[self.kind]
+
+
+@dataclass(frozen=True)
+class Result:
+    """Of one run: what it was asked for, what came of it."""
+
+    parameters: dict
+    options: dict
+    digest: int
+    reached: float
+    stopped: bool
+    wall_s: float
+    events: int
+    sent: int
+    crossed: int
+    dropped: int
+    windows: int
+    peak_pending: int
+    peak_bytes: int
+    events_by_type: dict
+    statistics: dict
+    series: list = field(repr=False)
+    finals: dict = field(repr=False)
+
+    @property
+    def events_per_s(self):
+        return self.events / self.wall_s if self.wall_s else 0.0
+
+    def frame(self):
+        """The statistics as a DataFrame, one a row."""
+        import pandas
+
+        rows = [(name, s.kind, s.count, s.sum, s.mean, s.least, s.most) for name, s in self.statistics.items()]
+        return pandas.DataFrame(rows, columns=["statistic", "kind", "count", "sum", "mean", "least", "most"]).set_index("statistic")
+
+    def states(self, lp):
+        """The states of a class of LPs at the end as a DataFrame, one LP a row."""
+        import pandas
+
+        ids, columns = self.finals[lp if isinstance(lp, str) else lp.__name__]
+        if isinstance(columns, np.ndarray):
+            columns = {name: columns[name] for name in columns.dtype.names}
+        frame = {}
+        for name, values in columns.items():
+            for part, value in _parts(name, values):
+                frame[part] = value
+        return pandas.DataFrame(frame, index=pandas.Index(ids, name="lp"))
+
+    def history(self):
+        """How the run went, as a DataFrame: a row for each interval of real time."""
+        import pandas
+
+        return pandas.DataFrame(self.series, columns=["wall_s", "now", "events", "pending", "bytes"])
+
+    def row(self):
+        """All in one dictionary of numbers and words, as a line of a sweep has it."""
+        row = {**self.parameters, **self.options, "digest": f"{self.digest:#018x}", "reached": self.reached, "events": self.events,
+               "wall_s": self.wall_s, "events_per_s": self.events_per_s}
+        for name, statistic in self.statistics.items():
+            row[name] = statistic.value
+            if statistic.kind == "tally":
+                row |= {f"{name}.count": statistic.count, f"{name}.least": statistic.least, f"{name}.most": statistic.most}
+        return row
+
+    def __str__(self):
+        how = "stopped" if self.stopped else "reached"
+        lines = [f"{self.events:,} events in {self.wall_s:.3g} s, {self.events_per_s:,.0f} events/s; {how} {self.reached:g}",
+                 f"digest {self.digest:#018x}"]
+        for name, s in self.statistics.items():
+            tally = f"{s.count}: mean {s.mean:.6g}, from {s.least:.6g} to {s.most:.6g}" if s.kind == "tally" else f"{s.value}"
+            lines.append(f"{name:<20} {tally}")
+        return "\n".join(lines)
+
+
+def _parts(name, values):
+    """A column, or for a Tally four, or for an array one of arrays."""
+    if isinstance(values, np.ndarray) and values.dtype.names:
+        return [(f"{name}.{part}", values[part]) for part in values.dtype.names]
+    if values and hasattr(values[0], "least") if isinstance(values, list) else False:
+        return [(f"{name}.{part}", [getattr(value, part) for value in values]) for part in ("count", "sum", "least", "most")]
+    return [(name, list(values) if np.ndim(values) > 1 else values)]
+
+
+def statistics_of(result):
+    numbers = (result.statistics[i] for i in range(result.statistic_count))
+    return {number.name.decode(): Statistic(_KINDS[number.kind], number.count, number.sum, number.least, number.most)
+            for number in numbers}

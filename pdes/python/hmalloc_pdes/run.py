@@ -1,0 +1,201 @@
+"""One run of a model: builds it, hands it to the engine, takes the result."""
+
+import ctypes
+import sys
+import threading
+import warnings
+
+import numpy as np
+
+from . import library, records, slow
+from .errors import Error, SlowModelWarning
+from .result import Result, statistics_of
+
+try:
+    from . import compiled
+except ImportError as error:  # of numba
+    compiled, _no_numba = None, str(error)
+
+call = library.call
+# Those of the engine that are not about output (docs/pdes.md).
+OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "partition", "queue", "allocator", "blocks",
+           "max_memory", "pin", "interval")
+RESULTS = ("end", "lookahead", "seed", "generator", "ties")  # of these, what the answer depends on
+
+
+def _as_text(options):
+    words = {name.replace("_", "-"): int(value) if isinstance(value, (bool, np.integer)) else value for name, value in options.items()}
+    return " ".join(f"{name}={value}" for name, value in words.items())
+
+
+class Simulation:
+    """What a model's function fills: `add` adds its LPs."""
+
+    def __init__(self, options):
+        self.options = options
+        self.lp_count = 0
+        self.groups = []  # (class, first id, count, values)
+        self.neighbours = None
+
+    @property
+    def lookahead(self):
+        return self.options.get("lookahead", 0.0)
+
+    @property
+    def end(self):
+        return self.options.get("end", 0.0)
+
+    def add(self, lp, count, **values):
+        """Adds `count` LPs of a class that `lp` has declared; a value is of all, or an array of one for each.  Returns the id
+        of the first."""
+        declared = lp.__dict__.get("__pdes__") if isinstance(lp, type) else None
+        if declared is None:
+            raise Error(f"{getattr(lp, '__name__', lp)} is no class of LPs: write @lp above it")
+        if not 0 <= count < 2**32:
+            raise Error(f"{count} LPs of {declared.name}")
+        first = self.lp_count
+        self.groups.append((declared, first, count, declared.values(count, values)))
+        self.lp_count += count
+        return first
+
+    def set_neighbours(self, lists):
+        """For sync="neighbours": to which LPs each may send, one list or row of an array for each LP."""
+        self.neighbours = [np.asarray(ids, np.uint32) for ids in lists]
+
+    def event_types(self):
+        """In the order of their first handlers, which is part of the digest."""
+        events = dict.fromkeys(event for lp, *_ in self.groups for event in lp.handlers)
+        return tuple(records.EventType(event, number) for number, event in enumerate(events))
+
+
+def _machine_code(lp, events):
+    """Compiled entries, or none, with one warning a class."""
+    key = tuple(event.event for event in events)
+    if key not in lp.compiled:
+        try:
+            if compiled is None:
+                raise NotImplementedError(f"there is no Numba: {_no_numba}")
+            lp.compiled[key] = compiled.entries(lp, events)
+        except (NotImplementedError, *(compiled.REFUSALS if compiled else ())) as error:
+            lp.compiled[key] = None
+            warnings.warn(f"{lp.name} runs as plain Python, some hundred times slower: {_reason(error)}", SlowModelWarning,
+                          stacklevel=5)
+    return lp.compiled[key]
+
+
+def _reason(error):
+    """The line of Numba's message that says most."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith(("Failed in", "During:", "File", "<source", "No implementation of"))]
+    return (telling or lines or [type(error).__name__])[0]
+
+
+class Run:
+    def __init__(self, simulation, plain=False):
+        self._simulation, self.types = simulation, simulation.event_types()
+        self.events = slow.Events(self.types)
+        self.pack = self.events.pack
+        self._error = None
+        self._lock = threading.Lock()
+        self.entries = []
+        for lp, first, count, values in simulation.groups:
+            machine_code = None if plain else _machine_code(lp, self.types)
+            self.entries.append(machine_code or slow.Entries(self, lp, first, count, values))
+
+    def failed(self, error):
+        """The first exception of a handler."""
+        with self._lock:
+            if self._error is None:
+                self._error = error
+
+    def _unraisable(self, raised):
+        """What a compiled handler raises ends here, because nobody has called it from Python."""
+        if isinstance(raised.object, str) and "CPUContext" in raised.object:
+            self.failed(raised.exc_value)
+        else:
+            self._hook(raised)
+
+    def __call__(self, options, progress=None):
+        engine = call.new(_as_text(options).encode())
+        if not engine:
+            raise MemoryError
+        try:
+            self._kept = []
+            finals = self._describe(engine)
+            series = self._watch(engine, progress)
+            self._hook, sys.unraisablehook = sys.unraisablehook, self._unraisable
+            try:
+                result = call.run(engine)
+            finally:
+                sys.unraisablehook = self._hook
+            self._raise_error(engine)
+            return self._result(result.contents, options, series, finals)
+        finally:
+            call.free(engine)
+
+    def _describe(self, engine):
+        """Tells the engine of events and LPs; returns where it puts their final states."""
+        finals = []
+        for event in self.types:
+            call.event_type(engine, event.name.encode(), event.size)
+        for (lp, _, count, values), entries in zip(self._simulation.groups, self.entries):
+            plain = isinstance(entries, slow.Entries)
+            states = None if plain else lp.states(count, values)
+            finals.append(entries.finals if plain else np.zeros(count, lp.dtype))
+            handlers = (ctypes.c_void_p * (len(entries.handlers) + 1))(*entries.handlers)
+            described = library.Class(
+                lp.name.encode(), 0 if plain else lp.dtype.itemsize, lp.streams, entries.start, handlers, entries.report,
+                None if plain else states.ctypes.data, not plain and len(states) != count, None if plain else finals[-1].ctypes.data)
+            call.add(engine, described, count)
+        if self._simulation.neighbours is not None:
+            self._kept += self._neighbours(self._simulation.neighbours)
+            call.set_neighbours(engine, *(array.ctypes.data for array in self._kept))
+        return finals
+
+    def _neighbours(self, lists):
+        if len(lists) != self._simulation.lp_count:
+            raise Error(f"neighbours of {len(lists)} LPs; there are {self._simulation.lp_count}")
+        to = np.concatenate(lists) if lists else np.zeros(0, np.uint32)
+        return [np.cumsum([0, *map(len, lists)], dtype=np.uint64), to]
+
+    def _watch(self, engine, progress):
+        """From time to time Python has the word: to note how far the run is, and to hear of Ctrl-C."""
+        series = []
+
+        def look(_, at):
+            try:
+                series.append(tuple(getattr(at.contents, name) for name, _ in library.Progress._fields_))
+                if progress is not None:
+                    progress(*series[-1])
+            except BaseException as error:
+                self.failed(error)
+                call.stop(engine)
+
+        self._look = library.PROGRESS(look)
+        call.on_progress(engine, self._look, None)
+        return series
+
+    def _raise_error(self, engine):
+        said = call.error(engine).decode()
+        if self._error is None:
+            if said:
+                raise Error(said)
+        elif isinstance(self._error, Exception) and not isinstance(self._error, Error):
+            raise Error(f"{said}: {type(self._error).__name__}: {self._error}") from self._error
+        elif isinstance(self._error, Error):
+            raise Error(f"{said}: {self._error}") from None
+        else:
+            raise self._error  # KeyboardInterrupt
+
+    def _result(self, of, options, series, finals):
+        states = {}
+        for (lp, first, count, _), final in zip(self._simulation.groups, finals):
+            columns = final() if callable(final) else final
+            if lp.name in states:
+                continue
+            states[lp.name] = (range(first, first + count), columns)
+        numbers = {name: getattr(of, name) for name in ("digest", "reached", "wall_s", "events", "sent", "crossed", "dropped",
+                                                        "windows", "peak_pending", "peak_bytes")}
+        return Result(parameters={}, options=options, stopped=bool(of.stopped), series=series, finals=states,
+                      events_by_type={event.name: of.events_by_type[event.number] for event in self.types},
+                      statistics=statistics_of(of), **numbers)

@@ -1,0 +1,193 @@
+"""Handlers as plain Python: for what Numba does not take.  The engine, and so the answer, is the same; the speed is not."""
+
+import ctypes
+
+import numpy as np
+
+from . import library, records
+from .errors import Error
+
+call = library.call
+
+
+class Context:
+    """What a handler may ask of the engine."""
+
+    def __init__(self, run, lp):
+        self._run, self._lp = run, lp
+        at = lp.contents
+        self.now, self.end, self.lookahead, self.id, self.lp_count = at.now, at.end, at.lookahead, at.id, at.lp_count
+
+    def bits(self, stream=0):
+        return call.bits(self._lp, stream)
+
+    def uniform(self, stream=0):
+        return call.uniform(self._lp, stream)
+
+    def chance(self, p, stream=0):
+        return self.uniform(stream) < p
+
+    def exponential(self, mean, stream=0):
+        return call.exponential(self._lp, stream, mean)
+
+    def integer(self, n, stream=0):
+        return call.integer(self._lp, stream, int(n))
+
+    def send(self, to, delay, event, priority=0):
+        number, payload = self._run.pack(event)
+        call.send(self._lp, int(to), delay, number, payload, priority)
+
+    def send_self(self, delay, event, priority=0):
+        self.send(self.id, delay, event, priority)
+
+
+class Report:
+    """Where an LP's statistics go."""
+
+    def __init__(self, pointer):
+        self._pointer = pointer
+
+    def count(self, name, value):
+        call.report_count(self._pointer, name.encode(), int(value))
+
+    def sum(self, name, value):
+        call.report_sum(self._pointer, name.encode(), value)
+
+    def tally(self, name, tally):
+        numbers = np.array((tally.count, tally.sum, tally.least, tally.most), records.TALLY)
+        call.report_tally(self._pointer, name.encode(), numbers.ctypes.data)
+
+
+class Events:
+    """Events of one run on their way through the engine, whose payloads are bytes: of numbers these themselves, of all else a
+    ticket for the object, which waits here."""
+
+    def __init__(self, types):
+        self.types = types
+        self._by_event = {event.event: event for event in types}
+        self._waiting, self._tickets = {}, 0
+
+    def pack(self, event):
+        known = self._by_event.get(type(event))
+        if known is None:
+            raise Error(f"{type(event).__name__} is no event of this model: no LP has a handler of it")
+        if known.dtype is not None:
+            return known.number, np.array(tuple(event), known.dtype).tobytes()
+        self._tickets += 1  # handlers hold the interpreter's lock, if only one at a time: no two get the same
+        ticket = self._tickets
+        self._waiting[ticket] = event
+        return known.number, ticket.to_bytes(8, "little")
+
+    def unpack(self, known, payload):
+        if known.dtype is None:
+            return self._waiting.pop(int.from_bytes(ctypes.string_at(payload, 8), "little"))
+        return known.event(*np.frombuffer(ctypes.string_at(payload, known.size), known.dtype, 1)[0].item()) if known.size else known.event()
+
+
+def _converter(dtype):
+    if dtype == np.dtype("i8"):
+        return int
+    if dtype == np.dtype("f8"):
+        return float
+    return lambda value: np.array(value).astype(dtype).item()
+
+
+def plain_class(lp):
+    """The class whose objects are the states: their numbers behave as the fields of a record do."""
+    dtypes = {name: records.dtype_of(annotation) for name, annotation in lp.fields.items()}
+    convert = {name: _converter(dtype) for name, dtype in dtypes.items() if dtype is not None and not dtype.shape and not dtype.fields}
+
+    class Plain(lp.python):
+        def __init__(self):
+            pass
+
+        def __setattr__(self, name, value):
+            if name not in dtypes:
+                raise AttributeError(f"{lp.name} has no field '{name}'")
+            if name in convert:
+                value = convert[name](value)
+            elif dtypes[name] is not None and dtypes[name].shape:
+                getattr(self, name)[...] = value
+                return
+            object.__setattr__(self, name, value)
+
+    return Plain
+
+
+class Entries:
+    """The functions of a class of LPs for one run, as the engine calls them, and its LPs' states."""
+
+    def __init__(self, run, lp, first, count, values):
+        self._run, self._lp, self._states = run, lp, {}
+        self._fill(first, count, values)
+        self._kept = []
+        self.start = self._callback(lambda state, context, event: lp.start(state, context)) if lp.start else None
+        self.handlers = [self._handler(event) for event in run.events.types]
+        self.report = self._reporter() if lp.report else None
+        self._first = first
+
+    def _fill(self, first, count, values):
+        plain = plain_class(self._lp)
+        dtypes = {name: records.dtype_of(annotation) for name, annotation in self._lp.fields.items()}
+        per_lp = {name for name, value in values.items() if isinstance(value, (list, np.ndarray, range)) and dtypes[name] is not None
+                  and np.ndim(value) > len(dtypes[name].shape)}
+        for name in per_lp:
+            if len(values[name]) != count:
+                raise Error(f"{self._lp.name}.{name} has {len(values[name])} values for {count} LPs")
+        for i in range(count):
+            state = plain()
+            for name, dtype in dtypes.items():
+                self._set(state, name, dtype, values, i if name in per_lp else None)
+            self._states[first + i] = state
+
+    @staticmethod
+    def _set(state, name, dtype, values, index):
+        if dtype == records.TALLY:
+            object.__setattr__(state, name, records.Tally())
+            return
+        if dtype is not None and dtype.shape:
+            object.__setattr__(state, name, np.zeros(dtype.shape, dtype.base))
+            if name not in values:
+                return
+        value = values[name] if index is None else values[name][index]
+        setattr(state, name, value() if dtype is None and callable(value) else value)  # such as list: each its own
+
+    def _handler(self, event):
+        function = self._lp.handlers.get(event.event)
+        if function is None:
+            return None
+        return self._callback(lambda state, context, payload: function(state, context, self._run.events.unpack(event, payload)))
+
+    def _callback(self, function):
+        run, states = self._run, self._states
+
+        def entry(lp, place, event):
+            try:
+                function(states[lp.contents.id], Context(run, lp), event)
+                return 1
+            except BaseException as error:  # also Ctrl-C: it goes to who has called run
+                run.failed(error)
+                return 0
+
+        return self._keep(library.HANDLER(entry))
+
+    def _reporter(self):
+        states = iter(self._states.values())  # reports are asked for in the order of LPs
+
+        def entry(report, place):
+            try:
+                self._lp.report(next(states), Report(report))
+                return 1
+            except BaseException as error:
+                self._run.failed(error)
+                return 0
+
+        return self._keep(library.REPORTER(entry))
+
+    def _keep(self, callback):
+        self._kept.append(callback)
+        return ctypes.cast(callback, ctypes.c_void_p).value
+
+    def finals(self):
+        """The states, as columns."""
+        return {name: [getattr(state, name) for state in self._states.values()] for name in self._lp.fields}

@@ -1,0 +1,107 @@
+"""Many runs of a model: all combinations of some values, over several processes, kept in a file from which a later call goes on."""
+
+import itertools
+import multiprocessing
+import os
+import signal
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from .errors import Error
+
+_model = None  # in a worker: what it runs, inherited at its fork
+
+
+def _begin(model):
+    global _model
+    _model = model
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who has called sweep hears of it, and ends the workers
+
+
+def _one(point):
+    """A row of the result.  A run that fails has a row, too, and is tried again by the next call."""
+    try:
+        return _model.run(**point).row() | {"error": ""}
+    except Error as error:
+        return dict(point) | {"error": str(error)}
+
+
+def sweep(model, grid, *, file=None, processes=None, progress=True, **fixed):
+    """Runs a model with all combinations of `grid`, a dictionary of lists: of parameters of the model, of options of the
+    engine (several seeds, say).  Returns a DataFrame, a row for each run in the order of the grid.
+
+    file: a name that ends in .csv, or in .parquet (that needs pyarrow).  It has all runs that are done at any time, and those
+    that it has already are not done again.  It does not know whether the model has changed meanwhile.
+    """
+    points = [fixed | dict(zip(grid, values)) for values in itertools.product(*grid.values())]
+    if not points:
+        raise Error("there is nothing to run: a list of values is empty")
+    for point in points:
+        model.check(point)
+    path = Path(file) if file else None
+    rows = _read(path, points[0]) if path else {}
+    left = [point for point in points if _key(point) not in rows]
+    for row in _run(model, left, processes, progress, len(points)):
+        rows[_key(row, points[0])] = row
+        if path:
+            _write(path, rows)
+    return _frame([rows[_key(point)] for point in points])
+
+
+def _key(row, names=None):
+    return tuple((name, row[name]) for name in sorted(names or row))
+
+
+def _run(model, points, processes, progress, total):
+    from tqdm.auto import tqdm
+
+    if not points:
+        return
+    model.prepare(**points[0])  # compiled once, here: workers are forks
+    context = multiprocessing.get_context("fork")
+    processes = min(processes or len(os.sched_getaffinity(0)), len(points))
+    others = set(multiprocessing.active_children())
+    with ProcessPoolExecutor(processes, context, _begin, (model,)) as pool, \
+            tqdm(total=total, initial=total - len(points), unit="run", disable=not progress) as bar:
+        try:
+            for done in as_completed([pool.submit(_one, point) for point in points]):
+                yield done.result()
+                bar.update()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.terminate()
+            raise
+
+
+def _frame(rows):
+    import pandas
+
+    return pandas.DataFrame(rows).drop(columns="error") if not any(row["error"] for row in rows) else pandas.DataFrame(rows)
+
+
+def _read(path, point):
+    import pandas
+
+    if not path.exists():
+        return {}
+    parquet = path.suffix == ".parquet"
+    frame = pandas.read_parquet(path) if parquet else pandas.read_csv(path, float_precision="round_trip")
+    missing = [name for name in (*point, "digest", "error") if name not in frame]
+    if missing:
+        raise Error(f"{path} is of another sweep: it has no column '{missing[0]}'")
+    frame["error"] = frame["error"].fillna("")
+    rows = frame[frame["error"] == ""].to_dict("records")
+    return {_key(row, point): row for row in rows}
+
+
+def _write(path, rows):
+    """Under another name first: whoever reads the file, or goes on after a crash, has a whole one."""
+    import pandas
+
+    frame, part = pandas.DataFrame(list(rows.values())), path.with_name(path.name + ".part")
+    if path.suffix == ".parquet":
+        frame.to_parquet(part)
+    else:
+        frame.to_csv(part, index=False)
+    os.replace(part, path)
