@@ -24,6 +24,7 @@ typedef struct hm_pdes_report hm_pdes_report; /* where the statistics of an LP g
 typedef struct hm_pdes_lp {
   double now, end, lookahead;
   uint32_t id, lp_count; /* of all LPs */
+  uint64_t* splitmix; /* the LP's own stream, state and step, for compilers that draw inline; null with generator=philox */
 } hm_pdes_lp;
 
 /* Handles an event, or starts the LP (then event is null).  Returns whether it could: 0 ends the run. */
@@ -99,6 +100,8 @@ uint64_t hm_pdes_bits(hm_pdes_lp* lp, uint32_t stream);
 double hm_pdes_uniform(hm_pdes_lp* lp, uint32_t stream); /* in [0, 1) */
 double hm_pdes_exponential(hm_pdes_lp* lp, uint32_t stream, double mean);
 int64_t hm_pdes_integer(hm_pdes_lp* lp, uint32_t stream, int64_t n); /* in [0, n) */
+/* What exponential(mean) is made of, -mean * ln(1 - uniform()): the same logarithm on every machine, of x in (0, 1]. */
+double hm_pdes_natural_log(double x);
 /* The handler's own error. */
 void hm_pdes_fail(hm_pdes_lp* lp, const char* text);
 

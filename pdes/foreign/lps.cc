@@ -1,9 +1,8 @@
 #include "foreign/lps.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <new>
+#include <cstring>
 
 #include "foreign/text.h"
 
@@ -13,38 +12,31 @@ namespace {
 constexpr std::size_t rounded(std::size_t size) noexcept { return (size + 7) & ~std::size_t{7}; }
 
 void handle(Partition& partition, Lp& lp, const Event& event) {
-  ForeignCall call(partition, lp);
-  const hm_pdes_handler handler = call.object.of->handlers[event.type];
+  const hm_pdes_handler handler = ForeignClass::of(lp).handlers[event.type];
   if (handler == nullptr) [[unlikely]]
     partition.no_handler(lp, event);
-  call(handler, event.payload());
+  ForeignCall(partition, lp)(handler, event.payload());
 }
 
 void start(Partition& partition, Lp& lp) {
-  ForeignCall call(partition, lp);
-  if (call.object.of->start != nullptr) call(call.object.of->start, nullptr);
+  const ForeignClass& of = ForeignClass::of(lp);
+  for (std::uint32_t i = 0; i < of.streams; ++i) of.streams_of(lp)[i] = Stream(partition.world.seed, lp.id, i + 1);
+  if (of.start != nullptr) ForeignCall(partition, lp)(of.start, nullptr);
 }
 
-void report(const void* place, Report& into) {
-  auto& object = *static_cast<ForeignObject*>(const_cast<void*>(place));
-  const ForeignClass& of = *object.of;
+void report(const void* state, Report& into) {
+  const Lp& lp = static_cast<const Lp*>(state)[-1];  // as lp.h has it
+  const ForeignClass& of = ForeignClass::of(lp);
   const auto keep = [&] {
-    if (of.finals != nullptr) std::memcpy(of.finals + (object.id - of.first) * of.size, object.state(), of.size);
+    if (of.finals != nullptr) std::memcpy(of.finals + (lp.id - of.first) * of.size, state, of.size);
   };
   if (of.report == nullptr) return keep();
   hm_pdes_report call{into, nullptr};
-  const bool done = of.report(&call, object.state()) != 0;
+  const bool done = of.report(&call, const_cast<void*>(state)) != 0;
   keep();  // a report may change the state
   if (call.failure != nullptr) std::rethrow_exception(call.failure);
-  if (!done) throw Error("LP " + std::to_string(object.id) + " (" + of.name + ") failed to report");
+  if (!done) throw Error("LP " + std::to_string(lp.id) + " (" + of.name + ") failed to report");
 }
-
-// The same for all types: which handler is meant, is for the class to say.
-constexpr auto kHandlers = [] {
-  std::array<Handler, 256> handlers{};
-  handlers.fill(&handle);
-  return handlers;
-}();
 
 }  // namespace
 
@@ -53,11 +45,12 @@ ForeignClass::ForeignClass(const hm_pdes_class& from, std::size_t event_types, L
       size(from.size),
       streams(from.streams),
       start(from.start),
-      handlers(from.handlers, from.handlers + event_types),
       report(from.report),
       shared(from.shared != 0),
-      finals(static_cast<std::byte*>(from.finals)),
-      first(0) {
+      finals(static_cast<std::byte*>(from.finals)) {
+  static_assert(offsetof(ForeignClass, engine_handlers) == 0);
+  engine_handlers.fill(&handle);
+  std::copy_n(from.handlers, event_types, handlers.begin());
   if (from.states == nullptr || lps == 0) return;
   const auto* bytes = static_cast<const std::byte*>(from.states);
   states.assign(bytes, bytes + size * (shared ? 1 : lps));
@@ -67,53 +60,43 @@ LpClass ForeignClass::described(LpId count) {
   return {.name = name,
           .first = 0,
           .count = count,
-          .size = ForeignObject::size(*this),
-          .handlers = kHandlers.data(),
+          .size = rounded(size) + streams * sizeof(Stream),
+          .handlers = engine_handlers.data(),
           .construct =
               [this](void* place, LpId id) {
-                auto* object = ::new (place) ForeignObject{this, id};
-                if (states.empty()) std::memset(object->state(), 0, size);
-                else std::memcpy(object->state(), states.data() + (shared ? 0 : (id - first) * size), size);
+                if (states.empty()) std::memset(place, 0, size);
+                else std::memcpy(place, states.data() + (shared ? 0 : (id - first) * size), size);
               },
           .destroy = [](void*) noexcept {},
-          .start =
-              [](Partition& partition, Lp& lp) {
-                auto& object = *static_cast<ForeignObject*>(lp.object());
-                for (std::uint32_t i = 0; i < object.of->streams; ++i)
-                  object.streams()[i] = Stream(partition.world.seed, lp.id, i + 1);
-                pdes::start(partition, lp);
-              },
+          .start = &pdes::start,
           .report = &pdes::report};
 }
 
-Stream* ForeignObject::streams() noexcept {
-  return reinterpret_cast<Stream*>(static_cast<std::byte*>(state()) + rounded(of->size));
-}
-
-std::size_t ForeignObject::size(const ForeignClass& of) noexcept {
-  return sizeof(ForeignObject) + rounded(of.size) + of.streams * sizeof(Stream);
+Stream* ForeignClass::streams_of(Lp& lp) const noexcept {
+  return reinterpret_cast<Stream*>(static_cast<std::byte*>(lp.object()) + rounded(size));
 }
 
 ForeignCall::ForeignCall(Partition& on, Lp& lp) noexcept
-    : hm_pdes_lp{on.now, on.world.end, on.world.lookahead, lp.id, on.world.lp_count},
+    : hm_pdes_lp{on.now, on.world.end,      on.world.lookahead,
+                 lp.id,  on.world.lp_count, on.world.generator == Generator::splitmix ? &lp.stream.state : nullptr},
       partition(on),
-      engine_lp(lp),
-      object(*static_cast<ForeignObject*>(lp.object())) {}
+      engine_lp(lp) {}
 
 void ForeignCall::operator()(hm_pdes_handler handler, const void* event) {
-  const bool done = handler(this, object.state(), event) != 0;
+  const bool done = handler(this, engine_lp.object(), event) != 0;
   if (failure != nullptr) [[unlikely]]
     std::rethrow_exception(failure);
   if (!done) [[unlikely]]
     throw Error(name() + " failed at time " + text_of(now));
 }
 
-std::string ForeignCall::name() const { return "LP " + std::to_string(id) + " (" + object.of->name + ")"; }
+std::string ForeignCall::name() const { return "LP " + std::to_string(id) + " (" + ForeignClass::of(engine_lp).name + ")"; }
 
 Random ForeignCall::random(std::uint32_t stream) {
-  if (stream > object.of->streams) [[unlikely]]
+  const ForeignClass& of = ForeignClass::of(engine_lp);
+  if (stream > of.streams) [[unlikely]]
     throw Error(name() + " has no random stream " + std::to_string(stream));
-  return {stream == 0 ? engine_lp.stream : object.streams()[stream - 1], partition.world.generator};
+  return {stream == 0 ? engine_lp.stream : of.streams_of(engine_lp)[stream - 1], partition.world.generator};
 }
 
 }  // namespace pdes
@@ -151,8 +134,15 @@ void hm_pdes_send(hm_pdes_lp* lp, int64_t to, double delay, uint32_t type, const
     if (to < 0 || to >= lp->lp_count) [[unlikely]]
       throw pdes::Error(call.name() + " sends " + types[type].name + " to LP " + std::to_string(to) + " at time " +
                         pdes::text_of(lp->now) + ": there are only " + std::to_string(lp->lp_count) + " LPs");
-    call.partition.send_bytes(call.engine_lp, static_cast<pdes::LpId>(to), delay, static_cast<std::uint16_t>(type), event,
-                              types[type].size, priority);
+    const auto send = [&](std::size_t size) __attribute__((always_inline)) {
+      call.partition.send_bytes(call.engine_lp, static_cast<pdes::LpId>(to), delay, static_cast<std::uint16_t>(type), event,
+                                size, priority);
+    };
+    switch (types[type].size) {  // a copy of a known size is a few instructions
+      case 8: return send(8);
+      case 16: return send(16);
+      default: send(types[type].size);
+    }
   });
 }
 
@@ -172,6 +162,8 @@ int64_t hm_pdes_integer(hm_pdes_lp* lp, uint32_t stream, int64_t n) {
     return static_cast<int64_t>(random.integer(static_cast<std::uint64_t>(n)));
   });
 }
+
+double hm_pdes_natural_log(double x) { return pdes::natural_log(x); }
 
 void hm_pdes_fail(hm_pdes_lp* lp, const char* text) {
   ForeignCall& call = call_of(lp);

@@ -1,6 +1,8 @@
 // LPs whose class was described at run time, by pointers to functions (pdes/foreign.h).
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <exception>
 #include <string>
 #include <vector>
@@ -10,31 +12,27 @@
 
 namespace pdes {
 
-// What is known of a class.  Its LPs refer to it, so it outlives them.
+// What is known of a class.  Its LPs refer to it, so it outlives them.  An LP's object is its state, and behind it its streams.
 struct ForeignClass {
-  explicit ForeignClass(const hm_pdes_class& from, std::size_t event_types, LpId lps);
+  ForeignClass(const hm_pdes_class& from, std::size_t event_types, LpId lps);
   // What Simulation::add_class takes.
   LpClass described(LpId count);
+  static const ForeignClass& of(const Lp& lp) noexcept { return *reinterpret_cast<const ForeignClass*>(lp.handlers); }
+  Stream* streams_of(Lp& lp) const noexcept;
 
+  static constexpr std::size_t kTypes = 256;
+  // First, so that an LP's pointer to it is one to the class.  All are the same: which handler is meant, is found here.
+  std::array<Handler, kTypes> engine_handlers;
+  std::array<hm_pdes_handler, kTypes> handlers{};
   std::string name;
   std::size_t size;
   std::uint32_t streams;
   hm_pdes_handler start;
-  std::vector<hm_pdes_handler> handlers;
   hm_pdes_reporter report;
   std::vector<std::byte> states;  // empty: zeros
   bool shared;
   std::byte* finals;
-  LpId first;
-};
-
-// The object of an LP: this, the state, the streams.
-struct alignas(16) ForeignObject {
-  const ForeignClass* of;
-  LpId id;
-  void* state() noexcept { return this + 1; }
-  Stream* streams() noexcept;
-  static std::size_t size(const ForeignClass& of) noexcept;
+  LpId first = 0;
 };
 
 // A call of a handler, with what the handler must not see behind what it may.
@@ -55,7 +53,6 @@ struct ForeignCall : hm_pdes_lp {
 
   Partition& partition;
   Lp& engine_lp;
-  ForeignObject& object;
   std::exception_ptr failure;
 };
 

@@ -85,7 +85,62 @@ def _draw(name, kind, *parameters):
 
 
 _bits, _uniform = _draw("bits", types.uint64), _draw("uniform", types.float64)
-_exponential, _integer = _draw("exponential", types.float64, types.float64), _draw("integer", types.int64, types.int64)
+_integer = _draw("integer", types.int64, types.int64)
+
+
+@intrinsic
+def _own_stream(typing, context):
+    """The address of the LP's own stream; 0 if it is none of splitmix."""
+
+    def code(target, builder, signature, arguments):
+        place = builder.gep(arguments[0], [ir.Constant(_INT64, library.Lp.splitmix.offset)])
+        return builder.load(builder.bitcast(place, _INT64.as_pointer()))
+
+    return types.int64(context), code
+
+
+@intrinsic
+def _splitmix(typing, stream):
+    """The next bits of a stream, as pdes::Random has them."""
+
+    def code(target, builder, signature, arguments):
+        state = builder.inttoptr(arguments[0], _INT64.as_pointer())
+        step = builder.load(builder.gep(state, [ir.Constant(_INT64, 1)]))
+        x = builder.add(builder.load(state), step)
+        builder.store(x, state)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            x = builder.mul(builder.xor(x, builder.lshr(x, ir.Constant(_INT64, shift))), ir.Constant(_INT64, factor))
+        return builder.xor(x, builder.lshr(x, ir.Constant(_INT64, 31)))
+
+    return types.uint64(stream), code
+
+
+@intrinsic
+def _in_unit(typing, number):
+    """In [0, 1), of the upper 53 bits."""
+
+    def code(target, builder, signature, arguments):
+        upper = builder.lshr(arguments[0], ir.Constant(_INT64, 11))
+        return builder.fmul(builder.sitofp(upper, _DOUBLE), ir.Constant(_DOUBLE, 2.0**-53))
+
+    return types.float64(types.uint64), code
+
+
+@intrinsic
+def _below(typing, number, n):
+    """In [0, n)."""
+
+    def code(target, builder, signature, arguments):
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(argument, wide) for argument in arguments))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), _INT64)
+
+    return types.int64(types.uint64, types.int64), code
+
+
+@intrinsic
+def _log(typing, x):
+    return types.float64(types.float64), lambda target, builder, signature, arguments: _call(builder, "natural_log", _DOUBLE, *arguments)
 
 
 @overload_method(ContextType, "bits")
@@ -95,22 +150,30 @@ def bits(context, stream=0):
 
 @overload_method(ContextType, "uniform")
 def uniform(context, stream=0):
-    return lambda context, stream=0: _uniform(context, stream)
+    def code(context, stream=0):
+        own = _own_stream(context)
+        return _in_unit(_splitmix(own)) if stream == 0 and own != 0 else _uniform(context, stream)
+
+    return code
 
 
 @overload_method(ContextType, "chance")
 def chance(context, p, stream=0):
-    return lambda context, p, stream=0: _uniform(context, stream) < p
+    return lambda context, p, stream=0: context.uniform(stream) < p
 
 
 @overload_method(ContextType, "exponential")
 def exponential(context, mean, stream=0):
-    return lambda context, mean, stream=0: _exponential(context, stream, mean)
+    return lambda context, mean, stream=0: -mean * _log(1 - context.uniform(stream))
 
 
 @overload_method(ContextType, "integer")
 def integer(context, n, stream=0):
-    return lambda context, n, stream=0: _integer(context, stream, n)
+    def code(context, n, stream=0):
+        own = _own_stream(context)
+        return _below(_splitmix(own), n) if stream == 0 and own != 0 and n > 0 else _integer(context, stream, n)
+
+    return code
 
 
 def _event_type(context, event):

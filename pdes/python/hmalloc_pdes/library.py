@@ -9,7 +9,8 @@ NAME = "libhmalloc-pdes.so"
 
 
 class Lp(ctypes.Structure):
-    _fields_ = [("now", c_double), ("end", c_double), ("lookahead", c_double), ("id", c_uint32), ("lp_count", c_uint32)]
+    _fields_ = [("now", c_double), ("end", c_double), ("lookahead", c_double), ("id", c_uint32), ("lp_count", c_uint32),
+                ("splitmix", c_void_p)]
 
 
 HANDLER = ctypes.CFUNCTYPE(c_int, POINTER(Lp), c_void_p, c_void_p)
@@ -54,6 +55,7 @@ FUNCTIONS = {
     "uniform": (c_double, POINTER(Lp), c_uint32),
     "exponential": (c_double, POINTER(Lp), c_uint32, c_double),
     "integer": (c_int64, POINTER(Lp), c_uint32, c_int64),
+    "natural_log": (c_double, c_double),
     "report_count": (None, c_void_p, c_char_p, c_int64),
     "report_sum": (None, c_void_p, c_char_p, c_double),
     "report_tally": (None, c_void_p, c_char_p, c_void_p),
