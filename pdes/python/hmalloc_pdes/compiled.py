@@ -13,8 +13,11 @@ from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.core.errors import NumbaError, TypingError
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, overload_attribute, overload_method, register_model
 from numba.np import numpy_support
+from numba.np.arrayobj import record_getattr
 
 from . import library, records
 from .errors import Error
@@ -289,8 +292,29 @@ def add(tally, value):
     return code
 
 
+def _read_as(kind):
+    """Narrow numbers are narrow only in memory, as in plain Python: no sum of them wraps or is rounded."""
+    if isinstance(kind, types.Integer) and kind.bitwidth < 64:
+        return types.int64
+    return types.float64 if kind == types.float32 else kind
+
+
 class StateType(types.Record):
     """`self`.  Each class of LPs derives one of its own, which has its methods."""
+
+
+@infer_getattr
+class StateAttributes(AttributeTemplate):
+    key = StateType
+
+    def generic_resolve(self, state, attribute):
+        return _read_as(state.typeof(attribute)) if attribute in state.fields else None
+
+
+@lower_getattr_generic(StateType)
+def _get_field(target, builder, state, value, attribute):
+    kind = state.typeof(attribute)
+    return target.cast(builder, record_getattr(target, builder, state, value, attribute), kind, _read_as(kind))
 
 
 def _state_type(lp):
@@ -322,14 +346,14 @@ def _as(kind):
 def _load_event(event):
     """The intrinsic that makes an event of a payload."""
     kinds = [numpy_support.from_dtype(event.dtype[field]) for field in event.event._fields]
-    kind = types.BaseTuple.from_types(kinds, event.event)
+    kind = types.BaseTuple.from_types([_read_as(number) for number in kinds], event.event)
 
     def code(target, builder, signature, arguments):
         values = []
         for field, number in zip(event.event._fields, kinds):
             place = builder.gep(arguments[0], [ir.Constant(_INT64, event.dtype.fields[field][1])])
             place = builder.bitcast(place, target.get_data_type(number).as_pointer())
-            values.append(target.unpack_value(builder, number, place))
+            values.append(target.cast(builder, target.unpack_value(builder, number, place), number, _read_as(number)))
         return target.make_tuple(builder, kind, values)
 
     return intrinsic(lambda typing, pointer: (kind(types.voidptr), code))
@@ -396,5 +420,5 @@ def entries(lp, events):
     except NumbaError as error:
         for line in str(error).splitlines():
             if _UNKNOWN in line:
-                raise Error(f"{lp.name}: {line.strip()}") from None
+                raise Error(f"{lp.name}: {line.strip().removeprefix('TypingError: ')}") from None
         raise

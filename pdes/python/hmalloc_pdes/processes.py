@@ -189,6 +189,7 @@ class Environment:
 class Processes:
     """What a class of LPs derives from whose behaviour is processes: it has `setup(self, env)`, which makes the first."""
 
+    plain_python = True
     env: object = Environment
 
     def start(self, context):

@@ -59,6 +59,13 @@ def layout(fields):
     return np.dtype(list(known.items()), align=True)
 
 
+def converter(dtype):
+    """What makes of a number of Python's what a field of a record would: wrapped, cut off, rounded."""
+    if dtype in (np.dtype("i8"), np.dtype("f8")):
+        return int if dtype.kind == "i" else float
+    return lambda value: np.array(value).astype(dtype).item()
+
+
 def annotations(of):
     """A class's or a function's, whether they are written as text or not."""
     try:
@@ -85,3 +92,4 @@ class EventType:
         if self.dtype is not None and any(self.dtype[name].shape or self.dtype[name].fields for name in event._fields):
             self.dtype = None  # an array, a Tally
         self.size = 8 if self.dtype is None else self.dtype.itemsize
+        self.convert = [converter(self.dtype[name]) for name in event._fields] if self.dtype is not None else []

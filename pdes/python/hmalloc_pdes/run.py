@@ -73,6 +73,9 @@ def _machine_code(lp, events):
     key = tuple(event.event for event in events)
     if key not in lp.compiled:
         try:
+            if lp.plain:
+                lp.compiled[key] = None
+                return None
             if compiled is None:
                 raise NotImplementedError(f"there is no Numba: {_no_numba}")
             lp.compiled[key] = compiled.entries(lp, events)
@@ -84,10 +87,10 @@ def _machine_code(lp, events):
 
 
 def _reason(error):
-    """The line of Numba's message that says most."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith(("Failed in", "During:", "File", "<source", "No implementation of"))]
-    return (telling or lines or [type(error).__name__])[0]
+    """The line of Numba's message that says most: the first of the innermost failure."""
+    innermost = str(error).rpartition("Failed in")[2] if "Failed in" in str(error) else f"\n{error}"
+    _, _, said = innermost.partition("\n")
+    return next((line.strip() for line in said.splitlines() if line.strip()), type(error).__name__)
 
 
 class Run:

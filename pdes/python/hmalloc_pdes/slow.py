@@ -72,7 +72,7 @@ class Events:
         if known is None:
             raise Error(f"{type(event).__name__} is no event of this model: no LP has a handler of it")
         if known.dtype is not None:
-            return known.number, np.array(tuple(event), known.dtype).tobytes()
+            return known.number, np.array(tuple(convert(value) for convert, value in zip(known.convert, event)), known.dtype).tobytes()
         self._tickets += 1  # handlers hold the interpreter's lock, if only one at a time: no two get the same
         ticket = self._tickets
         self._waiting[ticket] = event
@@ -84,18 +84,10 @@ class Events:
         return known.event(*np.frombuffer(ctypes.string_at(payload, known.size), known.dtype, 1)[0].item()) if known.size else known.event()
 
 
-def _converter(dtype):
-    if dtype == np.dtype("i8"):
-        return int
-    if dtype == np.dtype("f8"):
-        return float
-    return lambda value: np.array(value).astype(dtype).item()
-
-
 def plain_class(lp):
     """The class whose objects are the states: their numbers behave as the fields of a record do."""
     dtypes = {name: records.dtype_of(annotation) for name, annotation in lp.fields.items()}
-    convert = {name: _converter(dtype) for name, dtype in dtypes.items() if dtype is not None and not dtype.shape and not dtype.fields}
+    convert = {name: records.converter(dtype) for name, dtype in dtypes.items() if dtype is not None and not dtype.shape and not dtype.fields}
 
     class Plain(lp.python):
         def __init__(self):
@@ -133,11 +125,14 @@ class Entries:
                   and np.ndim(value) > len(dtypes[name].shape)}
         for name in per_lp:
             if len(values[name]) != count:
-                raise Error(f"{self._lp.name}.{name} has {len(values[name])} values for {count} LPs")
+                raise Error(f"{self._lp.name}.{name} cannot be {len(values[name])} values for {count} LPs")
         for i in range(count):
             state = plain()
             for name, dtype in dtypes.items():
-                self._set(state, name, dtype, values, i if name in per_lp else None)
+                try:
+                    self._set(state, name, dtype, values, i if name in per_lp else None)
+                except (ValueError, TypeError) as error:
+                    raise Error(f"{self._lp.name}.{name} cannot be {values[name]!r:.60} for {count} LPs: {error}") from None
             self._states[first + i] = state
 
     @staticmethod

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from .errors import Error
@@ -67,6 +68,8 @@ def _run(model, points, processes, progress, total):
             for done in as_completed([pool.submit(_one, point) for point in points]):
                 yield done.result()
                 bar.update()
+        except BrokenProcessPool:
+            raise Error("a process of the sweep was killed; what is done is in the file, if there is one") from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for worker in set(multiprocessing.active_children()) - others:

@@ -1,0 +1,21 @@
+# The engine for other languages, in C; and models in Python, by the distribution's interpreter, which has Numba and pandas from
+# there (lab/shell/setup.sh asks for them).
+if(NOT TARGET hmalloc-pdes OR HM_SANITIZE)
+  return()
+endif()
+
+function(add_python_pdes_test name seconds)  # arguments of pytest...
+  list(JOIN ARGN " " arguments)
+  add_test(NAME pdes.${name} COMMAND sh -c "PYTHONPATH=$1/pdes/python:$1/tests/pdes/python; export PYTHONPATH
+    /usr/bin/python3 -c 'import nbclient, ipykernel, matplotlib, numba, pandas, pytest, tqdm' || exit 77
+    cd $1/tests/pdes/python && exec /usr/bin/python3 -B -m pytest -q -p no:cacheprovider ${arguments}" sh ${PROJECT_SOURCE_DIR})
+  set_tests_properties(pdes.${name} PROPERTIES LABELS pdes TIMEOUT ${seconds} SKIP_RETURN_CODE 77
+    ENVIRONMENT "HM_PDES_LIBRARY=$<TARGET_FILE:hmalloc-pdes>;HMALLOC_BUILD=${CMAKE_BINARY_DIR};MPLBACKEND=agg")
+  pdes_later(${name})
+endfunction()
+
+add_python_pdes_test(python 300 test_python.py test_processes.py)
+add_python_pdes_test(python_notebook 300 test_notebook.py)
+# Builds the wheel, for which it asks the registry.
+add_python_pdes_test(python_wheel 900 test_wheel.py)
+set_property(TEST pdes.python_wheel APPEND PROPERTY LABELS slow)

@@ -1,0 +1,406 @@
+"""Models in Python: the answers of those in C++, errors of one line, sweeps."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas
+import pytest
+from models import Airport, Node, airport, phold
+
+import hmalloc_pdes as pdes
+
+PROGRAMS = Path(os.environ["HMALLOC_BUILD"]) / "pdes"
+SMALL = {"phold": {"end": 20, "lps": 300, "events_per_lp": 3}, "airport": {"end": 60, "width": 8, "height": 6, "planes": 9}}
+MODELS = {"phold": phold, "airport": airport}
+
+
+@pytest.fixture(autouse=True)
+def machine_code():
+    """Nobody runs as plain Python unasked."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pdes.SlowModelWarning)
+        yield
+
+
+def in_cxx(name, **options):
+    program = PROGRAMS / f"hmalloc-pdes-{name}"
+    if not program.exists():
+        pytest.skip(f"{program.name} is not built")
+    words = [f"--{option.replace('_', '-')}={value}" for option, value in options.items()]
+    return json.loads(subprocess.run([program, *words, "--json"], capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("options", [{}, {"seed": 7}, {"generator": "philox"}, {"ties": "hashed", "queue": "heap"}])
+def test_digest_is_that_of_the_model_in_cxx(name, options):
+    expected = in_cxx(name, **SMALL[name], **options)
+    result = MODELS[name].run(**SMALL[name], **options)
+    assert f"{result.digest:#018x}" == expected["digest"]
+    assert (result.events, result.dropped) == (expected["events"], expected["dropped"])
+    for statistic, value in expected["statistics"].items():
+        got = result.statistics[statistic]
+        assert (got.count, got.mean) == (value["count"], value["mean"]) if isinstance(value, dict) else got.value == value
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("options", [
+    {"threads": 2}, {"threads": 2, "sync": "neighbours"}, {"allocator": "free-list"}, {"plain": True}, {"plain": True, "threads": 2}])
+def test_how_it_is_run_changes_no_answer(name, options):
+    assert MODELS[name].run(**SMALL[name], **options).digest == MODELS[name].run(**SMALL[name]).digest
+
+
+def test_what_is_asked_changes_the_answer():
+    answers = {phold.run(**SMALL["phold"] | other).digest for other in ({}, {"seed": 2}, {"remote": 0.3}, {"generator": "philox"})}
+    assert len(answers) == 4
+
+
+# ---- A class of LPs for each kind of thing that can be in one.
+
+class Tick(NamedTuple):
+    n: int
+
+
+class Nothing(NamedTuple):
+    pass
+
+
+class Numbers(NamedTuple):
+    a: bool
+    b: np.uint8
+    c: np.float32
+    d: np.int16
+
+
+@pdes.lp(streams=2)
+class Everything:
+    places: pdes.Array(float, 3)
+    small: np.uint8 = 250
+    half: np.float32 = 0.1
+    seen: bool = False
+    times: pdes.Tally
+
+    def start(self, context):
+        context.send_self(1, Nothing())
+        context.send_self(1, Tick(1), priority=3)
+
+    def nothing(self, context, event: Nothing):
+        self.small += 10
+        self.half += context.uniform(1)
+        self.places[1] += context.exponential(2, 2)
+        context.send((context.id + 1) % context.lp_count, 1 + context.uniform(stream=2), Numbers(True, 300, self.half, -5))
+
+    def tick(self, context, event: Tick):
+        context.send_self(1.5 if context.chance(0.5, 1) else 1, Tick(event.n + context.integer(10, 2)))
+        self.times.add(event.n)
+
+    def numbers(self, context, event: Numbers):
+        self.seen = event.a
+        self.places[2] += event.b + event.c + event.d
+        context.send_self(0, Nothing())
+
+    def report(self, report):
+        report.count("small", self.small)
+        report.sum("places", self.places[1] + self.places[2])
+        report.tally("times", self.times)
+
+
+@pdes.model(end=20, lookahead=1)
+def everything(simulation, lps=5):
+    simulation.add(Everything, lps, half=np.linspace(0, 1, lps))
+
+
+def test_machine_code_and_plain_python_are_the_same_whatever_a_model_uses():
+    fast, plain = everything.run(), everything.run(plain=True)
+    assert (fast.digest, fast.statistics) == (plain.digest, plain.statistics)
+    assert fast.statistics["times"].count > 50 and fast.events_by_type == plain.events_by_type
+    states, others = fast.states(Everything), plain.states(Everything)
+    assert [*states.columns] == [*others.columns]
+    for name in states:
+        assert [np.ravel(value).tolist() for value in states[name]] == [np.ravel(value).tolist() for value in others[name]], name
+    assert everything.run(threads=2, end=5).digest == everything.run(plain=True, end=5).digest
+
+
+def test_frames():
+    result = airport.run(**SMALL["airport"])
+    frame = result.frame()
+    assert frame.loc["waiting", "count"] == result.statistics["waiting"].count > 0
+    assert frame.loc["waiting", "mean"] == pytest.approx(frame.loc["waiting", "sum"] / frame.loc["waiting", "count"])
+    states = result.states(Airport)
+    assert states["departures"].sum() == frame.loc["departures", "count"]
+    assert states["waiting.count"].sum() == frame.loc["waiting", "count"] and states.index.name == "lp"
+    seen = []
+    history = phold.run(lps=1000, end=300, interval=0.001, progress=lambda *at: seen.append(at)).history()
+    assert history["events"].is_monotonic_increasing and len(history) == len(seen) > 0
+
+
+# ---- What Numba does not take.
+
+class Names(NamedTuple):
+    names: list
+
+
+@pdes.lp
+class Gossip:
+    heard: object = list
+
+    def start(self, context):
+        context.send((context.id + 1) % context.lp_count, 1, Names([f"LP {context.id}"]))
+
+    def hear(self, context, event: Names):
+        self.heard.append("; ".join(event.names))
+        context.send((context.id + 1) % context.lp_count, 1, Names([*event.names, f"LP {context.id}"]))
+
+    def report(self, report):
+        report.count("names", sum(len(line) for line in self.heard))
+
+
+@pdes.model(end=5, lookahead=1)
+def gossip(simulation):
+    simulation.add(Gossip, 3)
+
+
+def test_objects_run_as_plain_python_with_one_warning():
+    with pytest.warns(pdes.SlowModelWarning, match="^Gossip runs as plain Python.*Names has a field that is no number$") as warned:
+        result = gossip.run()
+    assert len(warned) == 1
+    assert gossip.run(threads=2).digest == result.digest
+    assert result.states(Gossip)["heard"][0][:2] == ["LP 2", "LP 1; LP 2"] and result.statistics["names"].value > 0
+
+
+@pdes.lp
+class Formatter:
+    def start(self, context):
+        context.send_self(1, Tick(0))
+
+    def tick(self, context, event: Tick):
+        if f"{event.n:>5}".strip():
+            context.send_self(1, Tick(event.n + 1))
+
+
+@pdes.model(end=5)
+def formatter(simulation):
+    simulation.add(Formatter, 1)
+
+
+def test_the_warning_says_what_numba_does_not_take():
+    with pytest.warns(pdes.SlowModelWarning, match="Formatter runs as plain Python.*format spec"):
+        assert formatter.run().events == 4
+
+
+# ---- Errors.
+
+@pdes.lp
+class Faulty:
+    fault: int
+    n: float = 0.0
+
+    def start(self, context):
+        context.send_self(1, Tick(self.fault))
+
+    def tick(self, context, event: Tick):
+        other = (context.id + 1) % context.lp_count
+        if event.n == 1:
+            context.send(other, -1.0, Tick(0))
+        elif event.n == 2:
+            context.send(99, 1.0, Tick(0))
+        elif event.n == 3:
+            context.send(-1, 1.0, Tick(0))
+        elif event.n == 4:
+            context.send(other, 0.1, Tick(0))
+        elif event.n == 5:
+            context.send_self(1, Tick(0), 64)
+        elif event.n == 6:
+            self.n = context.integer(0)
+        elif event.n == 7:
+            self.n = context.uniform(3)
+        elif event.n == 8:
+            raise ValueError("bad luck")
+        elif event.n == 9:
+            self.n = 1 / (event.n - 9)
+
+    def report(self, report):
+        report.sum("n", self.n if self.fault != 10 else np.inf)
+
+
+@pdes.model(end=10, lookahead=0.5)
+def faulty(simulation, fault=0, count=2):
+    simulation.add(Faulty, count, fault=fault)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("fault, said", enumerate([
+    r"LP 0 \(Faulty\) sends Tick to LP 1 at time 1 with delay -1: a delay must be 0 or more",
+    r"LP 0 \(Faulty\) sends Tick to LP 99 at time 1: there are only 2 LPs",
+    r"LP 0 \(Faulty\) sends Tick to LP -1 at time 1: there are only 2 LPs",
+    r"lookahead violation: LP 0 \(Faulty\) sends .* the delay 0.1 is below the lookahead 0.5",
+    r"LP 0 \(Faulty\) sends with priority 64: the last is 63",
+    r"LP 0 \(Faulty\) draws an integer below 0",
+    r"LP 0 \(Faulty\) has no random stream 3",
+    r"LP 0 \(Faulty\) failed at time 1: ValueError: bad luck",
+    r"LP 0 \(Faulty\) failed at time 1: ZeroDivisionError: division by zero",
+    r"statistic 'n': inf is not a finite number",
+], 1))
+def test_what_goes_wrong_in_a_handler_is_one_line(plain, fault, said):
+    for threads in (1, 2):
+        with pytest.raises(pdes.Error, match=f"^{said.replace('LP 0', 'LP [01]').replace('LP 1 ', 'LP [01] ')}$"):
+            faulty.run(fault=fault, plain=plain, threads=threads)
+    assert faulty.run(plain=plain).events == 2  # and the next run is a good one
+
+
+@pytest.mark.parametrize("given, said", [
+    ({"count": 0}, "there are no LPs"),
+    ({"thread": 2}, "model faulty has no parameter 'thread', nor is that an option of the engine"),
+    ({"threads": 0}, "a run needs at least one thread"),
+    ({"threads": "two"}, "option threads cannot be 'two'"),
+    ({"queue": "stack"}, "option queue cannot be 'stack'"),
+    ({"end": -1}, "the end must be a time of 0 or more"),
+    ({"threads": 2, "lookahead": 0}, "more than one thread or rank needs a lookahead above 0"),
+    ({"fault": "x"}, "Faulty.fault cannot be 'x' for 2 LPs: invalid literal.*"),
+    ({"fault": [1, 2, 3]}, "Faulty.fault .* for 2 LPs.*"),
+])
+@pytest.mark.parametrize("plain", [False, True])
+def test_what_makes_no_sense_is_one_line(given, said, plain):
+    with pytest.raises(pdes.Error, match=f"^{said}$"):
+        faulty.run(plain=plain, **given)
+
+
+def test_an_event_that_nobody_handles():
+    @pdes.lp
+    class Lost:
+        def start(self, context):
+            context.send_self(1, Nothing())
+
+        def tick(self, context, event: Tick):
+            pass
+
+    @pdes.model(end=10)
+    def lost(simulation):
+        simulation.add(Lost, 1)
+
+    for plain, where in (False, "Lost"), (True, r"LP 0 \(Lost\) failed at time 0"):
+        with pytest.raises(pdes.Error, match=f"^{where}: Nothing is no event of this model: no LP has a handler of it$"):
+            lost.run(plain=plain)
+
+
+def test_an_event_that_this_class_does_not_handle():
+    @pdes.lp
+    class Caller:
+        def start(self, context):
+            context.send_self(1, Nothing())
+
+    @pdes.model(end=10)
+    def call(simulation):
+        simulation.add(Caller, 1)
+        simulation.add(Everything, 1)
+
+    with pytest.raises(pdes.Error, match=r"^LP 0 \(Caller\) has no handler for event Nothing$"):
+        call.run()
+
+
+def test_classes_and_models_that_cannot_be():
+    with pytest.raises(pdes.Error, match="^Idle does nothing"):
+        pdes.lp(type("Idle", (), {}))
+
+    class Twice:
+        def one(self, context, event: Tick):
+            pass
+
+        def two(self, context, event: Tick):
+            pass
+
+    with pytest.raises(pdes.Error, match="^Twice has two handlers of Tick: one, two$"):
+        pdes.lp(Twice)
+    with pytest.raises(pdes.Error, match="^model m: parameter seed has the name of an option"):
+        pdes.model(_named("m", lambda simulation, seed=1: None))
+    with pytest.raises(pdes.Error, match="^model m: parameter x has no default$"):
+        pdes.model(_named("m", lambda simulation, x: None))
+
+    def run_one(lp, **values):
+        pdes.model(end=1)(_named("m", lambda simulation: simulation.add(lp, 1, **values))).run()
+
+    for lp, values, said in ((int, {}, "int is no class of LPs"), (Node, {"n": 1}, "Node has no field 'n'"),
+                             (Node, {"events": 1, "mean": 1}, "Node needs a value of 'remote'")):
+        with pytest.raises(pdes.Error, match=f"^{said}"):
+            run_one(lp, **values)
+
+
+def _named(name, function):
+    function.__name__ = name
+    return function
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_ctrl_c_ends_a_run(plain):
+    text = f"from models import phold; print('begins', flush=True); phold.run(end=1e9, plain={plain})"
+    child = subprocess.Popen([sys.executable, "-B", "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "begins\n"
+    deadline = time.monotonic() + 60
+    while child.poll() is None and time.monotonic() < deadline:  # it may come before the run, where it is Python's alone
+        child.send_signal(signal.SIGINT)
+        try:
+            child.wait(2)
+        except subprocess.TimeoutExpired:
+            continue
+    _, said = child.communicate(timeout=10)
+    assert child.returncode == -signal.SIGINT and said.splitlines()[-1] == "KeyboardInterrupt"
+
+
+# ---- Sweeps.
+
+GRID = {"remote": [0.1, 0.5], "seed": [1, 2, 3]}
+TINY = {"lps": 50, "end": 5}
+
+
+def test_a_sweep_is_its_runs():
+    frame = pdes.sweep(phold, GRID, processes=2, progress=False, **TINY)
+    assert len(frame) == 6 and [*frame["remote"]] == [0.1] * 3 + [0.5] * 3
+    for _, row in frame.iterrows():
+        assert row["digest"] == f"{phold.run(remote=row['remote'], seed=row['seed'], **TINY).digest:#018x}"
+
+
+def test_a_sweep_goes_on_where_it_was_left(tmp_path, monkeypatch):
+    file = tmp_path / "sweep.csv"
+    pdes.sweep(phold, GRID | {"seed": [1, 3]}, file=file, progress=False, **TINY)
+    kept = file.read_text().splitlines()
+    whole = pdes.sweep(phold, GRID, file=file, processes=2, progress=False, **TINY)
+    assert len(whole) == 6 and set(kept) < set(file.read_text().splitlines())  # times and all: they were not run again
+    monkeypatch.setattr(type(phold), "run", None)
+    again = pdes.sweep(phold, GRID, file=file, progress=False, **TINY)
+    assert (again["digest"] == whole["digest"]).all()
+
+
+def test_a_run_of_a_sweep_that_fails_is_tried_again(tmp_path):
+    file = tmp_path / "sweep.csv"
+    frame = pdes.sweep(faulty, {"fault": [0, 8]}, file=file, progress=False)
+    assert [*frame["error"]] == ["", "LP 0 (Faulty) failed at time 1: ValueError: bad luck"]
+    assert {*pandas.read_csv(file)["fault"]} == {0, 8}
+    tried = pdes.sweep(faulty, {"fault": [8]}, file=file, progress=False)
+    assert [*tried["error"]] == [*frame["error"][1:]] and len(pandas.read_csv(file)) == 2
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda file: pdes.sweep(phold, {"far": [1]}, file=file), "model phold has no parameter 'far'"),
+    (lambda file: pdes.sweep(phold, {"seed": []}, file=file), "there is nothing to run"),
+    (lambda file: pdes.sweep(airport, {"width": [4]}, file=file), "is of another sweep: it has no column 'width'")])
+def test_sweeps_that_cannot_be(tmp_path, call, said):
+    file = tmp_path / "sweep.csv"
+    file.write_text("remote,digest,error\n0.1,0x1,\n")
+    with pytest.raises(pdes.Error, match=re.escape(said)):
+        call(file)
+
+
+def test_plot():
+    frame = pdes.sweep(phold, GRID, progress=False, **TINY)
+    axes = pdes.plot(frame, "remote", "events")
+    [line] = axes.get_lines()
+    assert [*line.get_ydata()] == [*frame.groupby("remote")["events"].mean()] and axes.collections
+    assert len(pdes.plot(frame, "seed", "events", by="remote").get_lines()) == 2
