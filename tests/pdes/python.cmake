@@ -10,7 +10,7 @@ function(add_python_pdes_test name seconds)  # arguments of pytest...
     /usr/bin/python3 -c 'import nbclient, ipykernel, matplotlib, numba, pandas, pytest, tqdm' || exit 77
     cd $1/tests/pdes/python && exec /usr/bin/python3 -B -m pytest -q -p no:cacheprovider ${arguments}" sh ${PROJECT_SOURCE_DIR})
   set_tests_properties(pdes.${name} PROPERTIES LABELS pdes TIMEOUT ${seconds} SKIP_RETURN_CODE 77
-    ENVIRONMENT "HM_PDES_LIBRARY=$<TARGET_FILE:hmalloc-pdes>;HMALLOC_BUILD=${CMAKE_BINARY_DIR};MPLBACKEND=agg")
+    ENVIRONMENT "HM_PDES_LIBRARY=$<TARGET_FILE:hmalloc-pdes>;HM_PDES_PROGRAMS=${CMAKE_BINARY_DIR}/pdes")
   pdes_later(${name})
 endfunction()
 

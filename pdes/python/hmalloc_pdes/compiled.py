@@ -1,7 +1,7 @@
 """Handlers in machine code, by Numba: nothing in them is a Python object, and the engine calls them by address.
 
-`self` is a record in the LP's state; the context and the report are the engine's pointers; an event is the NamedTuple that it
-is in Python, loaded from the payload and stored to it.  What they call of the engine are its C functions.
+`self` is a record in the LP's state; the context and the report are the engine's pointers; an event is the NamedTuple that
+it is in Python, loaded from the payload and stored to it.  What they call of the engine are its C functions.
 """
 
 import inspect
@@ -143,7 +143,10 @@ def _below(typing, number, n):
 
 @intrinsic
 def _log(typing, x):
-    return types.float64(types.float64), lambda target, builder, signature, arguments: _call(builder, "natural_log", _DOUBLE, *arguments)
+    def code(target, builder, signature, arguments):
+        return _call(builder, "natural_log", _DOUBLE, *arguments)
+
+    return types.float64(types.float64), code
 
 
 @overload_method(ContextType, "bits")
@@ -265,8 +268,10 @@ _add_report("tally", None, None)
 # ---- States.
 
 def _fields_of(dtype):
-    kinds = {name: _TALLY if kind == records.TALLY else numpy_support.from_dtype(kind) for name, (kind, *_) in dtype.fields.items()}
-    return [(name, {"type": kinds[name], "offset": dtype.fields[name][1]}) for name in dtype.names]
+    def kind(name):
+        return _TALLY if dtype[name] == records.TALLY else numpy_support.from_dtype(dtype[name])
+
+    return [(name, {"type": kind(name), "offset": dtype.fields[name][1]}) for name in dtype.names]
 
 
 class TallyType(types.Record):
@@ -368,7 +373,8 @@ class Entries:
         self._state, self._context = _as(_state_type(lp)), _as(ContextType(events))
         self._kept = []
         self.start = self._start(lp.start) if lp.start else None
-        self.handlers = [self._handler(lp.handlers[event.event], event) if event.event in lp.handlers else None for event in events]
+        handlers = [(lp.handlers.get(event.event), event) for event in events]
+        self.handlers = [function and self._handler(function, event) for function, event in handlers]
         self.report = self._report(lp.report) if lp.report else None
 
     def _start(self, function):

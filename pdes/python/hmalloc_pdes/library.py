@@ -18,8 +18,9 @@ REPORTER = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)
 
 
 class Class(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("size", c_size_t), ("streams", c_uint32), ("start", c_void_p), ("handlers", POINTER(c_void_p)),
-                ("report", c_void_p), ("states", c_void_p), ("shared", c_int), ("finals", c_void_p)]
+    _fields_ = [("name", c_char_p), ("size", c_size_t), ("streams", c_uint32), ("start", c_void_p),
+                ("handlers", POINTER(c_void_p)), ("report", c_void_p), ("states", c_void_p), ("shared", c_int),
+                ("finals", c_void_p)]
 
 
 class Progress(ctypes.Structure):
@@ -30,12 +31,16 @@ PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Progress))
 
 
 class Statistic(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("kind", c_int64), ("count", c_int64), ("sum", c_double), ("least", c_double), ("most", c_double)]
+    _fields_ = [("name", c_char_p), ("kind", c_int64), ("count", c_int64), ("sum", c_double), ("least", c_double),
+                ("most", c_double)]
+
+
+COUNTS = ("events", "sent", "crossed", "dropped", "windows", "peak_pending", "peak_bytes")
 
 
 class Result(ctypes.Structure):
-    _fields_ = [("digest", c_uint64), ("reached", c_double), ("wall_s", c_double),
-                *((name, c_uint64) for name in ("stopped", "events", "sent", "crossed", "dropped", "windows", "peak_pending", "peak_bytes")),
+    _fields_ = [("digest", c_uint64), ("reached", c_double), ("wall_s", c_double), ("stopped", c_uint64),
+                *((name, c_uint64) for name in COUNTS),
                 ("events_by_type", POINTER(c_uint64)), ("statistic_count", c_uint64), ("statistics", POINTER(Statistic))]
 
 

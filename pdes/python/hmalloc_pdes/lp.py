@@ -16,7 +16,8 @@ class LpClass:
         self.plain = getattr(python, "plain_python", False)  # by its own will, and so without a warning
         self.fields = records.annotations(python)
         self.first_values = {name: getattr(python, name) for name in self.fields if hasattr(python, name)}
-        self.dtype = records.layout(self.fields)
+        self.dtypes = {name: records.dtype_of(annotation) for name, annotation in self.fields.items()}
+        self.dtype = records.layout(self.dtypes)
         functions = dict(inspect.getmembers(python, inspect.isfunction))
         self.start, self.report = functions.pop("start", None), functions.pop("report", None)
         self.handlers = {}  # event: function, in the order in which they are written
@@ -25,7 +26,8 @@ class LpClass:
             if event is None:
                 continue
             if event in self.handlers:
-                raise Error(f"{self.name} has two handlers of {event.__name__}: {self.handlers[event].__name__}, {function.__name__}")
+                names = f"{self.handlers[event].__name__}, {function.__name__}"
+                raise Error(f"{self.name} has two handlers of {event.__name__}: {names}")
             self.handlers[event] = function
         handled = set(self.handlers.values())
         self.helpers = {name: function for name, function in functions.items() if function not in handled}
@@ -39,8 +41,8 @@ class LpClass:
         annotation = records.annotations(function).get(parameters[-1]) if len(parameters) == 3 else None
         return annotation if records.is_event(annotation) else None
 
-    def values(self, count, given):
-        """The first values of `count` LPs: for each field either one or, as `given` says, one for each LP."""
+    def values(self, given):
+        """The first values, for each field that has one: `given` ones and those of the class."""
         for name in given:
             if name not in self.fields:
                 raise Error(f"{self.name} has no field '{name}'")
@@ -52,7 +54,7 @@ class LpClass:
 
     def states(self, count, values):
         """As the engine wants them: an array of one state, or of one for each LP."""
-        each = any(self._is_per_lp(name, value) for name, value in values.items())
+        each = any(self.is_per_lp(name, value) for name, value in values.items())
         states = np.zeros(count if each else 1, self.dtype)
         for name, annotation in self.fields.items():
             if annotation is records.Tally:
@@ -64,8 +66,10 @@ class LpClass:
                     raise Error(f"{self.name}.{name} cannot be {values[name]!r:.60} for {count} LPs: {error}") from None
         return states
 
-    def _is_per_lp(self, name, value):
-        return np.ndim(value) > len(self.dtype[name].shape)
+    def is_per_lp(self, name, value):
+        """Of a field that is a number or an array of them: whether there is one value for each LP."""
+        dtype = self.dtypes[name]
+        return dtype is not None and np.ndim(value) > len(dtype.shape)
 
 
 def lp(python=None, *, streams=0):

@@ -45,8 +45,11 @@ class Model:
         return Run(simulation, plain), parameters, options
 
     def run(self, *, progress=False, plain=False, **given):
-        """Runs it.  Names are those of the model's parameters and of the engine's options; progress=True shows a bar, or is a
-        function of (wall_s, now, events, pending, bytes); plain=True compiles nothing, to debug handlers."""
+        """Runs it.  Names are those of the model's parameters and of the engine's options.
+
+        progress: True shows a bar; or a function of (wall_s, now, events, pending, bytes).
+        plain: compiles nothing, to debug handlers.
+        """
         run, parameters, options = self.prepare(plain, **given)
         if progress is True:
             with _Bar(options.get("end", 0)) as bar:
@@ -61,7 +64,8 @@ class _Bar:
     def __init__(self, end):
         from tqdm.auto import tqdm
 
-        self._bar = tqdm(total=end, unit="", bar_format="{percentage:3.0f} %|{bar}| {n:.6g} of {total:.6g}, {remaining} left{postfix}")
+        form = "{percentage:3.0f} %|{bar}| {n:.6g} of {total:.6g}, {remaining} left{postfix}"
+        self._bar = tqdm(total=end, bar_format=form)
 
     def __call__(self, wall_s, now, events, pending, _bytes):
         self._bar.update(now - self._bar.n)

@@ -2,8 +2,8 @@
 
 
 def plot(frame, x, y, by=None, ax=None):
-    """Draws y over x, a line for each value of `by`: the mean of the runs with the same x, and between the least and the most of
-    them a band.  Returns the axes."""
+    """Draws y over x, a line for each value of `by`: the mean of the runs with the same x, and between the least and the
+    most of them a band.  Returns the axes."""
     import matplotlib.pyplot as pyplot
 
     if ax is None:

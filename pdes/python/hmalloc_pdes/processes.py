@@ -1,7 +1,8 @@
 """Processes as generators, in the manner of SimPy: `yield env.timeout(3)`.
 
-Each LP is an environment of its own.  Its processes share its resources and stores; to those of other LPs they send messages,
-which arrive in the store `env.inbox`.  All of it is plain Python, and slow.  docs/pdes-python.md has a table of what is as in SimPy.
+Each LP is an environment of its own.  Its processes share its resources and stores; to those of other LPs they send
+messages, which arrive in the store `env.inbox`.  All of it is plain Python, and slow.  docs/pdes-python.md has a table of
+what is as in SimPy.
 """
 
 import math

@@ -51,12 +51,11 @@ def dtype_of(annotation):
     return annotation.dtype if isinstance(annotation, Array) else _scalar(annotation)
 
 
-def layout(fields):
+def layout(dtypes):
     """The dtype of a record of these fields; None if one of them needs plain Python."""
-    known = {name: dtype_of(annotation) for name, annotation in fields.items()}
-    if any(dtype is None for dtype in known.values()):  # numpy holds float64 equal to None
+    if any(dtype is None for dtype in dtypes.values()):  # not `None in`: numpy holds float64 equal to None
         return None
-    return np.dtype(list(known.items()), align=True)
+    return np.dtype(list(dtypes.items()), align=True)
 
 
 def converter(dtype):
@@ -80,7 +79,7 @@ def is_event(annotation):
 
 
 class EventType:
-    """A NamedTuple as the engine sees it: `dtype` is None if its fields are objects, which only plain Python sends and gets."""
+    """A NamedTuple as the engine sees it; `dtype` is None if its fields are objects, which only plain Python knows."""
 
     def __init__(self, event, number):
         self.event, self.number, self.name = event, number, event.__name__
@@ -88,8 +87,6 @@ class EventType:
         missing = [name for name in event._fields if name not in fields]
         if missing:
             raise Error(f"event {self.name}: field {missing[0]} has no type; derive it from typing.NamedTuple")
-        self.dtype = layout({name: fields[name] for name in event._fields})
-        if self.dtype is not None and any(self.dtype[name].shape or self.dtype[name].fields for name in event._fields):
-            self.dtype = None  # an array, a Tally
+        self.dtype = layout({name: _scalar(fields[name]) for name in event._fields})
         self.size = 8 if self.dtype is None else self.dtype.itemsize
         self.convert = [converter(self.dtype[name]) for name in event._fields] if self.dtype is not None else []

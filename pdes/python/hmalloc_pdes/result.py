@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .records import TALLY, Tally
+
 _KINDS = ("count", "sum", "tally")
 
 
@@ -57,8 +59,15 @@ class Result:
         """The statistics as a DataFrame, one a row."""
         import pandas
 
-        rows = [(name, s.kind, s.count, s.sum, s.mean, s.least, s.most) for name, s in self.statistics.items()]
-        return pandas.DataFrame(rows, columns=["statistic", "kind", "count", "sum", "mean", "least", "most"]).set_index("statistic")
+        columns = ["kind", "count", "sum", "mean", "least", "most"]
+        rows = [[getattr(statistic, column) for column in columns] for statistic in self.statistics.values()]
+        return pandas.DataFrame(rows, columns=columns, index=pandas.Index(self.statistics, name="statistic"))
+
+    def arrow(self):
+        """The statistics as a table of Arrow's; needs pyarrow."""
+        import pyarrow
+
+        return pyarrow.Table.from_pandas(self.frame())
 
     def states(self, lp):
         """The states of a class of LPs at the end as a DataFrame, one LP a row."""
@@ -81,8 +90,8 @@ class Result:
 
     def row(self):
         """All in one dictionary of numbers and words, as a line of a sweep has it."""
-        row = {**self.parameters, **self.options, "digest": f"{self.digest:#018x}", "reached": self.reached, "events": self.events,
-               "wall_s": self.wall_s, "events_per_s": self.events_per_s}
+        row = self.parameters | self.options | {"digest": f"{self.digest:#018x}"}
+        row |= {name: getattr(self, name) for name in ("reached", "events", "wall_s", "events_per_s")}
         for name, statistic in self.statistics.items():
             row[name] = statistic.value
             if statistic.kind == "tally":
@@ -94,8 +103,8 @@ class Result:
         lines = [f"{self.events:,} events in {self.wall_s:.3g} s, {self.events_per_s:,.0f} events/s; {how} {self.reached:g}",
                  f"digest {self.digest:#018x}"]
         for name, s in self.statistics.items():
-            tally = f"{s.count}: mean {s.mean:.6g}, from {s.least:.6g} to {s.most:.6g}" if s.kind == "tally" else f"{s.value}"
-            lines.append(f"{name:<20} {tally}")
+            number = f"{s.count}: mean {s.mean:.6g}, from {s.least:.6g} to {s.most:.6g}" if s.kind == "tally" else s.value
+            lines.append(f"{name:<20} {number}")
         return "\n".join(lines)
 
 
@@ -103,8 +112,8 @@ def _parts(name, values):
     """A column, or for a Tally four, or for an array one of arrays."""
     if isinstance(values, np.ndarray) and values.dtype.names:
         return [(f"{name}.{part}", values[part]) for part in values.dtype.names]
-    if values and hasattr(values[0], "least") if isinstance(values, list) else False:
-        return [(f"{name}.{part}", [getattr(value, part) for value in values]) for part in ("count", "sum", "least", "most")]
+    if isinstance(values, list) and values and isinstance(values[0], Tally):
+        return [(f"{name}.{part}", [getattr(value, part) for value in values]) for part in TALLY.names]
     return [(name, list(values) if np.ndim(values) > 1 else values)]
 
 

@@ -15,17 +15,19 @@ try:
     from . import compiled
 except ImportError as error:  # of numba
     compiled, _no_numba = None, str(error)
+REFUSALS = compiled.REFUSALS if compiled else (NotImplementedError,)
 
 call = library.call
 # Those of the engine that are not about output (docs/pdes.md).
 OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "partition", "queue", "allocator", "blocks",
            "max_memory", "pin", "interval")
-RESULTS = ("end", "lookahead", "seed", "generator", "ties")  # of these, what the answer depends on
 
 
 def _as_text(options):
-    words = {name.replace("_", "-"): int(value) if isinstance(value, (bool, np.integer)) else value for name, value in options.items()}
-    return " ".join(f"{name}={value}" for name, value in words.items())
+    def word(value):
+        return int(value) if isinstance(value, (bool, np.bool_)) else value
+
+    return " ".join(f"{name.replace('_', '-')}={word(value)}" for name, value in options.items())
 
 
 class Simulation:
@@ -46,15 +48,15 @@ class Simulation:
         return self.options.get("end", 0.0)
 
     def add(self, lp, count, **values):
-        """Adds `count` LPs of a class that `lp` has declared; a value is of all, or an array of one for each.  Returns the id
-        of the first."""
+        """Adds `count` LPs of a class that `lp` has declared; a value is of all, or an array of one for each.  Returns the
+        id of the first."""
         declared = lp.__dict__.get("__pdes__") if isinstance(lp, type) else None
         if declared is None:
             raise Error(f"{getattr(lp, '__name__', lp)} is no class of LPs: write @lp above it")
         if not 0 <= count < 2**32:
             raise Error(f"{count} LPs of {declared.name}")
         first = self.lp_count
-        self.groups.append((declared, first, count, declared.values(count, values)))
+        self.groups.append((declared, first, count, declared.values(values)))
         self.lp_count += count
         return first
 
@@ -79,7 +81,7 @@ def _machine_code(lp, events):
             if compiled is None:
                 raise NotImplementedError(f"there is no Numba: {_no_numba}")
             lp.compiled[key] = compiled.entries(lp, events)
-        except (NotImplementedError, *(compiled.REFUSALS if compiled else ())) as error:
+        except REFUSALS as error:
             lp.compiled[key] = None
             warnings.warn(f"{lp.name} runs as plain Python, some hundred times slower: {_reason(error)}", SlowModelWarning,
                           stacklevel=5)
@@ -142,13 +144,16 @@ class Run:
         for event in self.types:
             call.event_type(engine, event.name.encode(), event.size)
         for (lp, _, count, values), entries in zip(self._simulation.groups, self.entries):
-            plain = isinstance(entries, slow.Entries)
-            states = None if plain else lp.states(count, values)
-            finals.append(entries.finals if plain else np.zeros(count, lp.dtype))
             handlers = (ctypes.c_void_p * (len(entries.handlers) + 1))(*entries.handlers)
-            described = library.Class(
-                lp.name.encode(), 0 if plain else lp.dtype.itemsize, lp.streams, entries.start, handlers, entries.report,
-                None if plain else states.ctypes.data, not plain and len(states) != count, None if plain else finals[-1].ctypes.data)
+            described = library.Class(name=lp.name.encode(), streams=lp.streams, start=entries.start, handlers=handlers,
+                                      report=entries.report)
+            if isinstance(entries, slow.Entries):  # they have the states themselves
+                finals.append(entries.finals)
+            else:
+                states = lp.states(count, values)
+                finals.append(np.zeros(count, lp.dtype))
+                described.size, described.shared = lp.dtype.itemsize, len(states) != count
+                described.states, described.finals = states.ctypes.data, finals[-1].ctypes.data
             call.add(engine, described, count)
         if self._simulation.neighbours is not None:
             self._kept += self._neighbours(self._simulation.neighbours)
@@ -197,8 +202,7 @@ class Run:
             if lp.name in states:
                 continue
             states[lp.name] = (range(first, first + count), columns)
-        numbers = {name: getattr(of, name) for name in ("digest", "reached", "wall_s", "events", "sent", "crossed", "dropped",
-                                                        "windows", "peak_pending", "peak_bytes")}
+        numbers = {name: getattr(of, name) for name in ("digest", "reached", "wall_s", *library.COUNTS)}
         return Result(parameters={}, options=options, stopped=bool(of.stopped), series=series, finals=states,
                       events_by_type={event.name: of.events_by_type[event.number] for event in self.types},
                       statistics=statistics_of(of), **numbers)

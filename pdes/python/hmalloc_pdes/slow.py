@@ -59,8 +59,8 @@ class Report:
 
 
 class Events:
-    """Events of one run on their way through the engine, whose payloads are bytes: of numbers these themselves, of all else a
-    ticket for the object, which waits here."""
+    """Events of one run on their way through the engine, whose payloads are bytes: of numbers these themselves, of all else
+    a ticket for the object, which waits here."""
 
     def __init__(self, types):
         self.types = types
@@ -72,7 +72,8 @@ class Events:
         if known is None:
             raise Error(f"{type(event).__name__} is no event of this model: no LP has a handler of it")
         if known.dtype is not None:
-            return known.number, np.array(tuple(convert(value) for convert, value in zip(known.convert, event)), known.dtype).tobytes()
+            numbers = tuple(convert(value) for convert, value in zip(known.convert, event))
+            return known.number, np.array(numbers, known.dtype).tobytes()
         self._tickets += 1  # handlers hold the interpreter's lock, if only one at a time: no two get the same
         ticket = self._tickets
         self._waiting[ticket] = event
@@ -81,13 +82,16 @@ class Events:
     def unpack(self, known, payload):
         if known.dtype is None:
             return self._waiting.pop(int.from_bytes(ctypes.string_at(payload, 8), "little"))
-        return known.event(*np.frombuffer(ctypes.string_at(payload, known.size), known.dtype, 1)[0].item()) if known.size else known.event()
+        if known.size == 0:
+            return known.event()
+        return known.event(*np.frombuffer(ctypes.string_at(payload, known.size), known.dtype)[0].item())
 
 
 def plain_class(lp):
     """The class whose objects are the states: their numbers behave as the fields of a record do."""
-    dtypes = {name: records.dtype_of(annotation) for name, annotation in lp.fields.items()}
-    convert = {name: records.converter(dtype) for name, dtype in dtypes.items() if dtype is not None and not dtype.shape and not dtype.fields}
+    dtypes = lp.dtypes
+    numbers = {name: dtype for name, dtype in dtypes.items() if dtype is not None and not dtype.shape and not dtype.fields}
+    convert = {name: records.converter(dtype) for name, dtype in numbers.items()}
 
     class Plain(lp.python):
         def __init__(self):
@@ -120,15 +124,13 @@ class Entries:
 
     def _fill(self, first, count, values):
         plain = plain_class(self._lp)
-        dtypes = {name: records.dtype_of(annotation) for name, annotation in self._lp.fields.items()}
-        per_lp = {name for name, value in values.items() if isinstance(value, (list, np.ndarray, range)) and dtypes[name] is not None
-                  and np.ndim(value) > len(dtypes[name].shape)}
+        per_lp = {name for name, value in values.items() if self._lp.is_per_lp(name, value)}
         for name in per_lp:
             if len(values[name]) != count:
                 raise Error(f"{self._lp.name}.{name} cannot be {len(values[name])} values for {count} LPs")
         for i in range(count):
             state = plain()
-            for name, dtype in dtypes.items():
+            for name, dtype in self._lp.dtypes.items():
                 try:
                     self._set(state, name, dtype, values, i if name in per_lp else None)
                 except (ValueError, TypeError) as error:
@@ -151,7 +153,8 @@ class Entries:
         function = self._lp.handlers.get(event.event)
         if function is None:
             return None
-        return self._callback(lambda state, context, payload: function(state, context, self._run.events.unpack(event, payload)))
+        unpack = self._run.events.unpack
+        return self._callback(lambda state, context, payload: function(state, context, unpack(event, payload)))
 
     def _callback(self, function):
         run, states = self._run, self._states

@@ -1,4 +1,5 @@
-"""Many runs of a model: all combinations of some values, over several processes, kept in a file from which a later call goes on."""
+"""Many runs of a model: all combinations of some values, over several processes, kept in a file from which a later call
+goes on."""
 
 import itertools
 import multiprocessing
@@ -31,8 +32,8 @@ def sweep(model, grid, *, file=None, processes=None, progress=True, **fixed):
     """Runs a model with all combinations of `grid`, a dictionary of lists: of parameters of the model, of options of the
     engine (several seeds, say).  Returns a DataFrame, a row for each run in the order of the grid.
 
-    file: a name that ends in .csv, or in .parquet (that needs pyarrow).  It has all runs that are done at any time, and those
-    that it has already are not done again.  It does not know whether the model has changed meanwhile.
+    file: a name that ends in .csv, or in .parquet (that needs pyarrow).  It has all runs that are done at any time, and
+    those that it has already are not done again.  It does not know whether the model has changed meanwhile.
     """
     points = [fixed | dict(zip(grid, values)) for values in itertools.product(*grid.values())]
     if not points:

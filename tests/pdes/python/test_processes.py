@@ -2,11 +2,10 @@
 
 import warnings
 
-import pytest
-from shops import town
-
 import hmalloc_pdes as pdes
+import pytest
 from hmalloc_pdes.processes import Interrupt, Processes, Resource, Store
+from shops import town
 
 
 def run(story, lps=1, end=100):

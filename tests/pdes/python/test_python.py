@@ -11,14 +11,13 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
+import hmalloc_pdes as pdes
 import numpy as np
 import pandas
 import pytest
 from models import Airport, Node, airport, phold
 
-import hmalloc_pdes as pdes
-
-PROGRAMS = Path(os.environ["HMALLOC_BUILD"]) / "pdes"
+PROGRAMS = Path(os.environ["HM_PDES_PROGRAMS"])
 SMALL = {"phold": {"end": 20, "lps": 300, "events_per_lp": 3}, "airport": {"end": 60, "width": 8, "height": 6, "planes": 9}}
 MODELS = {"phold": phold, "airport": airport}
 
@@ -398,7 +397,8 @@ def test_sweeps_that_cannot_be(tmp_path, call, said):
         call(file)
 
 
-def test_plot():
+def test_plot(monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
     frame = pdes.sweep(phold, GRID, progress=False, **TINY)
     axes = pdes.plot(frame, "remote", "events")
     [line] = axes.get_lines()
