@@ -9,7 +9,8 @@
 #   tools        bin/, libexec/hmalloc/, share/hmalloc/   the launcher and its tools (lab/CMakeLists.txt)
 #                libexec/hmalloc/baselines/               the baselines, as far as they were built
 #                share/    man/man1/ · doc/hmalloc/
-#   pdes         lib/      libhmalloc_pdes.a and what it stands on · cmake/hmalloc/hmalloc-pdes-targets.cmake
+#   pdes         lib/      libhmalloc_pdes.a and what it stands on · cmake/hmalloc/hmalloc-pdes-targets.cmake ·
+#                          libhmalloc-pdes.so, for other languages
 #                include/  pdes/
 #                libexec/hmalloc/                         the models
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
@@ -70,6 +71,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PR
   ${PROJECT_SOURCE_DIR}/docs/servers.md ${PROJECT_SOURCE_DIR}/docs/switching.md ${PROJECT_SOURCE_DIR}/docs/packaging.md
   ${PROJECT_SOURCE_DIR}/docs/python.md ${PROJECT_SOURCE_DIR}/docs/rust.md
   ${PROJECT_SOURCE_DIR}/docs/stats.schema.json ${PROJECT_SOURCE_DIR}/docs/pdes.md ${PROJECT_SOURCE_DIR}/docs/pdes-models.md
-  ${PROJECT_SOURCE_DIR}/docs/pdes-comparison.md ${PROJECT_SOURCE_DIR}/docs/pdes-design.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  ${PROJECT_SOURCE_DIR}/docs/pdes-comparison.md ${PROJECT_SOURCE_DIR}/docs/pdes-design.md
+  ${PROJECT_SOURCE_DIR}/docs/pdes-python.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT tools)
 add_subdirectory(${PROJECT_SOURCE_DIR}/docs/man ${CMAKE_BINARY_DIR}/man)

@@ -232,6 +232,10 @@ need_workloads() {
 # What the models of the simulation engine are built with, and what they need to run as several processes.
 pdes_packages='libcli11-dev nlohmann-json3-dev librandom123-dev' ranks_packages='libopenmpi-dev openmpi-bin'
 
+# What tests/pdes/python runs on, which is skipped where the distribution lacks one of them.
+models_in_python='python3-numba python3-pandas python3-matplotlib python3-tqdm python3-pytest python3-nbclient python3-ipykernel
+  python3-simpy3'
+
 need_pdes() { # [ranks]
   [ "$from_source" ] || return 0
   # shellcheck disable=SC2086
@@ -242,7 +246,10 @@ need_pdes() { # [ranks]
 # The tests need GoogleTest, and Spin for the models.
 need_tests() { # quick | default | everything
   case $1 in
-    everything) install_missing libgtest-dev spin $trace_packages $pdes_packages $ranks_packages ;;
+    everything)
+      install_missing libgtest-dev spin $trace_packages $pdes_packages $ranks_packages
+      # shellcheck disable=SC2086
+      wish $models_in_python ;;
     *) install_missing libgtest-dev librandom123-dev ;;
   esac
   alone build "$1"

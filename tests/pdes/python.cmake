@@ -14,7 +14,7 @@ function(add_python_pdes_test name seconds)  # arguments of pytest...
   pdes_later(${name})
 endfunction()
 
-add_python_pdes_test(python 300 test_python.py test_processes.py)
+add_python_pdes_test(python 300 test_python.py test_processes.py test_docs.py)
 add_python_pdes_test(python_notebook 300 test_notebook.py)
 # Builds the wheel, for which it asks the registry.
 add_python_pdes_test(python_wheel 900 test_wheel.py)
