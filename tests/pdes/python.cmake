@@ -1,6 +1,13 @@
-# The engine for other languages, in C; and models in Python, by the distribution's interpreter, which has Numba and pandas from
-# there (lab/shell/setup.sh asks for them).
-if(NOT TARGET hmalloc-pdes OR HM_SANITIZE)
+# The engine for other languages: in C; and in Python, by the distribution's interpreter, which has Numba and pandas from there
+# (lab/shell/setup.sh asks for them).
+if(NOT TARGET hmalloc-pdes)
+  return()
+endif()
+add_pdes_test(foreign foreign_test.cc foreign_model.c)
+target_link_libraries(pdes_foreign PRIVATE hmalloc-pdes)
+
+# A sanitizer would have to be there before the interpreter.
+if(HM_SANITIZE)
   return()
 endif()
 

@@ -136,6 +136,7 @@ def test_frames():
     states = result.states(Airport)
     assert states["departures"].sum() == frame.loc["departures", "count"]
     assert states["waiting.count"].sum() == frame.loc["waiting", "count"] and states.index.name == "lp"
+    assert (states["average.count"] == (states["waiting.count"] > 0)).all()  # which the report itself has changed
     seen = []
     history = phold.run(lps=1000, end=300, interval=0.001, progress=lambda *at: seen.append(at)).history()
     assert history["events"].is_monotonic_increasing and len(history) == len(seen) > 0

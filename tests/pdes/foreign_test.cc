@@ -1,0 +1,148 @@
+// The C interface: a model in C beside the same in C++, and what goes wrong.
+#include "pdes/foreign.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "foreign_model.h"
+#include "simulations.h"
+
+namespace {
+
+struct Hop {
+  std::int64_t hops;
+  char letter;
+};
+
+class Node {
+ public:
+  using Context = pdes::Context<Hop>;
+  explicit Node(int events) : events_(events) {}
+
+  void start(Context& context) {
+    delays_ = context.stream(1);
+    for (std::int64_t i = 0; i < events_; ++i) context.send_self(delay(context), Hop{i, 'a'});
+  }
+  void on(Context& context, const Hop& hop) {
+    auto random = context.random();
+    const auto to = random.uniform() < 0.5 ? static_cast<pdes::LpId>(random.integer(context.lp_count())) : context.id();
+    hops_.add(static_cast<double>(hop.hops));
+    context.send(to, delay(context), Hop{hop.hops + 1, hop.letter});
+  }
+  void report(pdes::Report& report) const {
+    report.count("events", static_cast<std::int64_t>(hops_.count()));
+    report.sum("sum", hops_.sum());
+    report.tally("hops", hops_);
+  }
+
+ private:
+  double delay(Context& context) {
+    return context.lookahead() + context.random(delays_).exponential(1 - context.lookahead());
+  }
+  int events_;
+  pdes::Stream delays_;
+  pdes::Tally hops_;
+};
+
+using Foreign = std::unique_ptr<hm_pdes, decltype(&hm_pdes_free)>;
+Foreign made(const std::string& options) { return {hm_pdes_new(options.c_str()), &hm_pdes_free}; }
+
+constexpr hm_pdes_tally kNone{0, 0, INFINITY, -INFINITY};
+
+// 20 LPs, of which every second starts with three events and the others with two.
+std::vector<state> states(std::int64_t fault = 0) {
+  std::vector<state> all;
+  for (int i = 0; i < 20; ++i) all.push_back({2 + i % 2, fault, kNone});
+  return all;
+}
+
+Foreign model(const std::string& options, std::vector<state>& finals, std::int64_t fault = 0) {
+  Foreign simulation = made(options);
+  finals = states(fault);
+  hm_pdes_event_type(simulation.get(), "Hop", sizeof(hop));
+  hm_pdes_class nodes = foreign_nodes;
+  nodes.states = nodes.finals = finals.data();
+  hm_pdes_add(simulation.get(), &nodes, static_cast<std::uint32_t>(finals.size()));
+  return simulation;
+}
+
+class ForeignModel : public testing::TestWithParam<const char*> {};
+
+TEST_P(ForeignModel, HasTheDigestOfTheSameInCxx) {
+  pdes::Options options{.end = 50, .lookahead = 0.25, .seed = 3};
+  const std::string words = GetParam();
+  if (words.find("philox") != words.npos) options.generator = pdes::Generator::philox;
+  const auto expected = pdes::test::run(options, 20, [](pdes::LpId id) { return Node(2 + static_cast<int>(id % 2)); });
+
+  std::vector<state> finals;
+  const Foreign simulation = model("end=50 lookahead=0.25 seed=3 " + words, finals);
+  const hm_pdes_result* result = hm_pdes_run(simulation.get());
+  ASSERT_NE(result, nullptr) << hm_pdes_error(simulation.get());
+  EXPECT_EQ(result->digest, expected.digest);
+  EXPECT_EQ(result->events_by_type[0], expected.events_by_type[0]);
+  ASSERT_EQ(result->statistic_count, 3u);
+  EXPECT_EQ(result->statistics[2].most, expected.statistics.at("hops").most);
+  std::int64_t events = 0;
+  for (const state& final : finals) events += final.hops.count;
+  EXPECT_EQ(static_cast<std::uint64_t>(events), result->events);
+}
+INSTANTIATE_TEST_SUITE_P(Options, ForeignModel,
+                         testing::Values("", "threads=2", "generator=philox", "queue=heap partition=random threads=3"));
+
+class Fault : public testing::TestWithParam<std::tuple<int, const char*>> {};
+
+TEST_P(Fault, IsTheErrorOfTheRun) {
+  const auto& [fault, said] = GetParam();
+  std::vector<state> finals;
+  const Foreign simulation = model("end=50 lookahead=0.25", finals, fault);
+  EXPECT_EQ(hm_pdes_run(simulation.get()), nullptr);
+  EXPECT_NE(std::string(hm_pdes_error(simulation.get())).find(said), std::string::npos) << hm_pdes_error(simulation.get());
+}
+INSTANTIATE_TEST_SUITE_P(Faults, Fault,
+                         testing::Values(std::tuple(1, " (Node) failed at time "), std::tuple(2, ": as was asked for"),
+                                         std::tuple(3, "sends Hop to LP -1"),
+                                         std::tuple(4, "an event of type 1: there is none"),
+                                         std::tuple(5, "sends with priority 64"),
+                                         std::tuple(6, "LP 0 (Node) failed to report")));
+
+TEST(ForeignOptions, ThatMakeNoSenseAreTheErrorOfTheRun) {
+  for (const auto& [options, said] :
+       {std::pair("end=x", "option end cannot be 'x'"), std::pair("end=1x", "option end cannot be '1x'"),
+        std::pair("colour=red", "there is no option 'colour'"), std::pair("end", "option end cannot be ''"),
+        std::pair("queue=stack", "option queue cannot be 'stack'"), std::pair("end=-1", "the end must be")}) {
+    std::vector<state> finals;
+    const Foreign simulation = model(options, finals);
+    EXPECT_EQ(hm_pdes_run(simulation.get()), nullptr) << options;
+    EXPECT_EQ(std::string(hm_pdes_error(simulation.get())).substr(0, std::string(said).size()), said);
+  }
+}
+
+TEST(ForeignSimulation, RefusesWhatComesTooLateOrIsTooLarge) {
+  std::vector<state> finals;
+  const Foreign late = model("end=1", finals);
+  hm_pdes_event_type(late.get(), "Late", 8);
+  EXPECT_EQ(hm_pdes_run(late.get()), nullptr);
+  EXPECT_STREQ(hm_pdes_error(late.get()), "event types come before LPs");
+  const Foreign large = made("end=1");
+  hm_pdes_event_type(large.get(), "Large", 1 << 20);
+  EXPECT_STREQ(hm_pdes_error(large.get()), "event Large has 1048576 bytes; at most 32760 are allowed");
+}
+
+TEST(ForeignSimulation, IsStoppedByItsProgressFunction) {
+  std::vector<state> finals;
+  const Foreign simulation = model("end=1e9 interval=0.001", finals);
+  hm_pdes_on_progress(
+      simulation.get(), [](void* context, const hm_pdes_progress*) { hm_pdes_stop(static_cast<hm_pdes*>(context)); },
+      simulation.get());
+  const hm_pdes_result* result = hm_pdes_run(simulation.get());
+  ASSERT_NE(result, nullptr);
+  EXPECT_TRUE(result->stopped);
+  EXPECT_LT(result->reached, 1e9);
+}
+
+}  // namespace
