@@ -1,6 +1,7 @@
 """One run of a model: builds it, hands it to the engine, takes the result."""
 
 import ctypes
+import signal
 import sys
 import threading
 import warnings
@@ -95,6 +96,29 @@ def _reason(error):
     return next((line.strip() for line in said.splitlines() if line.strip()), type(error).__name__)
 
 
+class _CtrlC:
+    """While the engine runs, Ctrl-C stops it, and becomes an exception only afterwards: one that was raised on the way into
+    a function that the engine calls would be lost."""
+
+    def __init__(self, stop):
+        self._stop, self._came, self._before = stop, False, None
+
+    def _come(self, _signal, _frame):
+        self._came = True
+        self._stop()
+
+    def __enter__(self):
+        mine = threading.current_thread() is threading.main_thread()
+        if mine and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._come)
+
+    def __exit__(self, *_):
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        if self._came:
+            raise KeyboardInterrupt
+
+
 class Run:
     def __init__(self, simulation, plain=False):
         self._simulation, self.types = simulation, simulation.event_types()
@@ -130,7 +154,8 @@ class Run:
             series = self._watch(engine, progress)
             self._hook, sys.unraisablehook = sys.unraisablehook, self._unraisable
             try:
-                result = call.run(engine)
+                with _CtrlC(lambda: call.stop(engine)):
+                    result = call.run(engine)
             finally:
                 sys.unraisablehook = self._hook
             self._raise_error(engine)
@@ -167,7 +192,7 @@ class Run:
         return [np.cumsum([0, *map(len, lists)], dtype=np.uint64), to]
 
     def _watch(self, engine, progress):
-        """From time to time Python has the word: to note how far the run is, and to hear of Ctrl-C."""
+        """From time to time Python has the word: to note how far the run is, and to be told of signals."""
         series = []
 
         def look(_, at):
@@ -193,7 +218,7 @@ class Run:
         elif isinstance(self._error, Error):
             raise Error(f"{said}: {self._error}") from None
         else:
-            raise self._error  # KeyboardInterrupt
+            raise self._error  # such as SystemExit
 
     def _result(self, of, options, series, finals):
         states = {}

@@ -163,7 +163,7 @@ class Entries:
             try:
                 function(states[lp.contents.id], Context(run, lp), event)
                 return 1
-            except BaseException as error:  # also Ctrl-C: it goes to who has called run
+            except BaseException as error:  # it goes to who has called run
                 run.failed(error)
                 return 0
 

@@ -162,6 +162,17 @@ def test_the_order_is_that_of_simpy():
             yield env.timeout(0) & env.timeout(1)
             note(name, "done")
 
+        def parent():
+            before = env.timeout(0)
+            env.process(child())
+            yield before
+            note("parent")
+
+        def child():
+            note("child")  # although it was made after the timeout of the same time
+            yield env.timeout(0)
+
+        env.process(parent())
         for i in range(6):
             env.process(worker(i, i % 3))
 

@@ -202,6 +202,7 @@ def test_the_warning_says_what_numba_does_not_take():
 class Faulty:
     fault: int
     n: float = 0.0
+    places: pdes.Array(float, 2)
 
     def start(self, context):
         context.send_self(1, Tick(self.fault))
@@ -226,9 +227,11 @@ class Faulty:
             raise ValueError("bad luck")
         elif event.n == 9:
             self.n = 1 / (event.n - 9)
+        elif event.n == 10:
+            self.places[event.n] = 1.0
 
     def report(self, report):
-        report.sum("n", self.n if self.fault != 10 else np.inf)
+        report.sum("n", self.n if self.fault != 11 else np.inf)
 
 
 @pdes.model(end=10, lookahead=0.5)
@@ -247,6 +250,7 @@ def faulty(simulation, fault=0, count=2):
     r"LP 0 \(Faulty\) has no random stream 3",
     r"LP 0 \(Faulty\) failed at time 1: ValueError: bad luck",
     r"LP 0 \(Faulty\) failed at time 1: ZeroDivisionError: division by zero",
+    r"LP 0 \(Faulty\) failed at time 1: IndexError: index.* is out of bounds.*",
     r"statistic 'n': inf is not a finite number",
 ], 1))
 def test_what_goes_wrong_in_a_handler_is_one_line(plain, fault, said):
@@ -338,20 +342,35 @@ def _named(name, function):
     return function
 
 
+def interrupted(text, begun):
+    """What a program says that gets a Ctrl-C when it has begun, and ends of it."""
+    listens = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # if tests run in the background
+    child = subprocess.Popen([sys.executable, "-B", "-c", listens + text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        begun(child)
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert child.returncode == -signal.SIGINT and said.splitlines()[-1] == "KeyboardInterrupt"
+
+
 @pytest.mark.parametrize("plain", [False, True])
 def test_ctrl_c_ends_a_run(plain):
-    text = f"from models import phold; print('begins', flush=True); phold.run(end=1e9, plain={plain})"
-    child = subprocess.Popen([sys.executable, "-B", "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "begins\n"
-    deadline = time.monotonic() + 60
-    while child.poll() is None and time.monotonic() < deadline:  # it may come before the run, where it is Python's alone
-        child.send_signal(signal.SIGINT)
-        try:
-            child.wait(2)
-        except subprocess.TimeoutExpired:
-            continue
-    _, said = child.communicate(timeout=10)
-    assert child.returncode == -signal.SIGINT and said.splitlines()[-1] == "KeyboardInterrupt"
+    interrupted(f"from models import phold\nphold.run(end=1e9, plain={plain}, progress=lambda *at: print(*at, flush=True))",
+                lambda child: child.stdout.readline())
+
+
+def test_ctrl_c_ends_a_sweep_and_leaves_what_is_done(tmp_path):
+    file = tmp_path / "sweep.csv"
+
+    def first_is_done(child):
+        while not file.exists() and child.poll() is None:
+            time.sleep(0.01)
+
+    interrupted("import hmalloc_pdes as pdes\nfrom models import phold\n"
+                f"pdes.sweep(phold, {{'end': [5, 1e9]}}, processes=1, file={str(file)!r})", first_is_done)
+    assert [*pandas.read_csv(file)["end"]] == [5]
 
 
 # ---- Sweeps.
@@ -383,8 +402,9 @@ def test_a_run_of_a_sweep_that_fails_is_tried_again(tmp_path):
     frame = pdes.sweep(faulty, {"fault": [0, 8]}, file=file, progress=False)
     assert [*frame["error"]] == ["", "LP 0 (Faulty) failed at time 1: ValueError: bad luck"]
     assert {*pandas.read_csv(file)["fault"]} == {0, 8}
+    file.write_text(file.read_text().replace("bad luck", "of another day"))
     tried = pdes.sweep(faulty, {"fault": [8]}, file=file, progress=False)
-    assert [*tried["error"]] == [*frame["error"][1:]] and len(pandas.read_csv(file)) == 2
+    assert [*tried["error"]] == [*frame["error"][1:]]
 
 
 @pytest.mark.parametrize("call, said", [
@@ -396,6 +416,15 @@ def test_sweeps_that_cannot_be(tmp_path, call, said):
     file.write_text("remote,digest,error\n0.1,0x1,\n")
     with pytest.raises(pdes.Error, match=re.escape(said)):
         call(file)
+
+
+def test_parquet_and_arrow(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    file = tmp_path / "sweep.parquet"
+    whole = pdes.sweep(phold, GRID, file=file, progress=False, **TINY)
+    assert phold.run(**SMALL["phold"]).arrow().num_rows == 0 and airport.run(**SMALL["airport"]).arrow().num_rows == 5
+    monkeypatch.setattr(type(phold), "run", None)
+    assert (pdes.sweep(phold, GRID, file=file, progress=False, **TINY)["digest"] == whole["digest"]).all()
 
 
 def test_plot(monkeypatch):
