@@ -71,7 +71,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PR
   ${PROJECT_SOURCE_DIR}/docs/servers.md ${PROJECT_SOURCE_DIR}/docs/switching.md ${PROJECT_SOURCE_DIR}/docs/packaging.md
   ${PROJECT_SOURCE_DIR}/docs/python.md ${PROJECT_SOURCE_DIR}/docs/rust.md
   ${PROJECT_SOURCE_DIR}/docs/stats.schema.json ${PROJECT_SOURCE_DIR}/docs/pdes.md ${PROJECT_SOURCE_DIR}/docs/pdes-models.md
-  ${PROJECT_SOURCE_DIR}/docs/pdes-comparison.md ${PROJECT_SOURCE_DIR}/docs/pdes-design.md
-  ${PROJECT_SOURCE_DIR}/docs/pdes-python.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  ${PROJECT_SOURCE_DIR}/docs/pdes-library.md ${PROJECT_SOURCE_DIR}/docs/pdes-python.md
+  ${PROJECT_SOURCE_DIR}/docs/pdes-comparison.md ${PROJECT_SOURCE_DIR}/docs/pdes-design.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT tools)
 add_subdirectory(${PROJECT_SOURCE_DIR}/docs/man ${CMAKE_BINARY_DIR}/man)
