@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import LAUNCHER
 
+MODELS = ["phold", "pcs", "airport", "jackson", "closed", "epidemic", "pandemic", "network", "traffic"]
 SMALL = ("--lps", "200", "--end", "20")
 ENDLESS = ("--lps", "200", "--end", "1e9")
 need_mpirun = pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun")
@@ -38,13 +39,13 @@ def only_line(run: subprocess.CompletedProcess) -> str:
 
 def test_help_names_what_list_lists(hmalloc):
     listed = hmalloc("pdes", "list").stdout.splitlines()
-    assert [line.split()[0] for line in listed] == ["phold", "pcs", "airport"]
+    assert [line.split()[0] for line in listed] == MODELS
     shown = hmalloc("pdes", "--help")
     assert shown.returncode == 0 and shown.stdout == hmalloc("pdes").stdout == hmalloc("help", "pdes").stdout
     assert all(line in shown.stdout for line in listed)
 
 
-@pytest.mark.parametrize("model", ["phold", "pcs", "airport"])
+@pytest.mark.parametrize("model", MODELS)
 def test_every_model_has_the_options_that_the_help_promises(hmalloc, pdes, model):
     promised = hmalloc("pdes", "--help").stdout.split("All models have")[1].split("\n\n")[1]
     options = set(re.findall(r"^  (--[a-z-]+)", promised, re.MULTILINE))

@@ -2,7 +2,7 @@
 import dataclasses
 
 UNIT, CHECKED, HARDENED, TAGS, STRESS = "unit", "unit_checked", "unit_hardened", "unit_tags", "stress"
-CODEGEN, MISUSE, TSAN_UNIT, TSAN_STRESS = "codegen", "misuse", "tsan_unit", "tsan_stress"
+CODEGEN, MISUSE, PDES, TSAN_UNIT, TSAN_STRESS = "codegen", "misuse", "pdes", "tsan_unit", "tsan_stress"
 
 
 @dataclasses.dataclass
@@ -449,5 +449,32 @@ MUTANTS = [
         ("tag_of_what_has_gone", "src/api/hardened.cc", "kind == ChunkKind::kSlices || kind == ChunkKind::kGone ?", "kind == ChunkKind::kSlices ?"),
         ("chunks_without_tags", "src/pages/slice_pool_regions.cc", "kHardened ? os::Access::kTagged", "kHardened ? os::Access::kReadWrite"),
         ("tags_not_frozen", "src/api/start.cc", "  memory_tags.freeze();\n", ""),
+    ]),
+    # The library of models
+    *(Mutant(name, f"pdes/models/{file}", old, new, (PDES,)) for name, file, old, new in [
+        ("last_server_serves", "servers.h", "std::min_element", "std::max_element"),
+        ("customers_leave_before_they_are_served", "jackson.h", "context.send_self(waiting + service, Departure{});",
+         "context.send_self(service, Departure{});"),
+        ("walks_count_as_service", "jackson.h", "customer.from_outside) expect", "true) expect"),
+        ("no_skew", "closed.h", "1 / (1 + p.skew * i);", "1 / (1 + p.skew);"),
+        ("a_customer_finds_himself", "closed.h", "p.service * (1 + queue[i]);", "p.service * (2 + queue[i]);"),
+        ("contacts_after_recovery", "epidemic.h", "if (contact < infectious) context.send", "context.send"),
+        ("one_generation", "epidemic.h", "Infection{generation + 1}", "Infection{generation}"),
+        ("ill_twice", "epidemic.h", "if (self_.susceptible > 0) fall_ill", "if (self_.infected == 0) fall_ill"),
+        ("regular_is_the_ring", "graph.cc", "kExchanges = 10;", "kExchanges = 0;"),
+        ("ends_exchanged_though_taken", "graph.cc", "    if (!pairs.take(one.from, other.to)) continue;\n", ""),
+        ("any_number_is_a_node", "number_file.cc", " && value <= column.most)", ")"),
+        ("lines_counted_from_zero", "number_file.cc", "std::size_t number = 1;", "std::size_t number = 0;"),
+        ("no_plan_for_who_lands", "pandemic.h", "landed.sum());\n    plan(context);", "landed.sum());"),
+        ("void_plans_happen", "pandemic.h", "    if (due.plan != plan_) return;\n", ""),
+        ("nobody_recovers_aboard", "pandemic.h", "random.exponential(p_.recovery) < p_.flight", "false"),
+        ("one_lane_around_a_ring", "network_shapes.h", "(up ? to < from : to > from) ? 1u : 0u", "0u"),
+        ("one_lane_in_a_group", "network_shapes.h", "to % group_size()), 1};", "to % group_size()), 0};"),
+        ("credits_not_spent", "network.h", "      --credits;\n", ""),
+        ("own_packets_first_come", "network.h", "(own ? 0 : own_)", "0"),
+        ("a_link_never_rests", "network.h", "      busy_[port] = 1;\n", ""),
+        ("two_faster_a_step", "traffic.h", "car.speed + 1,", "car.speed + 2,"),
+        ("into_the_car_ahead", "traffic.h", "next - car.cell - 1}", "next - car.cell}"),
+        ("blind_at_the_end_of_a_segment", "traffic.h", "length_ + ahead.cells;", "length_ + p_.max_speed;"),
     ]),
 ]

@@ -12,7 +12,7 @@ import time
 
 import mutants
 
-COPIED = ("src", "include")
+COPIED = ("src", "include", "pdes")
 LEFT_OUT = ("build", ".git", *COPIED)
 JOBS = str(os.cpu_count() or 1)
 # Killer -> build kind, targets, command in the build folder.
@@ -27,6 +27,7 @@ KILLERS = {
     mutants.CODEGEN: ("plain", ["hmalloc", "hm_hits"], [*CTEST, r"^codegen\."]),
     mutants.MISUSE: ("plain", ["hmalloc", "hmalloc-checked", "misuse_misuse", "misuse_own_api", "misuse_own_api-checked"],
                      [*CTEST, r"^misuse$"]),
+    mutants.PDES: ("plain", ["pdes_library"], [*CTEST, r"^pdes\.library$"]),
     mutants.TSAN_UNIT: ("tsan", ["hm_unit"], [*CTEST, r"^unit\.(BlockState|Lock|Superblock|Guarded)"]),
     mutants.TSAN_STRESS: ("tsan", ["hm_stress"], [*STRESS, "20"]),
 }

@@ -10,36 +10,13 @@
 #include "models/airport.h"
 #include "models/pcs.h"
 #include "models/phold_variants.h"
+#include "theory.h"
 
 namespace {
 
 using pdes::Options;
 using pdes::Result;
-
-struct Theory {
-  const char* name;
-  double value, most_error;
-};
-
-// Numbers of independent runs: what theory says must lie within four standard errors of their means, and these must be
-// small.
-void expect_near(const std::vector<Theory>& theories,
-                 const std::function<std::vector<double>(std::uint64_t seed)>& numbers_of, std::uint64_t runs = 8) {
-  std::vector<std::vector<double>> numbers;
-  for (std::uint64_t seed = 1; seed <= runs; ++seed) numbers.push_back(numbers_of(seed));
-  for (std::size_t i = 0; i < theories.size(); ++i) {
-    double mean = 0, squares = 0;
-    for (const auto& of_run : numbers) mean += of_run[i] / static_cast<double>(runs);
-    for (const auto& of_run : numbers) squares += (of_run[i] - mean) * (of_run[i] - mean);
-    const double error = std::sqrt(squares / static_cast<double>(runs * (runs - 1)));
-    EXPECT_NEAR(mean, theories[i].value, 4 * error) << theories[i].name;
-    EXPECT_LT(error, theories[i].most_error * theories[i].value) << theories[i].name;
-  }
-}
-
-Options options(double end, double lookahead, std::uint64_t seed = 1) {
-  return {.end = end, .lookahead = lookahead, .seed = seed};
-}
+using pdes::test::expect_near, pdes::test::number, pdes::test::options;
 
 void add(pdes::Simulation& simulation, const phold::Parameters& parameters) { phold::add_varied(simulation, parameters); }
 
@@ -49,8 +26,6 @@ Result run(const Parameters& parameters, const Options& chosen) {
   add(simulation, parameters);
   return simulation.run();
 }
-
-double number(const Result& result, const char* name) { return static_cast<double>(result.statistics.count_of(name)); }
 
 // ---- PHOLD
 

@@ -112,6 +112,23 @@ def test_any_number_of_ranks_gives_the_same_answer(words):
             assert together[same] == alone[same], f"{same} with {ranks} ranks, {how}"
 
 
+@pytest.mark.parametrize("words", [
+    "jackson --stations 30 --end 100 --warm-up 0", "closed --stations 30 --customers 90 --end 200",
+    "epidemic --people 300 --end 60", "pandemic --width 5 --height 4 --end 10", "network --width 5 --height 4 --end 100",
+    "network --shape dragonfly --end 60", "traffic --cells 500 --segments 30 --cars 150 --end 50"])
+def test_the_library_gives_the_same_answer_on_two_ranks_and_three(words):
+    name, *options = words.split()
+    command = [model(name), *options, "--json"]
+    alone = json.loads(programs.run(*command).stdout)
+    for ranks in 2, 3:
+        done = run(ranks, *command)
+        assert done.returncode == 0, done.stderr
+        together = json.loads(done.stdout)
+        assert together["ranks"] == ranks
+        for same in "digest", "events", "statistics", "derived":
+            assert together[same] == alone[same], f"{same} with {ranks} ranks"
+
+
 def test_an_error_of_one_rank_ends_all_with_its_line():
     """The limit is reached somewhere; no rank is left behind, and none is ended from outside."""
     done = run(2, model("phold"), "--lps", "1000", "--end", "5", "--max-memory", "20K")

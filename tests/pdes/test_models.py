@@ -19,6 +19,16 @@ MODELS = {
     "airport": "airport --width 12 --height 10 --planes 8 --end 60",
     "others": "phold --lps 200 --end 20 --distribution ties --ties hashed --generator philox",
 }
+# Theirs are fewer runs: library_test.cc has threads and synchronisations.
+LIBRARY = {
+    "jackson": "jackson --stations 30 --end 200 --warm-up 10",
+    "closed": "closed --stations 30 --customers 80 --end 300 --warm-up 10",
+    "epidemic": "epidemic --people 500 --contacts small-world --rewired 0.3 --end 60",
+    "pandemic": "pandemic --width 6 --height 5 --residents 60 --passengers 5 --end 20",
+    "torus": "network --width 5 --height 4 --load 0.9 --end 150 --buffers 2",
+    "dragonfly": "network --shape dragonfly --traffic hard --end 100 --packets 9",
+    "traffic": "traffic --cells 700 --segments 40 --cars 200 --end 60 --ties hashed",
+}
 ALLOCATORS = ("hmalloc", "malloc", "free-list", "hmalloc --blocks dense", "hmalloc --blocks lines")
 
 
@@ -46,11 +56,22 @@ def test_options_of_the_engine_change_no_answer(name):
         assert answer(f"{MODELS[name]} {how}") == expected, how
 
 
+@pytest.mark.parametrize("name", LIBRARY)
+def test_options_of_the_engine_change_no_answer_of_the_library(name):
+    expected = answer(LIBRARY[name])
+    for how in ("--threads 2 --queue heap --partition random", "--threads 3 --oversubscribe --sync neighbours --allocator malloc",
+                "--threads 4 --oversubscribe --partition round-robin"):
+        assert answer(f"{LIBRARY[name]} {how}") == expected, how
+
+
 @pytest.mark.parametrize("name, other", [
     ("phold", "--remote 0.3"), ("pcs", "--channels 5"), ("airport", "--landing 9"), ("phold", "--generator philox"),
-    ("ties", "--ties hashed"), ("pcs", "--seed 2")])
+    ("ties", "--ties hashed"), ("pcs", "--seed 2"), ("jackson", "--servers 2"), ("closed", "--skew 1"),
+    ("epidemic", "--rewired 0.2"), ("epidemic", "--contacts star"), ("pandemic", "--flight 0.5"), ("torus", "--buffers 3"),
+    ("dragonfly", "--links 3"), ("traffic", "--dawdle 0.1")])
 def test_what_is_asked_changes_the_answer(name, other):
-    assert answer(MODELS[name])[0] != answer(f"{MODELS[name]} {other}")[0]
+    words = (MODELS | LIBRARY)[name]
+    assert answer(words)[0] != answer(f"{words} {other}")[0]
 
 
 def test_plain_phold_is_the_varied_one_in_forty_lines():
@@ -75,8 +96,40 @@ def test_extremes_that_make_sense(words):
     ("phold --payload 9", "'9', not one of 8, 16"), ("phold --payload 8:x", "8:x"),
     ("phold --lookahead 2", "mean delay"), ("phold --mean -1", "mean"), ("phold --distribution normal", "normal"),
     ("airport --flight 0.4", "flight"), ("airport --width 0", "width"), ("airport --landing -1", "landing"),
-    ("pcs --move 0", "move"), ("pcs --next-call 0", "next-call"), ("pcs --height 100000", "height")])
+    ("pcs --move 0", "move"), ("pcs --next-call 0", "next-call"), ("pcs --height 100000", "height"),
+    ("jackson --servers 17", "servers"), ("jackson --load 1", "load"), ("jackson --walk 0.5", "--walk must not be below"),
+    ("closed --walk 4", "--walk must not be below"), ("closed --skew -1", "skew"), ("closed --stations 0", "stations"),
+    ("epidemic --latent 0.5", "--latent must not"), ("epidemic --people 5 --degree 5", "as many neighbours"),
+    ("epidemic --people 5 --degree 3", "odd degree"), ("epidemic --contacts any", "'any' is not one of"),
+    ("epidemic --edges /no/such", "/no/such: cannot be read"), ("pandemic --routes /", "/: cannot be read"),
+    ("pandemic --flight 0.2", "--flight must not"), ("pandemic --every 0", "every"), ("network --shape ring", "'ring'"),
+    ("network --wire 0.5", "--transfer and --wire"), ("network --buffers 0", "buffers"), ("network --links 0", "links"),
+    ("traffic --cars 10001", "--cars must not"), ("traffic --segments 5000", "at least --max-speed cells"),
+    ("traffic --lookahead 1", "half a step"), ("traffic --max-speed 0", "max-speed"), ("traffic --dawdle 1.1", "dawdle")])
 def test_what_makes_no_sense_is_one_line(words, said):
+    refused(words, said)
+
+
+@pytest.mark.parametrize("model_and_option, text, said", [
+    ("epidemic --edges", "0 1\n1\n", ":2: there is no number 'to'"), ("epidemic --edges", "0 1\n\x1b[31m 2\n", ":2: '?[31m' is not"),
+    ("pandemic --routes", "from,to,passengers\n0,1,many\n", ":2: 'many' is not a whole number"),
+    ("pandemic --routes", "0,1,5\n0,1,5,6\n", ":2: '6' is too much")])
+def test_a_bad_line_of_a_file_is_told_with_its_number(tmp_path, model_and_option, text, said):
+    (tmp_path / "file").write_text(text)
+    refused(f"{model_and_option} {tmp_path}/file", f"{tmp_path}/file{said}")
+
+
+def test_files_say_who_is_linked(tmp_path):
+    """A path of four that surely passes it on, as networkx writes it; and two cities of which one never has a visitor."""
+    (tmp_path / "edges").write_text("0 1 {}\n1 2 {'weight': 2}\n2 3 {}\n")
+    statistics = answer(f"epidemic --edges {tmp_path}/edges --infected 1 --contact 0.001 --recovery 1000 --end 1e6")[4]
+    assert (statistics["recovered"], statistics["generation"]["most"]) == (4, 3)
+    (tmp_path / "routes").write_text("from,to,passengers\n1,0,3\n")
+    statistics = answer(f"pandemic --routes {tmp_path}/routes --residents 9 --contacts 0 --infected 1 --end 2.5")[4]
+    assert (statistics["infected_away"], statistics["flights"], statistics["aboard"]) == (0, 2, 0)
+
+
+def refused(words, said):
     done = start(words)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(rf"[^\n]*{re.escape(said)}[^\n]*\n", done.stderr)
