@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
       [&](const pdes::Result& result, pdes::Summary& summary) {
         const auto healthy = static_cast<double>(result.statistics.count_of("susceptible"));
         summary.add("share_ever_infected", 1 - healthy / graph.size());
-        if (p.edges.empty() && p.contacts == Contacts::regular)
+        if (p.edges.empty() && p.contacts == Contacts::regular && p.infected > 0)
           summary.add("share_ever_infected_theory", epidemic::final_size(p));
       });
 }

@@ -91,6 +91,16 @@ def test_extremes_that_make_sense(words):
     assert answer(f"{words} --threads 2") == answer(words)
 
 
+@pytest.mark.parametrize("words", [
+    "jackson --stations 1 --again 0 --end 50", "jackson --load 0 --end 50", "closed --customers 0", "closed --stations 1 --end 900",
+    "epidemic --infected 0", "epidemic --people 1 --contacts path", "epidemic --people 50 --infected 99 --recovery 0",
+    "pandemic --residents 0 --end 2", "pandemic --width 1 --height 1 --end 9", "network --backlog 0 --end 50",
+    "network --width 1 --height 1 --end 50", "network --shape dragonfly --links 1 --end 50", "network --wire 0 --lookahead 1 --end 50",
+    "traffic --cars 0 --end 9", "traffic --cars 10000 --end 9", "traffic --segments 1 --dawdle 1 --end 9"])
+def test_extremes_of_the_library(words):
+    assert answer(f"{words} --threads 2") == answer(words)
+
+
 @pytest.mark.parametrize("words, said", [
     ("phold --lps 0", "lps"), ("phold --remote 1.5", "remote"), ("phold --remote nan", "remote"),
     ("phold --payload 9", "'9', not one of 8, 16"), ("phold --payload 8:x", "8:x"),
