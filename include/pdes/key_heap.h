@@ -36,6 +36,7 @@ class KeyHeap {
     return least;
   }
 
+  const std::vector<Key>& keys() const noexcept { return keys_; }  // unordered
   // Passes all keys to take, unordered, and frees the memory.
   template <class F>
   void drain(F&& take) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "pdes/checkpoint.h"
 #include "pdes/event.h"
 #include "pdes/random.h"
 
@@ -45,6 +46,7 @@ struct LpClass {
   void (*destroy)(void*) noexcept;
   void (*start)(Partition&, Lp&);
   void (*report)(const void*, Report&);
+  Saving saving{};
 };
 
 }  // namespace pdes

@@ -54,6 +54,15 @@ struct Options {
   bool pin = false;                // thread i to the i-th allowed CPU
   bool measure_delays = false;     // of cross-LP events, for Result::delays; one thread then enforces no lookahead
   double progress_interval = 0.1;  // seconds between two calls of the progress function
+  // Events that follow each other at one time on one thread, beyond those that were pending when the time came: more is an
+  // Error, because such a chain rarely ends.
+  std::uint64_t max_simultaneous = 10'000'000;
+  // Checkpoints, docs/pdes.md.  `model` names the model and its parameters: a checkpoint of another one is refused.
+  std::string model{};
+  std::string checkpoint{};     // file to save the run in; empty: none
+  double checkpoint_every = 0;  // seconds of real time; 0: only on request, and when the run is stopped
+  std::string resume{};         // file to go on from; empty: from the beginning
+  std::string trace{};          // file for a time line of threads and windows (Chrome's format); empty: none
 };
 
 // Anything that ends a run early: bad options, a lookahead violation, no memory, an LP's own exception.

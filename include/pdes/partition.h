@@ -24,6 +24,7 @@
 namespace pdes {
 
 class DelayRecorder;
+struct Checkpoint;
 std::string type_name(const std::type_info& type);
 
 // What all threads of a rank know; constant while the simulation runs.
@@ -77,8 +78,10 @@ class alignas(128) Partition {
   }
   [[noreturn]] void no_handler(const Lp& lp, const Event& event) const;
 
-  // ---- For the loops.  Builds the LPs and lets them send their first events.
-  void build();
+  // ---- For the loops.  Builds the LPs; then they send their first events, or go on from a checkpoint unless it is null.
+  void build(const Checkpoint* from);
+  // Writes LPs and pending events; the outboxes are empty.
+  void save(Archive& archive) const;
   // Executes events before bound in order, about `most` at most.  True if none is left.
   bool run_until(Time bound, std::size_t most);
   // From now on events for other partitions go into the outboxes of that parity, which are empty.
@@ -92,6 +95,9 @@ class alignas(128) Partition {
   Time least() const { return std::min(pending.lower_bound(), min_sent); }
   // Adapts to numbers that change slowly.
   void adapt_memory() noexcept { memory.adapt(pending.size()); }
+  // After `events` have been executed without a pause: throws Error if more than `most` have been sent and executed at the
+  // present time, that is, more than were pending when it was first seen here.
+  void watch_time(std::uint64_t events, std::uint64_t most);
   // Frees whatever is still pending or in an outbox.
   void discard_events();
   // Of pending events and queues.  Events count where they were allocated and where they are released: only the sum
@@ -116,6 +122,7 @@ class alignas(128) Partition {
   double blocked_s = 0, total_s = 0;
   std::uint64_t windows = 0;
   std::exception_ptr failure;
+  std::string failed_at;  // which LP failed, when, on which event
 
  private:
   void check(const Lp& from, LpId to, Time delay, std::uint16_t type, Priority priority) {
@@ -135,6 +142,7 @@ class alignas(128) Partition {
     return world.ties == Ties::by_source ? tie : hashed(tie);
   }
   static std::uint64_t hashed(std::uint64_t tie) noexcept;
+  static std::uint64_t unhashed(std::uint64_t tie) noexcept;
   void post(const Lp& from, const Key& key) {
     if (outbox != nullptr) {
       unsigned to = world.owner[key.event->destination];
@@ -150,8 +158,16 @@ class alignas(128) Partition {
     pending.push(key);
   }
   void execute(const Key& key);
+  void make_lps();
+  void start_lps();
+  void restore(const Checkpoint& from);
+  std::size_t restore_lps(Archive& part);
+  void restore_events(Archive& part);
   void set_min_delay(Time smallest) noexcept;
 
+  std::string name_of(const Lp& lp) const;
+  std::string place_of(const Key& key) const;
+  void blame(Event& event) noexcept;
   [[noreturn]] void throw_bad_send(const Lp& from, LpId to, Time delay, std::uint16_t type) const;
   [[noreturn]] void refuse_priority(const Lp& from, Priority priority) const;
   [[noreturn]] void refuse_route(const Lp& from, const Key& key);
@@ -163,6 +179,20 @@ class alignas(128) Partition {
   std::vector<std::uint32_t> sizes_;  // by event type, with header
   std::unique_ptr<std::byte[]> lp_memory_;
   std::vector<Lp*> own_lps_;
+  // Of watch_time: the time that was seen last, what was pending then, what was executed since.
+  Time watched_ = kNever;
+  std::uint64_t pending_then_ = 0, simultaneous_ = 0;
+};
+
+// What a handler may not do.  On its way out of the run, the text gets the place.
+class Misdeed : public Error {
+ public:
+  Misdeed(const std::string& kind, const std::string& who, const std::string& what)
+      : Error(kind + who + " " + what), kind_(kind), what_(what) {}
+  Error at(const std::string& place) const { return Error(kind_ + place + ", " + what_); }
+
+ private:
+  std::string kind_, what_;
 };
 
 }  // namespace pdes

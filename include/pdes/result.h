@@ -37,6 +37,12 @@ struct Progress {
   std::size_t bytes;      // of pending events and queues
 };
 
+// An attempt to write a checkpoint.
+struct Saved {
+  Time at;            // no event before it is left
+  std::string error;  // why it failed; empty: it did not
+};
+
 // Delays of events between LPs (Options::measure_delays).
 struct Delays {
   std::uint64_t count = 0;
@@ -50,7 +56,7 @@ struct Result {
   Report statistics;              // of all LPs on all ranks
   Time reached = 0;               // the end, or where the run was stopped
   bool stopped = false;           // by Simulation::stop()
-  double wall_s = 0;              // of the run itself, without building the LPs
+  double wall_s = 0;              // of the run itself, without building the LPs; with the time before it was resumed
   Activity total;                 // over all ranks; windows: of one thread
   std::vector<Activity> threads;  // of this rank
   std::vector<std::uint64_t> events_by_type;
@@ -60,6 +66,11 @@ struct Result {
   double bucket_width = 0;         // of the pending set of the first thread, at the end; 0: heap
   std::string blocks;              // "dense" or "lines": the kind of blocks at the end
   Delays delays;
+  std::string failed_at;            // after an exception in an LP: which LP, when, on which event
+  std::uint64_t events_before = 0;  // of total.events: executed before the run was resumed
+  std::uint64_t checkpoints = 0;    // written; on the first rank
+  std::uint64_t trace_lost = 0;     // spans that the trace had no room for, on all ranks
+  std::string trace_error;          // why the trace could not be written to its end; empty: it could
 };
 
 }  // namespace pdes

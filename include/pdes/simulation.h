@@ -30,7 +30,8 @@ class Simulation {
   // Adds count LPs of class Object; make(id) returns each, on the thread that will run it.  Returns the id of the
   // first.  Object has: using Context = pdes::Context<...>; void start(Context&), which sends its first events (to any
   // LP, with any delay of at least 0); void on(Context&, const Event&) for each event type it may get; and optionally
-  // void report(pdes::Report&) const, called at the end.
+  // void report(pdes::Report&) const, called at the end.  Unless it is trivially copyable it also says how it is saved
+  // (pdes/checkpoint.h).
   template <class Object, class Make>
   LpId add(LpId count, Make make) {
     using Context = typename Object::Context;
@@ -48,7 +49,8 @@ class Simulation {
                   [](const void* object, Report& report) {
                     if constexpr (requires(const Object& o) { o.report(report); })
                       static_cast<const Object*>(object)->report(report);
-                  }};
+                  },
+                  saving_of<Object>()};
     static_assert(alignof(Object) <= 16, "an LP needs an alignment of at most 16");
     return add_class(std::move(added), Context::types(), &Context::kName);
   }
@@ -65,8 +67,14 @@ class Simulation {
   // Called on the thread that runs the simulation, every progress_interval seconds of real time or somewhat later.
   void on_progress(std::function<void(const Progress&)> call);
 
-  // For any thread or signal handler, at any time: the run ends soon, with a partial result.
+  // For any thread or signal handler, at any time: the run ends soon, with a partial result; Options::checkpoint is written
+  // first.
   void stop() noexcept;
+  // The same for a checkpoint: it is written soon, and the run goes on.
+  void save() noexcept;
+  // Called on the thread that runs the simulation, on the first rank, when a checkpoint has been written or could not be.
+  // The latter does not end the run, and leaves the checkpoint before as it was.
+  void on_save(std::function<void(const Saved&)> call);
 
   // May be called once.  With ranks, every rank calls it with the same options and LPs.  Throws Error; an LP's
   // exception ends the run on all threads and is rethrown.

@@ -60,8 +60,10 @@ class TimingWheel {
     --size_;
     if (least == open_ && open_ != open_end_) [[likely]]
       ++open_;
-    else late_.pop();
+    else pop_late();
   }
+  // The tie of what pop() removed last, until the next peek().  For error messages: the common way keeps no record of it.
+  std::uint64_t popped_tie() const noexcept { return open_ == late_at_ ? late_tie_ : open_[-1].tie; }
   // Keys that will probably be popped soon, the next one first.
   const Key* upcoming() const noexcept { return open_; }
   const Key* upcoming_end() const noexcept { return open_end_; }
@@ -79,6 +81,8 @@ class TimingWheel {
   void start();
   // Removes and returns all keys, unordered.
   std::vector<Key> drain();
+  // All keys, unordered; they stay.
+  std::vector<Key> keys() const;
   bool is_valid() const;
 
  private:
@@ -133,6 +137,10 @@ class TimingWheel {
     return reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(bucket - 1) & ~(sizeof(Chunk) - 1));
   }
 
+  void pop_late() noexcept {
+    late_at_ = open_;
+    late_tie_ = late_.pop().tie;
+  }
   void add_chunk(std::size_t number);
   void release(Chunk* chunk) noexcept;
   template <class F>
@@ -156,6 +164,9 @@ class TimingWheel {
   const Key* open_end_ = nullptr;
   KeyHeap late_;
   std::uint64_t late_count_ = 0;
+  // Where open_ was when a late key was popped last, and its tie.
+  const Key* late_at_ = nullptr;
+  std::uint64_t late_tie_ = 0;
 
   double width_ = 1;
   Time widest_;

@@ -7,12 +7,14 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
 
 #include "app/command_line.h"
 #include "app/common.h"
 #include "app/interrupt.h"
 #include "app/process.h"
 #include "app/summary.h"
+#include "app/text.h"
 #include "app/watch.h"
 #include "mpi/launched.h"
 #include "pdes/mpi.h"
@@ -49,6 +51,7 @@ struct App::Inside {
   bool parse(int argc, char** argv);
   bool all_start(bool ready);
   int simulate(const std::function<void(Simulation&)>& build, const std::function<void(const Result&, Summary&)>& summarise);
+  void tell(const Saved& saved) const;
   void print(const app::Run& run) const;  // throws Error
 };
 
@@ -117,6 +120,8 @@ void perform(Simulation& simulation, Ranks* ranks, app::Run& run) {
     run.error = reason(failure);
     run.elsewhere = dynamic_cast<const OtherRankFailed*>(&failure) != nullptr;
     run.result = simulation.partial();
+    const std::string& place = run.result.failed_at;  // which the engine's own errors name themselves
+    if (run.error.find(place) == std::string::npos) run.error = place + ": " + run.error;
   }
   cpu = app::cpu_seconds() - cpu;  // inside the wall clock's interval, so that it cannot exceed that
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
@@ -141,9 +146,11 @@ int App::Inside::simulate(const std::function<void(Simulation&)>& build,
   if (ranks == nullptr && !oversubscribe) options.threads = std::min(asked, allowed_cpus());
   app::Run run{.model = name,
                .parameters = line.values(kOwn),
-               .options = options,
+               .options = {},
                .asked_threads = asked,
                .ranks = ranks == nullptr ? 1 : ranks->count()};
+  options.model = name + " " + app::one_line(run.parameters);
+  run.options = options;
   std::unique_ptr<Simulation> simulation;
   std::unique_ptr<app::Watch> watch;
   std::string mistake;
@@ -154,6 +161,12 @@ int App::Inside::simulate(const std::function<void(Simulation&)>& build,
   } catch (const std::exception& caught) { mistake = reason(caught); }
   if (!all_start(mistake.empty())) return say(mistake, kCannotStart);
   if (watch->wanted()) simulation->on_progress([&](const Progress& progress) { watch->see(progress); });
+  std::optional<Saved> last;
+  simulation->on_save([&](const Saved& saved) {
+    last = saved;
+    watch->erase();
+    tell(saved);
+  });
   perform(*simulation, ranks.get(), run);
   watch->erase();
   if (run.result.threads.empty()) return say(run.error, kCannotStart);
@@ -164,7 +177,21 @@ int App::Inside::simulate(const std::function<void(Simulation&)>& build,
     if (first_rank()) print(run);
     watch->finish(run.result, options.end);
   } catch (const std::exception& failure) { return say(reason(failure), kFailed); }
-  return run.result.stopped && app::Interrupt::signal() != 0 ? 128 + app::Interrupt::signal() : code;
+  if (!run.result.trace_error.empty()) code = say("--trace: " + run.result.trace_error, kFailed);
+  if (!run.result.stopped || app::Interrupt::signal() == 0) return code;
+  if (!options.checkpoint.empty() && first_rank()) {
+    if (!last || !last->error.empty()) return kFailed;
+    say("stopped and saved: --resume " + options.checkpoint + " goes on from there", 0);
+  }
+  return 128 + app::Interrupt::signal();
+}
+
+// A failure, or what was asked for.
+void App::Inside::tell(const Saved& saved) const {
+  const bool asked = app::Interrupt::take_request();
+  const std::string at = " at time " + app::text("%.10g", saved.at);
+  if (!saved.error.empty()) say("not saved" + at + ": " + saved.error, kFailed);
+  else if (asked) say("saved" + at + " in " + options.checkpoint, 0);
 }
 
 void App::Inside::print(const app::Run& run) const {

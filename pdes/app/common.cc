@@ -43,6 +43,13 @@ void declare_engine(CommandLine& line, Options& options, bool& oversubscribe) {
   line.choice("blocks", options.blocks, kBlocks, "what hmalloc is asked for: small blocks, or whole cache lines");
   line.size("max-memory", options.max_memory, "end the run when events and queues need more, on one rank (no limit)");
   line.flag("pin", options.pin, "each thread to a CPU of its own");
+  line.number("max-simultaneous", options.max_simultaneous, "N",
+              "end the run when more events than that follow without delay", std::uint64_t{1},
+              std::numeric_limits<std::uint64_t>::max());
+  line.text("checkpoint", options.checkpoint, "FILE", "save the run here, on SIGUSR1, Ctrl-C and SIGTERM");
+  line.number("checkpoint-every", options.checkpoint_every, "SECONDS", "save it also as often as that; 0: only on request",
+              0.0, 1e9);
+  line.text("resume", options.resume, "FILE", "go on from this checkpoint, with any number of threads and ranks");
 }
 
 }  // namespace
@@ -56,6 +63,7 @@ void declare_common(CommandLine& line, Options& options, bool& oversubscribe, Ou
   line.choice("progress", output.live, kLives, "live line on a terminal; json: lines of JSON on standard error");
   line.text("series", output.series, "FILE", "time series of the run, written as it goes: CSV, or JSON lines (.jsonl)");
   line.number("interval", options.progress_interval, "SECONDS", "between two points of progress and series", 0.001, 1e6);
+  line.text("trace", options.trace, "FILE", "time line of threads and windows, for chrome://tracing or Perfetto");
   line.flag("lookahead-report", options.measure_delays, "measure delays between LPs; one thread enforces no lookahead then");
 }
 

@@ -1,4 +1,5 @@
 // Ctrl-C and SIGTERM: the first one stops the simulation, which then reports what it has; the second ends the program.
+// SIGUSR1 makes a simulation that has a checkpoint save itself.
 #pragma once
 
 #include <csignal>
@@ -15,10 +16,12 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  static int signal() noexcept;  // that was received; 0: none
+  static int signal() noexcept;         // that stopped it; 0: none
+  static bool take_request() noexcept;  // whether SIGUSR1 was received since the last call
 
  private:
-  struct sigaction for_int_, for_term_;  // the previous actions
+  struct sigaction for_int_, for_term_, for_usr1_{};  // the previous actions
+  const bool saves_;
 };
 
 }  // namespace pdes::app

@@ -47,6 +47,7 @@ void print_events(Page& page, const Run& run) {
   const Activity& total = result.total;
   page.row("events", grouped(total.events) + " executed, " + grouped(total.sent) + " for other LPs, " +
                          grouped(total.crossed) + " across threads, " + grouped(total.dropped) + " dropped at the end");
+  if (!run.options.resume.empty()) page.row("  before", grouped(result.events_before) + ", in the checkpoint");
   if (result.events_by_type.size() > 1)
     for (std::size_t type = 0; type < result.events_by_type.size(); ++type)
       page.row("  " + result.type_names.at(type), grouped(result.events_by_type[type]));
@@ -91,6 +92,13 @@ std::string shown(const Report::Number& number) {
   if (number.count == 0) return "none";
   return app::text("%s: mean %.6g, from %.6g to %.6g", std::to_string(number.count).c_str(), number.mean(), number.least,
                    number.most);
+}
+
+void print_files(Page& page, const Run& run) {
+  const Result& result = run.result;
+  if (!run.options.checkpoint.empty())
+    page.row("checkpoints", grouped(result.checkpoints) + (result.checkpoints > 0 ? ", in " + run.options.checkpoint : ""));
+  if (result.trace_lost > 0) page.row("trace", "lacks the first " + several(result.trace_lost, "span"));
 }
 
 void print_statistics(Page& page, const Run& run) {
@@ -146,6 +154,7 @@ void print_summary(const Run& run, std::FILE* to) {
   print_events(page, run);
   print_threads(page, run);
   print_memory(page, run);
+  print_files(page, run);
   print_statistics(page, run);
   if (run.options.measure_delays) print_delays(page, run);
 }

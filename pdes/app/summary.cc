@@ -104,6 +104,8 @@ Json summary(const Run& run) {
   line["events_per_s"] = ratio(events, result.wall_s);
   line["ns_per_op"] = ratio(1e9 * result.wall_s, events);
   line["ops"] = total.events;
+  line["events_before"] = result.events_before;
+  line["checkpoints"] = result.checkpoints;
   line["reached"] = result.reached;
   line["stopped"] = result.stopped;
   add_options(line, run);
@@ -122,6 +124,7 @@ Json summary(const Run& run) {
   for (const auto& [name, value] : run.derived.numbers()) line["derived"][name] = value;
   line["model_parameters"] = run.parameters;
   line["thread_activity"] = activities(result.threads);
+  if (!run.options.trace.empty()) line["trace_lost"] = result.trace_lost;
   if (run.options.measure_delays) line["delays"] = delays(result.delays);
   return line;
 }

@@ -90,7 +90,7 @@ void Watch::finish(const Result& result, Time end) {
   whole.wall_s = result.wall_s;
   whole.now = result.reached;
   whole.end = end;
-  whole.events = 0;
+  whole.events = result.events_before;
   whole.windows = result.threads.front().windows;
   whole.blocked_s.clear();
   whole.thread_events.clear();

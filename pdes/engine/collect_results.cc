@@ -44,6 +44,18 @@ void visit_lps(Team& team, std::uint64_t& digest, Report& statistics) {
   }
 }
 
+// What was counted before the run was resumed.
+void go_on(const Before& before, Activity& activity, Result& result) {
+  for (std::size_t i = 0; i < before.executed_by_type.size(); ++i) {
+    result.events_by_type[i] += before.executed_by_type[i];
+    result.events_before += before.executed_by_type[i];
+  }
+  activity.events += result.events_before;
+  activity.sent += before.counts.sent;
+  activity.crossed += before.counts.crossed;
+  activity.dropped += before.counts.dropped;
+}
+
 class Bytes {
  public:
   template <class T>
@@ -51,13 +63,13 @@ class Bytes {
     const auto* first = reinterpret_cast<const std::byte*>(values);
     std::size_t at = bytes_.size();
     bytes_.resize(at + count * sizeof(T));
-    std::memcpy(bytes_.data() + at, first, count * sizeof(T));
+    if (count > 0) std::memcpy(bytes_.data() + at, first, count * sizeof(T));
   }
   explicit Bytes(std::vector<std::byte> bytes = {}) : bytes_(std::move(bytes)) {}
   template <class T>
   void get(T* values, std::size_t count) {
     if (bytes_.size() - at_ < count * sizeof(T)) throw Error("a rank sent less than its result");
-    std::memcpy(values, bytes_.data() + at_, count * sizeof(T));
+    if (count > 0) std::memcpy(values, bytes_.data() + at_, count * sizeof(T));
     at_ += count * sizeof(T);
   }
   std::vector<std::byte> rest() const { return {bytes_.begin() + static_cast<std::ptrdiff_t>(at_), bytes_.end()}; }
@@ -112,8 +124,10 @@ Result collect_results(Team& team) {
   }
   sums.peak_bytes = team.peak_bytes;
   sums.peak_pending = team.peak_pending;
+  if (team.world.first_partition == 0) go_on(team.before, sums.activity, result);
   visit_lps(team, sums.lps_digest, result.statistics);
   if (team.ranks != nullptr) exchange(*team.ranks, result, sums, delays);
+  result.wall_s += team.before.wall_s;
   result.digest = mix(sums.lps_digest ^ result.statistics.digest());
   result.total = sums.activity;
   result.peak_bytes = sums.peak_bytes;
@@ -123,6 +137,7 @@ Result collect_results(Team& team) {
   result.bucket_width = team.partitions[0]->pending.width();
   result.blocks = team.partitions[0]->memory.kind();
   result.delays = delays.result();
+  if (team.saver != nullptr) result.checkpoints = team.saver->written();
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "engine/neighbours.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "engine/cpu_pin.h"
 #include "engine/team.h"
@@ -34,7 +35,9 @@ class Follower {
         parker_(shared_.parkers[thread]) {}
 
   void run() {
-    for (ReducingBarrier::Reduction all = begin(); all.flags == 0 && all.least < team_.world.end; all = meet()) {
+    for (ReducingBarrier::Reduction all = begin();; all = meet()) {
+      if (team_.saves(all.flags)) save(all.least);
+      if ((all.flags & kEnds) != 0 || !(all.least < team_.world.end)) break;
       jump(all.least);
       while (!shared_.is_called(met_)) round();
     }
@@ -100,7 +103,9 @@ class Follower {
     attempt([&] {
       if (rounds_++ % kLookEvery == 0) look();
       drain();
-      done = own_.run_until(bound, kSlice);
+      if (!burst_) burst_.emplace(team_.tracer.get(), thread_, own_);
+      done = own_.run_until(bound, slice_);
+      if (!done) own_.watch_time(slice_, team_.options.max_simultaneous);
       publish();
     });
     if (team_.asked_to_stop()) flags_ |= kStopped;
@@ -139,6 +144,8 @@ class Follower {
     const auto news = [&] { return shared_.is_called(met_) || (!ended && slowest->clock->read() >= wanted); };
     if (news()) return;
     const Stopwatch watch(&own_.blocked_s);
+    burst_.reset();
+    const Tracer::Scope waiting(team_.tracer.get(), thread_);
     if (spin_until(team_.barrier.spin_policy(), news)) return;
     parker_.prepare_to_park(ended ? Parker::kNobody : slowest->thread, wanted);
     if (news()) parker_.cancel();
@@ -150,7 +157,9 @@ class Follower {
   // The first thread reports progress, even if it has nothing else to do.
   void look() {
     team_.check_point(thread_, shared_.min_clock(), 0);
+    burst_.reset();
     if (thread_ != 0) shared_.parkers[0].unpark();
+    else if (team_.asked_to_save(thread_)) flags_ |= kSave;
   }
 
   void drain() {
@@ -173,6 +182,12 @@ class Follower {
     attempt([&] { drain(); });
     ++met_;
     return reduce();
+  }
+
+  // Threads have come to different times; all that matters is that every event is in a pending set.
+  void save(Time at) {
+    flags_ &= ~kSave;
+    attempt([&] { team_.save(thread_, at, (flags_ & kFailed) != 0); });
   }
 
   ReducingBarrier::Reduction reduce() {
@@ -209,6 +224,8 @@ class Follower {
   double patience_ = 16;  // lookaheads to advance by before a barrier
   std::uint64_t rounds_ = 0;
   std::uint32_t met_ = 0, flags_ = 0;
+  const std::size_t slice_ = team_.slice(kSlice);
+  std::optional<Tracer::Scope> burst_;  // since the last wait
 };
 
 }  // namespace

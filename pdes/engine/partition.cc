@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <new>
@@ -25,12 +24,6 @@ std::size_t lp_size(const LpClass& of) noexcept { return (sizeof(Lp) + of.size +
 std::uint64_t digest_of(std::uint64_t before, const Key& key, std::uint16_t type) noexcept {
   std::uint64_t word = std::bit_cast<std::uint64_t>(key.time) ^ std::rotl(key.tie, 17) ^ type;
   return (std::rotl(before, 29) ^ word) * 0x9e3779b97f4a7c15;
-}
-
-std::string text_of(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.10g", value);
-  return text;
 }
 
 }  // namespace
@@ -77,7 +70,16 @@ void Partition::discard_events() {
   }
 }
 
-void Partition::build() {
+void Partition::build(const Checkpoint* from) {
+  make_lps();
+  if (from != nullptr) restore(*from);
+  else start_lps();
+  // If no other thread runs ahead, delays can be measured of a model that violates its lookahead.
+  bool alone = world.owner.empty();
+  set_min_delay(delays != nullptr && alone ? 0 : world.lookahead);
+}
+
+void Partition::make_lps() {
   std::size_t bytes = kLpAlign;
   std::vector<LpId> ids;
   for (const LpClass& of : world.classes) {
@@ -98,13 +100,18 @@ void Partition::build() {
     world.lps[id] = lp;
     place += lp_size(of);
   }
+}
+
+void Partition::start_lps() {
   for (Lp* lp : own_lps_) {
-    world.class_of(lp->id).start(*this, *lp);
+    try {
+      world.class_of(lp->id).start(*this, *lp);
+    } catch (...) {
+      failed_at = name_of(*lp) + ", at its start";
+      throw;
+    }
     adapt_memory();
   }
-  // If no other thread runs ahead, delays can be measured of a model that violates its lookahead.
-  bool alone = world.owner.empty();
-  set_min_delay(delays != nullptr && alone ? 0 : world.lookahead);
 }
 
 void Partition::set_min_delay(Time smallest) noexcept {
@@ -122,6 +129,7 @@ void Partition::set_min_delay(Time smallest) noexcept {
   try {
     lp.handlers[type](*this, lp, *event);
   } catch (...) {
+    blame(*event);
     release(event);
     throw;
   }
@@ -162,6 +170,21 @@ std::uint64_t Partition::hashed(std::uint64_t tie) noexcept {
   return (tie & kPriority) | rest;
 }
 
+void Partition::watch_time(std::uint64_t events, std::uint64_t most) {
+  if (now != watched_) {
+    watched_ = now;
+    pending_then_ = pending.size();
+    simultaneous_ = 0;
+    return;
+  }
+  simultaneous_ += events;
+  if (simultaneous_ <= pending_then_ || simultaneous_ - pending_then_ <= most) return;
+  const Key* next = pending.peek(kNever);
+  failed_at = next != nullptr ? place_of(*next) : "";
+  throw Error("time stands still: " + failed_at + ", after more than " + std::to_string(most) +
+              " events that followed each other without delay");
+}
+
 void Partition::check_slow(const Lp& from, LpId to, Time delay, std::uint16_t type) {
   if (!(delay >= allowed_) || to >= world.lp_count) throw_bad_send(from, to, delay, type);
   if (delay < kNever) delays->add(delay);
@@ -169,38 +192,6 @@ void Partition::check_slow(const Lp& from, LpId to, Time delay, std::uint16_t ty
 
 std::uint64_t Partition::executed() const noexcept {
   return std::accumulate(executed_by_type.begin(), executed_by_type.end(), std::uint64_t{0});
-}
-
-void Partition::no_handler(const Lp& lp, const Event& event) const {
-  throw Error("LP " + std::to_string(lp.id) + " (" + world.class_of(lp.id).name + ") has no handler for event " +
-              world.types[event.type].name);
-}
-
-void Partition::throw_bad_send(const Lp& from, LpId to, Time delay, std::uint16_t type) const {
-  std::string who = "LP " + std::to_string(from.id) + " (" + world.class_of(from.id).name + ") sends " +
-                    world.types[type].name + " to LP " + std::to_string(to) + " at time " + text_of(now);
-  if (to >= world.lp_count) throw Error(who + ": there are only " + std::to_string(world.lp_count) + " LPs");
-  if (!(delay >= 0)) throw Error(who + " with delay " + text_of(delay) + ": a delay must be 0 or more");
-  throw Error("lookahead violation: " + who + " for time " + text_of(now + delay) + ": the delay " + text_of(delay) +
-              " is below the lookahead " + text_of(world.lookahead));
-}
-
-void Partition::refuse_priority(const Lp& from, Priority priority) const {
-  throw Error("LP " + std::to_string(from.id) + " (" + world.class_of(from.id).name + ") sends with priority " +
-              std::to_string(priority) + ": the last is " + std::to_string(kLastPriority));
-}
-
-void Partition::refuse_route(const Lp& from, const Key& key) {
-  LpId to = key.event->destination;
-  release(key.event);
-  throw Error("LP " + std::to_string(from.id) + " (" + world.class_of(from.id).name + ") sends to LP " + std::to_string(to) +
-              " at time " + text_of(now) + ": it is not among the neighbours it declared, nor " +
-              "on the thread of any neighbour of that thread");
-}
-
-void Partition::no_memory() const {
-  throw Error("out of memory at time " + text_of(now) + " with " + std::to_string(pending.size()) +
-              " events pending on this thread");
 }
 
 }  // namespace pdes

@@ -18,6 +18,9 @@ void check(const Options& options) {
   if (!(options.lookahead >= 0) || !std::isfinite(options.lookahead)) throw Error("the lookahead must be 0 or more");
   if (options.threads == 0) throw Error("a run needs at least one thread");
   if (options.threads > kMaxThreads) throw Error("at most " + std::to_string(kMaxThreads) + " threads");
+  if (!(options.checkpoint_every >= 0) || options.checkpoint_every > 1e9)
+    throw Error("the time between checkpoints must be from 0 to 1e9 seconds");
+  if (options.checkpoint_every > 0 && options.checkpoint.empty()) throw Error("checkpoints need a file");
   if (options.lookahead > 0 && !(options.end + options.lookahead > options.end))
     throw Error("the lookahead vanishes beside the end: times near the end cannot tell them apart");
 }
@@ -55,7 +58,8 @@ struct Simulation::Inside {
   const char* event_list = nullptr;
   Neighbours neighbours;
   std::function<void(const Progress&)> on_progress;
-  std::atomic<bool> stop{false};
+  std::function<void(const Saved&)> on_save;
+  Requests requests;
   bool has_run = false;
   Result result;
 };
@@ -70,7 +74,9 @@ const Options& Simulation::options() const noexcept { return inside_->options; }
 LpId Simulation::lp_count() const noexcept { return inside_->world.lp_count; }
 void Simulation::set_neighbours(Neighbours each) { inside_->neighbours = std::move(each); }
 void Simulation::on_progress(std::function<void(const Progress&)> call) { inside_->on_progress = std::move(call); }
-void Simulation::stop() noexcept { inside_->stop.store(true, std::memory_order_relaxed); }
+void Simulation::on_save(std::function<void(const Saved&)> call) { inside_->on_save = std::move(call); }
+void Simulation::stop() noexcept { inside_->requests.stop.store(true, std::memory_order_relaxed); }
+void Simulation::save() noexcept { inside_->requests.save.store(true, std::memory_order_relaxed); }
 const Result& Simulation::partial() const noexcept { return inside_->result; }
 
 LpId Simulation::add_class(LpClass added, std::vector<EventType> types, const char* list) {
@@ -97,6 +103,9 @@ World prepared(World world, const Options& options, Ranks* ranks) {
   if (partitions > 1 && !(options.lookahead > 0)) throw Error("more than one thread or rank needs a lookahead above 0");
   if (options.sync == Sync::neighbours && rank_count > 1)
     throw Error("neighbour synchronisation works on threads of one rank; with several ranks use windows");
+  if (!options.checkpoint.empty() || !options.resume.empty())
+    for (const LpClass& of : world.classes)
+      if (of.saving.archive == nullptr) throw Error("LPs of class " + of.name + " cannot be saved: " + of.saving.why_not);
   world.end = options.end;
   world.lookahead = options.lookahead;
   world.seed = options.seed;
@@ -108,18 +117,61 @@ World prepared(World world, const Options& options, Ranks* ranks) {
   return world;
 }
 
+void read_checkpoint(Team& team, std::vector<std::byte> file) {
+  const Options& options = team.options;
+  team.checkpoint = std::make_unique<const Checkpoint>(std::move(file), options.resume, team.world, options.model);
+}
+
+void open_files_here(Team& team, unsigned rank) {
+  const Options& options = team.options;
+  if (rank == 0 && !options.checkpoint.empty()) try_checkpoint_file(options.checkpoint);
+  if (rank == 0 && !options.resume.empty()) {
+    read_checkpoint(team, read_file(options.resume));
+    team.before = team.checkpoint->before;
+  }
+  if (!options.trace.empty()) team.tracer = std::make_unique<Tracer>(options.trace, team.threads(), rank);
+}
+
+// The first rank opens and reads for all; if it cannot, none starts.
+void open_files(Team& team) {
+  const Options& options = team.options;
+  if (options.checkpoint.empty() && options.resume.empty() && options.trace.empty()) return;
+  if (team.ranks == nullptr) return open_files_here(team, 0);
+  const auto rank = static_cast<unsigned>(team.ranks->rank());
+  std::vector<std::byte> message(1);
+  std::exception_ptr failure;
+  try {
+    open_files_here(team, rank);
+    message[0] = std::byte{true};
+    if (team.checkpoint != nullptr)
+      message.insert(message.end(), team.checkpoint->file.begin(), team.checkpoint->file.end());
+  } catch (...) {
+    failure = std::current_exception();
+    message.assign(1, std::byte{false});
+  }
+  team.ranks->broadcast(message);
+  if (failure != nullptr) std::rethrow_exception(failure);
+  if (message.empty() || message[0] != std::byte{true}) throw OtherRankFailed("the run cannot start on the first rank");
+  if (rank == 0 || options.resume.empty()) return;
+  message.erase(message.begin());
+  read_checkpoint(team, std::move(message));
+}
+
 void run_thread(Team& team, unsigned thread) {
   Partition& own = *team.partitions[thread];
   CpuPin place(team.world.first_partition + thread, team.options.pin);
   CachesInHand in_hand(own.memory);
-  std::uint32_t flags = team.attempt(thread, [&] { own.build(); });
+  std::uint32_t flags = team.attempt(thread, [&] { own.build(team.checkpoint.get()); });
   // With ranks, the other ranks learn of it at the end of the first window.
   if (team.barrier.arrive_and_reduce(thread, {0, flags}).flags != 0 && team.ranks == nullptr) {
     if (thread == 0) team.failed = true;
     return;
   }
   auto began = std::chrono::steady_clock::now();
-  if (thread == 0) team.began = began;
+  if (thread == 0) {
+    team.began = began;
+    team.checkpoint.reset();
+  }
   if (team.options.sync == Sync::neighbours && !team.alone()) run_neighbours(team, thread);
   else run_windows(team, thread);
   own.total_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
@@ -129,7 +181,9 @@ void run_thread(Team& team, unsigned thread) {
 
 Result Simulation::run(Ranks* ranks) {
   if (std::exchange(inside_->has_run, true)) throw Error("a simulation runs once");
-  Team team(inside_->options, prepared(std::move(inside_->world), inside_->options, ranks), ranks, inside_->stop);
+  Team team(inside_->options, prepared(std::move(inside_->world), inside_->options, ranks), ranks, inside_->requests);
+  open_files(team);
+  if (team.saver != nullptr) team.saver->on_save = inside_->on_save;
   team.on_progress = inside_->on_progress;
   team.neighbours = inside_->neighbours;
   {
@@ -138,8 +192,15 @@ Result Simulation::run(Ranks* ranks) {
     run_thread(team, 0);
   }
   inside_->result = collect_results(team);
-  for (auto& partition : team.partitions)
-    if (partition->failure != nullptr) std::rethrow_exception(partition->failure);
+  Result& result = inside_->result;
+  if (team.tracer != nullptr) result.trace_error = team.tracer->finish(ranks, result.trace_lost);
+  for (auto& partition : team.partitions) {
+    if (partition->failure == nullptr) continue;
+    result.failed_at = partition->failed_at;
+    try {
+      std::rethrow_exception(partition->failure);
+    } catch (const Misdeed& misdeed) { throw misdeed.at(result.failed_at); }
+  }
   if (team.failed) throw OtherRankFailed("the run failed on another rank");
   return inside_->result;
 }

@@ -11,23 +11,35 @@ unsigned cpus_of(const Ranks& ranks) { return std::max(1u, static_cast<unsigned>
 
 }  // namespace
 
-Team::Team(const Options& how, World all, Ranks* others, std::atomic<bool>& asked)
+Team::Team(const Options& how, World all, Ranks* others, Requests& asked)
     : options(how),
       world(std::move(all)),
       ranks(others),
       gauges(how.threads),
       barrier(how.threads, others == nullptr ? allowed_cpus() : cpus_of(*others)),
-      stop(asked) {
+      requests(asked) {
   auto rank_count = ranks == nullptr ? 1u : static_cast<unsigned>(ranks->count());
   for (unsigned i = 0; i < how.threads; ++i)
     partitions.push_back(std::make_unique<Partition>(world, options, world.first_partition + i, rank_count * how.threads));
   if (ranks != nullptr) exchange = std::make_unique<Exchange>(*this, *ranks);
   if (options.sync == Sync::neighbours) null_messages = std::make_unique<NullMessageGroup>(how.threads);
+  if (!options.checkpoint.empty()) saver = std::make_unique<Saver>(*this, requests.save);
+  before.executed_by_type.resize(world.types.size());
 }
 
 // Blocks of the private free lists travel between threads, so all events are freed before the first list.
 Team::~Team() {
   for (auto& partition : partitions) partition->discard_events();
+}
+
+void Team::save(unsigned thread, Time at, bool incomplete) {
+  saver->take(thread, incomplete);
+  barrier.arrive_and_reduce(thread, {kNever, 0}, &partitions[thread]->blocked_s);
+  if (thread == 0) saver->write(at);
+}
+
+double Team::seconds() const noexcept {
+  return before.wall_s + std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
 void Team::conclude(ReducingBarrier::Reduction all) {
@@ -63,6 +75,8 @@ void Team::look_at_all(Time now, Time window) {
     bytes += gauge.bytes();
     events += gauge.events();
   }
+  for (std::uint64_t executed : before.executed_by_type) events += executed;
+  if (tracer != nullptr) tracer->count(pending, static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)));
   peak_pending = std::max(peak_pending, pending);
   peak_bytes = std::max(peak_bytes, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0)));
   reached = now;
@@ -71,7 +85,7 @@ void Team::look_at_all(Time now, Time window) {
   if (clock < next_progress_) return;
   next_progress_ = clock + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                std::chrono::duration<double>(options.progress_interval));
-  Progress progress{std::chrono::duration<double>(clock - began).count(),
+  Progress progress{before.wall_s + std::chrono::duration<double>(clock - began).count(),
                     now,
                     options.end,
                     events,

@@ -1,6 +1,7 @@
 // The threads of one run and what they share.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -8,9 +9,11 @@
 #include <optional>
 #include <vector>
 
+#include "engine/checkpoint.h"
 #include "engine/exchange.h"
 #include "engine/neighbours.h"
 #include "engine/reducing_barrier.h"
+#include "engine/tracer.h"
 #include "pdes/mpi.h"
 #include "pdes/options.h"
 #include "pdes/partition.h"
@@ -21,8 +24,14 @@ namespace pdes {
 
 inline constexpr unsigned kMaxThreads = 4096;  // on all ranks together
 
-// Why a run ends before its end; combined by or at every barrier.
-enum EndFlag : std::uint32_t { kStopped = 1, kFailed = 2 };
+// What threads tell each other at every barrier, combined by or: why the run ends before its end; that it is to be saved.
+enum Flag : std::uint32_t { kStopped = 1, kFailed = 2, kSave = 4 };
+inline constexpr std::uint32_t kEnds = kStopped | kFailed;
+
+// What any thread or signal handler may ask for.
+struct Requests {
+  std::atomic<bool> stop{false}, save{false};
+};
 
 // What a running thread shows to the others.
 struct alignas(128) Gauge {
@@ -46,7 +55,7 @@ struct alignas(128) Gauge {
 };
 
 struct Team {
-  Team(const Options& options, World world, Ranks* ranks, std::atomic<bool>& stop);
+  Team(const Options& options, World world, Ranks* ranks, Requests& requests);
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -58,7 +67,17 @@ struct Team {
   // Publishes its numbers; throws Error if over the memory limit; on the first thread: peaks and progress.
   void check_point(unsigned thread, Time now, Time window);
   // Whether stop() was called.
-  bool asked_to_stop() const noexcept { return stop.load(std::memory_order_relaxed); }
+  bool asked_to_stop() const noexcept { return requests.stop.load(std::memory_order_relaxed); }
+  // Whether thread `thread` should call all for a checkpoint.
+  bool asked_to_save(unsigned thread) const noexcept { return thread == 0 && saver != nullptr && saver->is_due(); }
+  // Whether these flags of a barrier ask for one: also when the run is stopped, and never after a failure.
+  bool saves(std::uint32_t flags) const noexcept {
+    return saver != nullptr && (flags & (kSave | kStopped)) != 0 && (flags & kFailed) == 0;
+  }
+  // Events between two looks at what the others ask for.
+  std::size_t slice(std::size_t most) const noexcept {
+    return static_cast<std::size_t>(std::clamp<std::uint64_t>(options.max_simultaneous, 1, most));
+  }
   // Does a piece of work and keeps the first exception of each thread until the end.  Returns the flags that tell the
   // other threads of it at the next barrier.
   template <class Work>
@@ -72,6 +91,10 @@ struct Team {
       return kFailed;
     }
   }
+  // For all threads together, when every event is in a pending set; incomplete: this thread could not see to that.
+  void save(unsigned thread, Time at, bool incomplete);
+  // Of real time since the run began, before it was resumed as well.
+  double seconds() const noexcept;
   // For the first thread: how the run ended, according to the last barrier.
   void conclude(ReducingBarrier::Reduction all);
 
@@ -82,7 +105,11 @@ struct Team {
   std::vector<Gauge> gauges;
   ReducingBarrier barrier;
   std::unique_ptr<NullMessageGroup> null_messages;  // if Sync::neighbours
-  std::atomic<bool>& stop;
+  Requests& requests;
+  std::unique_ptr<Saver> saver;                  // if there are checkpoints
+  std::unique_ptr<Tracer> tracer;                // if there is a trace
+  std::unique_ptr<const Checkpoint> checkpoint;  // to go on from, until the LPs have been built
+  Before before;
   std::function<void(const Progress&)> on_progress;
   Simulation::Neighbours neighbours;
 

@@ -141,6 +141,7 @@ void TimingWheel::open(std::uint64_t tick) {
   sort_(opening_, sorted_.data(), start_of(tick), start_of(tick + 1));
   if (count > kHuge) opening_ = std::vector<Key>();
   open_ = sorted_.data();
+  late_at_ = nullptr;
   open_end_ = open_ + count;
   advance(tick + 1);
   watch(count);
@@ -169,6 +170,21 @@ std::vector<Key> TimingWheel::drain() {
   open_ = open_end_ = nullptr;
   late_.drain([&](const Key& key) { keys.push_back(key); });
   size_ = 0;
+  return keys;
+}
+
+std::vector<Key> TimingWheel::keys() const {
+  std::vector<Key> keys = late_.keys();
+  keys.reserve(size_);
+  keys.insert(keys.end(), open_, open_end_);
+  for (Bucket bucket : buckets_) {
+    if (bucket == nullptr) continue;
+    const Key* end = bucket;
+    for (const Chunk* chunk = chunk_of(bucket); chunk != nullptr; chunk = chunk->older) {
+      keys.insert(keys.end(), chunk->keys.data(), end);
+      if (chunk->older != nullptr) end = chunk->older->keys.data() + chunk->keys.size();
+    }
+  }
   return keys;
 }
 

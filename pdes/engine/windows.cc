@@ -9,6 +9,7 @@
 // With ranks, the first thread sends the events for other ranks, with the reduction, before it receives, and then waits for
 // theirs; a second barrier tells the threads the result and hands them the arrivals.
 #include <algorithm>
+#include <optional>
 
 #include "engine/team.h"
 
@@ -27,9 +28,11 @@ class Windows {
     ReducingBarrier::Reduction all{};
     while (true) {
       all = meet({own_.least(), flags_});
+      window_.reset();
       if (team_.ranks == nullptr) receive();
       else all = receive_with_ranks(all);
-      if (all.flags != 0 || !(all.least < team_.world.end)) break;
+      if (team_.saves(all.flags)) save(all.least);
+      if ((all.flags & kEnds) != 0 || !(all.least < team_.world.end)) break;
       execute(team_.alone() ? kNever : all.least + team_.world.lookahead, all.least);
     }
     if (thread_ == 0) team_.conclude(all);
@@ -37,6 +40,7 @@ class Windows {
 
  private:
   ReducingBarrier::Reduction meet(ReducingBarrier::Reduction mine) {
+    const Tracer::Scope waiting(team_.tracer.get(), thread_);
     return team_.barrier.arrive_and_reduce(thread_, mine, &own_.blocked_s);
   }
 
@@ -60,22 +64,32 @@ class Windows {
     return all;
   }
 
+  void save(Time at) {
+    flags_ &= ~kSave;
+    attempt([&] { team_.save(thread_, at, (flags_ & kFailed) != 0); });
+  }
+
   // A single thread has one window, the whole run.
   Time now(Time lower) const { return team_.alone() ? std::max(lower, own_.now) : lower; }
 
   void execute(Time bound, Time lower) {
     if (flags_ != 0) return;
     bound = std::min(bound, team_.world.end);
+    if (thread_ == 0) window_.emplace(team_.tracer.get(), lower, bound);
     attempt([&] {
       if (!started_) own_.pending.start();
       started_ = true;
-      while (!own_.run_until(bound, kSlice)) {
+      std::optional<Tracer::Scope> burst(std::in_place, team_.tracer.get(), thread_, own_);
+      while (!own_.run_until(bound, slice_)) {
+        own_.watch_time(slice_, team_.options.max_simultaneous);
         team_.check_point(thread_, now(lower), bound - lower);
-        if (team_.asked_to_stop()) break;
+        burst.emplace(team_.tracer.get(), thread_, own_);
+        if (team_.asked_to_stop() || team_.asked_to_save(thread_)) break;
       }
       if (++own_.windows % kLookEvery == 1) team_.check_point(thread_, now(lower), bound - lower);
     });
     if (team_.asked_to_stop()) flags_ |= kStopped;
+    if (team_.asked_to_save(thread_)) flags_ |= kSave;
   }
 
   template <class Work>
@@ -87,8 +101,10 @@ class Windows {
   const unsigned thread_;
   Partition& own_;
   std::uint32_t flags_;
+  const std::size_t slice_ = team_.slice(kSlice);
   unsigned sending_ = 0;  // parity of the outboxes that are filled now
   bool started_ = false;
+  std::optional<Tracer::Scope> window_;
 };
 
 }  // namespace

@@ -64,6 +64,8 @@ class Airport {
     stay(context, event.plane);
   }
 
+  void serialize(auto& archive) { archive(on_ground_, in_sky_, departures_, runway_free_, waiting_); }
+
   void report(pdes::Report& report) const {
     report.count("departures", departures_);
     report.count("on_ground", on_ground_);

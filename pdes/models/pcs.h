@@ -88,6 +88,8 @@ class Cell {
 
   void on(Context& context, const Walk& event) { wait(context, event.portable); }
 
+  void serialize(auto& archive) { archive(free_, count_); }
+
   void report(pdes::Report& report) const {
     report.count("attempts", count_.attempts);
     report.count("busy_lines", count_.busy_lines);

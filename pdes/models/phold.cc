@@ -20,6 +20,7 @@ class Node {
     const auto to = remote ? static_cast<pdes::LpId>(random.integer(context.lp_count())) : context.id();
     context.send(to, delay(context), Hop{event.hops + 1});
   }
+  void serialize(auto&) {}  // it has no state
 
  private:
   // Events for the LP itself include the lookahead too, so the mean delay is `mean` whatever the lookahead.

@@ -69,6 +69,8 @@ class State {
     if (place_ >= words_.size()) place_ = 0;
   }
 
+  void serialize(auto& archive) { archive(words_, place_); }
+
  private:
   std::vector<std::uint64_t> words_;
   std::size_t place_ = 0;
@@ -97,6 +99,7 @@ class VariedNode<std::index_sequence<kKind...>> {
     state_.write(event.words.front());
     send(context, destination(context), event.words.front() + 1);
   }
+  void serialize(auto& archive) { archive(state_); }
 
  private:
   pdes::LpId destination(Context& context) const {

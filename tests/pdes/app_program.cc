@@ -33,6 +33,7 @@ class Place {
     context.send((context.id() + 1) % context.lp_count(), delay, Token{token.steps + 1});
     if (p_.kind == Kind::greedy) context.send_self(1e-3, Token{0});
   }
+  void serialize(auto& archive) { archive(visits_, times_); }
   void report(pdes::Report& report) const {
     report.count("visits", visits_);
     report.sum("halves", 0.5 * static_cast<double>(visits_));

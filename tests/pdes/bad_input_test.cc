@@ -18,6 +18,7 @@ using Misdeed = std::function<void(TestContext&)>;
 // All LPs tick, and have twice as many events each time; the last one does what the test is about at time 5.
 struct Ticker {
   using Context = TestContext;
+  static constexpr bool kCheckpoints = false;
   Misdeed misdeed = [](Context&) {};
   void start(Context& context) { context.send_self(1, Token{}); }
   void on(Context& context, const Token&) {
@@ -25,6 +26,20 @@ struct Ticker {
     context.send_self(1, Token{});
     context.send((context.id() + 1) % context.lp_count(), 1, Token{});
   }
+};
+
+struct Loner {
+  using Context = pdes::Context<Token>;
+  void start(Context& context) { context.send_self(1, Token{}); }
+  void on(Context& context, const Token&) { context.send_self(1, Token{}); }
+};
+
+// From time 1 on it sends itself the next event after its delay.
+struct Chain {
+  using Context = pdes::Context<Token>;
+  Time delay;
+  void start(Context& context) { context.send_self(1, Token{}); }
+  void on(Context& context, const Token&) { context.send_self(delay, Token{}); }
 };
 
 Options options(unsigned threads) { return {.end = 8, .lookahead = 1, .threads = threads}; }
@@ -40,17 +55,19 @@ TEST_P(Misdeeds, EndTheRunWithALine) {
   const std::pair<Misdeed, const char*> kErrors[] = {
       {[](TestContext&) {}, "no error"},
       {[](TestContext& context) { context.send(4, 0.25, Token{}); },
-       "lookahead violation: LP 5 (Ticker) sends Token to LP 4 at time 5 for time 5.25: the delay 0.25 is below the "
-       "lookahead 1"},
+       "lookahead violation: LP 5 (Ticker), at time 5 on Token from LP 4, sends Token to LP 4 for time 5.25: the delay 0.25 "
+       "is "
+       "below the lookahead 1"},
       {[](TestContext& context) { context.send_self(-1, Token{}); },
-       "LP 5 (Ticker) sends Token to LP 5 at time 5 with delay -1: a delay must be 0 or more"},
+       "LP 5 (Ticker), at time 5 on Token from LP 4, sends Token to LP 5 with delay -1: a delay must be 0 or more"},
       {[](TestContext& context) { context.send(1, std::nan(""), Token{}); },
-       "LP 5 (Ticker) sends Token to LP 1 at time 5 with delay nan: a delay must be 0 or more"},
+       "LP 5 (Ticker), at time 5 on Token from LP 4, sends Token to LP 1 with delay nan: a delay must be 0 or more"},
       {[](TestContext& context) { context.send(6, 1, Token{}); },
-       "LP 5 (Ticker) sends Token to LP 6 at time 5: there are only 6 LPs"},
-      {[](TestContext& context) { context.send(2, 1, Foreign{}); }, "LP 2 (Ticker) has no handler for event Foreign"},
+       "LP 5 (Ticker), at time 5 on Token from LP 4, sends Token to LP 6: there are only 6 LPs"},
+      {[](TestContext& context) { context.send(2, 1, Foreign{}); },
+       "LP 2 (Ticker), at time 6 on Foreign from LP 5, has no handler for Foreign"},
       {[](TestContext& context) { context.send_self(1, Token{}, 64); },
-       "LP 5 (Ticker) sends with priority 64: the last is 63"},
+       "LP 5 (Ticker), at time 5 on Token from LP 4, sends with priority 64: the last is 63"},
   };
   for (const auto& row : kErrors) EXPECT_EQ(error_of([&] { run(options(GetParam()), row.first); }), row.second);
 }
@@ -59,8 +76,49 @@ TEST_P(Misdeeds, AnExceptionOfTheModelComesOutOfRun) {
   Simulation simulation(options(GetParam()));
   simulation.add<Ticker>(6, [](LpId) { return Ticker{[](auto&) { throw std::out_of_range("of the model"); }}; });
   EXPECT_THROW(simulation.run(), std::out_of_range);
+  EXPECT_EQ(simulation.partial().failed_at, "LP 5 (Ticker), at time 5 on Token from LP 4");
   EXPECT_GE(simulation.partial().total.events, 4u * 6);
   EXPECT_LE(simulation.partial().reached, 6);
+}
+
+TEST_P(Misdeeds, AreNamedWithTheirSenderWhenTiesAreHashed) {
+  Options how = options(GetParam());
+  how.ties = Ties::hashed;
+  Simulation simulation(how);
+  simulation.add<Ticker>(6, [](LpId) { return Ticker{[](auto& context) { context.send(2, 1, Foreign{}); }}; });
+  EXPECT_EQ(error_of([&] { simulation.run(); }),
+            "LP 2 (Ticker), at time 6 on Foreign from LP 5, has no handler for Foreign");
+}
+
+TEST_P(Misdeeds, AtTheStartOfAnLp) {
+  struct Early : Loner {
+    void start(Context& context) { context.send(context.lp_count(), 0, Token{}); }
+  };
+  Simulation simulation(options(GetParam()));
+  simulation.add<Early>(1, [](LpId) { return Early{}; });
+  EXPECT_EQ(error_of([&] { simulation.run(); }), "LP 0 (Early), at its start, sends Token to LP 1: there are only 1 LPs");
+}
+
+// A chain that never ends, with delays of 0 or ones that vanish beside the time.
+TEST_P(Misdeeds, TimeThatStandsStill) {
+  for (const Time delay : {0.0, 1e-300}) {
+    Options how = options(GetParam());
+    how.max_simultaneous = 100'000;
+    const auto run = [&] { test::run(how, 6, [&](LpId id) { return Chain{id == 3 ? delay : 1}; }); };
+    EXPECT_EQ(error_of(run),
+              "time stands still: LP 3 (Chain), at time 1 on Token from LP 3, after more than 100000 events that "
+              "followed each other without delay");
+  }
+}
+
+// What was pending for one time before it came is no chain, however much it is.
+TEST_P(Misdeeds, ManyEventsAtOneTimeAreNone) {
+  Options how = options(GetParam());
+  for (Sync sync : {Sync::windows, Sync::neighbours}) {
+    how.sync = sync;
+    how.max_simultaneous = 10;
+    EXPECT_EQ(error_of([&] { test::run(how, 20'000, [](LpId) { return Loner{}; }); }), "no error");
+  }
 }
 
 TEST_P(Misdeeds, AnExceptionWhileLpsAreBuilt) {
@@ -113,12 +171,6 @@ TEST(BadOptions, ASimulationRunsOnce) {
   simulation.run();
   EXPECT_EQ(error_of([&] { simulation.run(); }), "a simulation runs once");
 }
-
-struct Loner {
-  using Context = pdes::Context<Token>;
-  void start(Context& context) { context.send_self(1, Token{}); }
-  void on(Context& context, const Token&) { context.send_self(1, Token{}); }
-};
 
 TEST(BadOptions, LpsWithOtherEvents) {
   Simulation simulation(options(1));

@@ -1,11 +1,10 @@
 // The same digest and the same statistics, whoever runs which LP and whatever the run is made of.
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <set>
 #include <thread>
 
-#include "pdes/mpi.h"
+#include "in_process_ranks.h"
 #include "simulations.h"
 
 namespace pdes {
@@ -54,7 +53,7 @@ struct Node {
   }
 };
 
-constexpr Options kBasic{.end = 30, .lookahead = 0.1};
+const Options kBasic{.end = 30, .lookahead = 0.1};
 
 Result run(const Options& options, LpId lps = 300) {
   return test::run(options, lps, [](LpId) { return Node{}; });
@@ -111,55 +110,7 @@ TEST(Results, DependOnSeedGeneratorTiesAndEnd) {
   }
 }
 
-// ---- Ranks without MPI: several simulations in one process, which exchange over a table.  So the engine's part of ranks
-// runs under the sanitizers, too.
-
-using Bytes = std::vector<std::byte>;
-
-struct Table {
-  explicit Table(unsigned count) : meeting(count), votes(count), mail(count) {}
-  std::barrier<> meeting;
-  std::vector<Ranks::Vote> votes;
-  std::vector<std::vector<Bytes>> mail;  // from, to
-};
-
-class InProcess final : public Ranks {
- public:
-  InProcess(Table& table, std::size_t rank) : table_(table), rank_(rank), received_(table.votes.size()) {}
-  int rank() const noexcept override { return static_cast<int>(rank_); }
-  int count() const noexcept override { return static_cast<int>(received_.size()); }
-  double cpus() const noexcept override { return 1; }
-
-  void begin_exchange(std::vector<Bytes>& outgoing, Vote mine) override {
-    table_.votes[rank_] = mine;
-    table_.mail[rank_] = outgoing;
-  }
-  Vote end_exchange() override {
-    table_.meeting.arrive_and_wait();
-    Vote all{kNever, 0};
-    for (const Vote& vote : table_.votes) all = {std::min(all.least, vote.least), all.flags | vote.flags};
-    for (std::size_t from = 0; from < received_.size(); ++from)
-      received_[from] = from == rank_ ? Bytes() : table_.mail[from][rank_];
-    table_.meeting.arrive_and_wait();
-    return all;
-  }
-  std::span<const std::byte> received(int r) const noexcept override { return received_[static_cast<std::size_t>(r)]; }
-
-  std::vector<Bytes> gather(const Bytes& mine) override {
-    std::vector<Bytes> outgoing(received_.size(), mine);
-    begin_exchange(outgoing, {});
-    end_exchange();
-    received_[rank_] = mine;
-    return rank_ == 0 ? received_ : std::vector<Bytes>();
-  }
-  void broadcast(Bytes&) override {}
-  [[noreturn]] void abort(const char*) override { std::abort(); }
-
- private:
-  Table& table_;
-  std::size_t rank_;
-  std::vector<Bytes> received_;
-};
+// ---- Ranks. ----------------------------------------------------------------------------------------------------
 
 // What each rank's simulation comes to, or its error.
 struct Outcome {
@@ -168,14 +119,14 @@ struct Outcome {
 };
 
 std::vector<Outcome> run_ranks(unsigned ranks, unsigned threads, const std::function<Node(LpId)>& make) {
-  Table table(ranks);
+  test::Table table(ranks);
   std::vector<Outcome> outcomes(ranks);
   std::vector<std::jthread> running;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     running.emplace_back([&, rank] {
       Simulation simulation({.end = 30, .lookahead = 0.1, .threads = threads});
       simulation.add<Node>(40, make);
-      InProcess mine(table, rank);
+      test::InProcess mine(table, rank);
       outcomes[rank].error = test::error_of([&] { outcomes[rank].result = simulation.run(&mine); });
     });
   }

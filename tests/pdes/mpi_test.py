@@ -129,6 +129,41 @@ def test_the_library_gives_the_same_answer_on_two_ranks_and_three(words):
             assert together[same] == alone[same], f"{same} with {ranks} ranks"
 
 
+@pytest.mark.parametrize("words", [
+    "phold --lps 400 --end 100 --payload 8:0.6,128:0.3,1024:0.1 --state 100",
+    "pcs --width 16 --height 16 --end 2000 --portables 12 --channels 4 --reserve 1 --move 300",
+    "airport --width 8 --height 8 --end 500"])
+def test_a_run_goes_on_with_another_number_of_ranks(tmp_path, words):
+    file = str(tmp_path / "c")
+    name, *options = words.split()
+    command = [model(name), *options, "--json"]
+    saving = ["--checkpoint", file, "--checkpoint-every", "1e-3"]
+    whole = json.loads(run(2, *command, *saving).stdout)
+    assert whole["checkpoints"] > 0
+    again = [run(3, *command, "--resume", file, "--threads", "1"), run(2, *command, "--resume", file, "--threads", "2"),
+             programs.run(*command, "--resume", file)]
+    for done in again:
+        assert done.returncode == 0, done.stderr
+        rest = json.loads(done.stdout)
+        for same in "digest", "events", "sent", "dropped", "statistics":
+            assert rest[same] == whole[same], same
+
+
+def test_what_the_first_rank_cannot_open_ends_all_with_one_line():
+    done = run(2, model("phold"), "--resume", "/no/such/file")
+    assert done.returncode == 2
+    assert "phold: /no/such/file cannot be read: No such file or directory\n" in done.stderr
+    assert "pdes: rank" not in done.stderr
+
+
+def test_a_trace_has_all_ranks(tmp_path):
+    file = tmp_path / "t.json"
+    done = run(2, model("phold"), "--lps", "100", "--end", "5", "--trace", str(file), "--quiet")
+    assert done.returncode == 0, done.stderr
+    events = json.loads(file.read_text())["traceEvents"]
+    assert {event["pid"] for event in events if event["ph"] == "X"} == {0, 1}
+
+
 def test_an_error_of_one_rank_ends_all_with_its_line():
     """The limit is reached somewhere; no rank is left behind, and none is ended from outside."""
     done = run(2, model("phold"), "--lps", "1000", "--end", "5", "--max-memory", "20K")

@@ -22,6 +22,7 @@ using TestContext = Context<Note, Long, Unheard>;
 // Does what a test is about.
 struct Actor {
   using Context = TestContext;
+  static constexpr bool kCheckpoints = false;
   std::function<void(Context&)> speak = [](Context&) {};
   std::function<void(Context&, Note)> hear = [](Context&, Note) {};
   std::function<void(const char*)> read = [](const char*) {};

@@ -149,7 +149,8 @@ def test_output_that_cannot_be_written_is_an_error(words):
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
-@pytest.mark.parametrize("words, reason", [(["--kind", "throwing"], "a model's own trouble"),
+@pytest.mark.parametrize("words, reason", [(["--kind", "throwing"],
+                                            r"LP \d \(Place\), at time 6 on Token from LP \d: a model's own trouble"),
                                            (["--delay", "0.5"], "lookahead violation: .* 0.5 is below the lookahead 1")])
 def test_a_failed_run_is_one_line_and_a_partial_summary(words, reason, threads):
     failed = toy(*words, "--threads", threads)
@@ -194,6 +195,136 @@ def test_a_second_signal_ends_the_program(tmp_path):
     output, _ = run.communicate(timeout=30)
     os.close(reader)
     assert run.returncode == 130 and output == ""
+
+
+# ---- Checkpoints and traces. --------------------------------------------------------------------------------------
+
+
+def started(run: subprocess.Popen, series) -> None:
+    """Waits until it simulates."""
+    for _ in range(1200):
+        if series.exists() and series.read_text().count("\n") > 3:
+            return
+        assert run.poll() is None, run.communicate()
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_signal_saves_the_run_and_it_goes_on(tmp_path, number, threads):
+    file, series = tmp_path / "c", tmp_path / "s.csv"
+    model = ("--end", "1e6", "--delay", "1e-2", "--lookahead", "1e-2")
+    run = endless("--series", series, "--interval", "0.01", "--threads", threads, "--checkpoint", file, *model[:2])
+    started(run, series)
+    run.send_signal(number)
+    output, errors = run.communicate(timeout=60)
+    assert run.returncode == 128 + number
+    assert errors == f"toy: stopped and saved: --resume {file} goes on from there\n"
+    assert re.search(rf"checkpoints +1, in {re.escape(str(file))}\n", output)
+    # Only as far as another stop: the whole run is long.
+    run = endless("--resume", file, "--checkpoint", file, "--series", series, *model[:2], "--json")
+    started(run, series)
+    run.send_signal(number)
+    said = json.loads(run.communicate(timeout=60)[0])
+    assert said["events"] > said["events_before"] > 0 and said["checkpoints"] == 1
+    before = re.search(r"virtual time +(\S+) of", output)[1]
+    assert said["reached"] >= float(before) * (1 - 1e-5)
+
+
+def test_a_request_saves_the_run_which_goes_on(tmp_path):
+    file, series = tmp_path / "c", tmp_path / "s.csv"
+    run = endless("--series", series, "--checkpoint", file)
+    started(run, series)
+    run.send_signal(signal.SIGUSR1)
+    assert re.fullmatch(rf"toy: saved at time \S+ in {re.escape(str(file))}\n", run.stderr.readline())
+    assert run.poll() is None and file.exists()
+    run.terminate()
+    run.communicate(timeout=60)
+    assert run.returncode == 143
+
+
+def test_a_resumed_run_comes_to_the_same(tmp_path):
+    file = tmp_path / "c"
+    words = ("--end", "3000", "--delay", "1.5")
+    whole = result(*words, "--checkpoint", file, "--checkpoint-every", "1e-4")
+    assert whole["checkpoints"] > 0
+    for how in ([], ["--threads", "2", "--oversubscribe"], ["--queue", "heap", "--sync", "neighbours"]):
+        rest = result(*words, "--resume", file, *how)
+        assert rest["events_before"] > 0
+        for same in "digest", "events", "sent", "dropped", "statistics":
+            assert rest[same] == whole[same], same
+
+
+@pytest.mark.parametrize("words, about", [
+    (["--lps", "5"], 'is of another simulation: of \'toy {.*"lps":4.*\'.* not \'toy {.*"lps":5'),
+    (["--seed", "2"], "is of another simulation: its seed is 1, not 2")])
+def test_what_cannot_be_resumed_is_one_line(tmp_path, words, about):
+    file = tmp_path / "c"
+    assert result("--end", "3000", "--checkpoint", file, "--checkpoint-every", "1e-4")["checkpoints"] > 0
+    refused = toy("--end", "3000", "--resume", file, *words)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert re.fullmatch(f"toy: {re.escape(str(file))} {about}.*\n", refused.stderr)
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_nothing():
+    done = toy("--end", "3000", "--checkpoint", "/dev/full", "--checkpoint-every", "1e-4", "--quiet")
+    assert done.returncode == 0
+    assert re.match(r"toy: not saved at time \S+: /dev/full cannot be written: No space left on device\n", done.stderr)
+
+
+def spans(trace: dict, name: str, thread: int) -> list[tuple[float, float]]:
+    return sorted((event["ts"], event["ts"] + event["dur"]) for event in trace["traceEvents"]
+                  if event["name"] == name and event["tid"] == thread)
+
+
+@pytest.mark.parametrize("sync", ["windows", "neighbours"])
+def test_a_trace_has_bursts_waits_windows_and_counters(tmp_path, sync):
+    file = tmp_path / "t.json"
+    said = result("--end", "500", "--threads", "2", "--oversubscribe", "--sync", sync, "--trace", file)
+    trace = json.loads(file.read_text())
+    events = trace["traceEvents"]
+    assert said["trace_lost"] == trace["otherData"]["lost"] == 0
+    assert sum(event["args"]["events"] for event in events if event["name"] == "burst") == said["events"]
+    for thread in 0, 1:
+        mine = sorted(spans(trace, "burst", thread) + spans(trace, "waiting", thread))
+        assert len(spans(trace, "burst", thread)) > 10
+        assert [1 for before, after in zip(mine, mine[1:]) if after[0] < before[1] - 0.002] == []
+    assert {event["args"]["name"] for event in events if event["ph"] == "M"} == {"rank 0", "thread 0", "thread 1", "windows"}
+    assert {event["name"] for event in events if event["ph"] == "C"} == {"pending events", "memory"}
+    windows = [event["args"] for event in events if event["name"] == "window"]
+    if sync == "windows":
+        assert len(windows) == said["windows"]
+        assert all(before["from"] < before["to"] <= after["from"] for before, after in zip(windows, windows[1:]))
+
+
+def test_a_trace_of_a_run_that_is_interrupted_is_whole(tmp_path):
+    file, series = tmp_path / "t.json", tmp_path / "s.jsonl"
+    run = endless("--threads", "2", "--oversubscribe", "--trace", file, "--series", series)
+    started(run, series)
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert {"burst", "waiting", "window"} <= {event["name"] for event in json.loads(file.read_text())["traceEvents"]}
+
+
+def test_a_long_trace_keeps_its_end(tmp_path):
+    """A limit of 1 makes each event a burst."""
+    file = tmp_path / "t.json"
+    said = result("--end", "50000", "--max-simultaneous", "1", "--trace", file)
+    trace = json.loads(file.read_text())
+    bursts = spans(trace, "burst", 0)
+    assert said["events"] == len(bursts) + said["trace_lost"] and len(bursts) == 1 << 17
+    assert trace["otherData"]["lost"] == said["trace_lost"]
+    whole = max(event["ts"] for event in trace["traceEvents"] if event["ph"] == "C")
+    assert 0.1 * whole < bursts[0][0] < 0.9 * whole < bursts[-1][1]
+
+
+def test_a_trace_that_cannot_be_written():
+    refused = toy("--trace", "/no/such/folder/t")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == "toy: /no/such/folder/t cannot be written: No such file or directory\n"
+    done = toy("--trace", "/dev/full", "--quiet")
+    assert done.returncode == 1 and done.stderr == "toy: --trace: /dev/full could not be written to its end\n"
 
 
 # ---- While it runs. -----------------------------------------------------------------------------------------------

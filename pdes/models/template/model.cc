@@ -41,6 +41,12 @@ class Station {
     context.send((context.id() + step) % p_.stations, way, read.letter);
   }
 
+  // What a checkpoint must keep: all that changes.
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(letters_read_, stations_);
+  }
+
   // Called at the end; summed over all LPs.
   void report(pdes::Report& report) const {
     report.count("letters_read", letters_read_);

@@ -1,0 +1,73 @@
+// Where a partition's LPs went wrong, in words.
+#include <new>
+
+#include "engine/number_text.h"
+#include "pdes/partition.h"
+
+namespace pdes {
+
+// Exclusive or with the upper half is its own inverse.
+std::uint64_t Partition::unhashed(std::uint64_t tie) noexcept {
+  constexpr std::uint64_t kPriority = std::uint64_t{kLastPriority} << (kSourceBits + kSequenceBits);
+  std::uint64_t rest = tie & ~kPriority;
+  for (std::uint64_t factor : {0x94d049bb133111ebu, 0xbf58476d1ce4e5b9u}) {
+    rest ^= rest >> 29;
+    std::uint64_t inverse = factor;  // right in 3 bits; each step doubles these
+    for (int step = 0; step < 5; ++step) inverse *= 2 - factor * inverse;
+    rest = rest * inverse & ~kPriority;
+  }
+  return (tie & kPriority) | rest;
+}
+
+std::string Partition::name_of(const Lp& lp) const {
+  return "LP " + std::to_string(lp.id) + " (" + world.class_of(lp.id).name + ")";
+}
+
+std::string Partition::place_of(const Key& key) const {
+  const std::uint64_t tie = world.ties == Ties::by_source ? key.tie : unhashed(key.tie);
+  const LpId source = tie >> kSequenceBits & (kMaxLps - 1);
+  return name_of(*world.lps[key.event->destination]) + ", at time " + text_of(key.time) + " on " +
+         world.types[key.event->type].name + " from LP " + std::to_string(source);
+}
+
+// Without memory for it the place stays unknown.
+void Partition::blame(Event& event) noexcept {
+  try {
+    failed_at = place_of({now, pending.popped_tie(), &event});
+  } catch (const std::bad_alloc&) { failed_at.clear(); }
+}
+
+void Partition::no_handler(const Lp& lp, const Event& event) const {
+  throw Misdeed("", name_of(lp), "has no handler for " + world.types[event.type].name);
+}
+
+void Partition::throw_bad_send(const Lp& from, LpId to, Time delay, std::uint16_t type) const {
+  std::string what = "sends " + world.types[type].name + " to LP " + std::to_string(to);
+  if (to >= world.lp_count)
+    throw Misdeed("", name_of(from), what + ": there are only " + std::to_string(world.lp_count) + " LPs");
+  if (!(delay >= 0))
+    throw Misdeed("", name_of(from), what + " with delay " + text_of(delay) + ": a delay must be 0 or more");
+  throw Misdeed("lookahead violation: ", name_of(from),
+                what + " for time " + text_of(now + delay) + ": the delay " + text_of(delay) + " is below the lookahead " +
+                    text_of(world.lookahead));
+}
+
+void Partition::refuse_priority(const Lp& from, Priority priority) const {
+  throw Misdeed("", name_of(from),
+                "sends with priority " + std::to_string(priority) + ": the last is " + std::to_string(kLastPriority));
+}
+
+void Partition::refuse_route(const Lp& from, const Key& key) {
+  LpId to = key.event->destination;
+  release(key.event);
+  throw Misdeed("", name_of(from),
+                "sends to LP " + std::to_string(to) +
+                    ": it is not among the neighbours it declared, nor on the thread of any " + "neighbour of that thread");
+}
+
+void Partition::no_memory() const {
+  throw Error("out of memory at time " + text_of(now) + " with " + std::to_string(pending.size()) +
+              " events pending on this thread");
+}
+
+}  // namespace pdes

@@ -1,0 +1,112 @@
+// The state of a partition in a checkpoint: its LPs, then its pending events.
+#include <cmath>
+#include <cstring>
+
+#include "engine/checkpoint.h"
+#include "pdes/partition.h"
+
+namespace pdes {
+namespace {
+
+// What of an LP's record the LP has lived through.
+struct Lived {
+  LpId id;
+  std::uint32_t sequence;
+  std::uint64_t digest;
+  Stream stream;
+  std::uint64_t bytes;  // of the object that follow
+};
+
+struct Head {
+  Time time;
+  std::uint64_t tie;
+  LpId destination;
+  std::uint32_t type;
+};
+
+constexpr std::uint64_t kAdaptEvery = 4096;  // events
+
+std::uint64_t count_in(Archive& part, std::size_t least_size) {
+  std::uint64_t count = 0;
+  part(count);
+  if (count > part.left().size() / least_size) throw Error("a count is too large");
+  return count;
+}
+
+}  // namespace
+
+void Partition::save(Archive& archive) const {
+  std::uint64_t count = own_lps_.size();
+  archive(count);
+  for (Lp* lp : own_lps_) {
+    Archive object;
+    world.class_of(lp->id).saving.archive(object, lp->object());
+    std::vector<std::byte> bytes = object.take();
+    Lived lived{lp->id, lp->sequence, lp->digest, lp->stream, bytes.size()};
+    archive(lived);
+    archive.raw(bytes.data(), bytes.size());
+  }
+  const std::vector<Key> keys = pending.keys();
+  count = keys.size();
+  archive(count);
+  for (const Key& key : keys) {
+    Head head{key.time, key.tie, key.event->destination, key.event->type};
+    archive(head);
+    archive.raw(key.event->payload(), event_size(*key.event) - sizeof(Event));
+  }
+}
+
+// Each thread reads all parts and takes what belongs to it.
+void Partition::restore(const Checkpoint& from) {
+  std::size_t lps = 0;
+  try {
+    for (std::span<const std::byte> bytes : from.parts) {
+      Archive part(bytes);
+      lps += restore_lps(part);
+      restore_events(part);
+      if (!part.left().empty()) throw Error("a part is longer than what is in it");
+    }
+    if (lps != own_lps_.size()) throw Error("LPs are missing");
+  } catch (const Error& error) { throw Error(from.path + " cannot be resumed: " + error.what()); }
+  now = from.before.at;
+}
+
+std::size_t Partition::restore_lps(Archive& part) {
+  std::size_t taken = 0;
+  for (std::uint64_t left = count_in(part, sizeof(Lived)); left > 0; --left) {
+    Lived lived{};
+    part(lived);
+    if (lived.id >= world.lp_count) throw Error("it has an LP too many");
+    Archive object(part.next(lived.bytes));
+    if (!world.owner.empty() && world.owner[lived.id] != number) continue;
+    Lp& lp = *world.lps[lived.id];
+    lp.digest = lived.digest;
+    lp.stream = lived.stream;
+    lp.sequence = lived.sequence;
+    const LpClass& of = world.class_of(lp.id);
+    of.saving.archive(object, lp.object());
+    if (!object.left().empty()) throw Error(of.name + " does not read what it wrote");
+    ++taken;
+  }
+  return taken;
+}
+
+void Partition::restore_events(Archive& part) {
+  for (std::uint64_t left = count_in(part, sizeof(Head)); left > 0; --left) {
+    Head head{};
+    part(head);
+    if (head.type >= sizes_.size() || head.destination >= world.lp_count || !(head.time >= 0 && head.time < world.end))
+      throw Error("it has an event that cannot be");
+    const auto payload = part.next(sizes_[head.type] - sizeof(Event));
+    if (!world.owner.empty() && world.owner[head.destination] != number) continue;
+    Event* event = memory.allocate(sizes_[head.type]);
+    if (event == nullptr) no_memory();
+    event->destination = head.destination;
+    event->type = static_cast<std::uint16_t>(head.type);
+    std::memcpy(event->payload(), payload.data(), payload.size());
+    pending.push({head.time, head.tie, event});
+    if (left % kAdaptEvery == 0) adapt_memory();
+  }
+}
+
+}  // namespace pdes
