@@ -61,7 +61,7 @@ class Router {
     const pdes::LpId any = static_cast<pdes::LpId>(random.integer(context.lp_count()));
     const pdes::LpId to = p_.traffic == Traffic::uniform ? any : shape_.hard(context.id(), random.bits());
     ++offered_;
-    if (own_ < p_.backlog * shape_.hosts()) take(context, {context.now(), to, 0, kHost, 0});
+    if (own_ < std::uint64_t{p_.backlog} * shape_.hosts()) take(context, {context.now(), to, 0, kHost, 0});
     else ++refused_;
     if (creation.packets + 1 != p_.packets) create_later(context, creation.packets + 1);
   }
@@ -127,7 +127,7 @@ class Router {
   }
 
   // The first packet for that port whose lane has a credit.  Those of other routers come before own ones: a network that
-  // lets too many in carries less (a third of its bound in a ring).
+  // lets too many in carries less, in a ring not half as much.
   void forward(Context& context, std::uint32_t port) {
     if (busy_[port] != 0) return;
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
@@ -145,7 +145,7 @@ class Router {
     }
   }
 
-  // The buffer is free once the packet is out of it, and whoever sent it there gets the credit a wire later.
+  // The buffer is free once the packet is out of it; whoever sent it there gets the credit as soon as a packet would come.
   void give_back(Context& context, const Packet& packet) {
     if (packet.port == kHost) return;
     const Port from = shape_.opposite(context.id(), packet.port);
@@ -157,7 +157,7 @@ class Router {
   std::vector<Waiting> waiting_;        // in the order of their arrival, own ones last
   std::vector<std::uint32_t> credits_;  // by port and lane
   std::vector<std::uint8_t> busy_;      // by port: 1 while a packet leaves
-  std::uint32_t own_ = 0;               // of these, from own hosts
+  std::uint32_t own_ = 0;               // of those that wait
   std::int64_t offered_ = 0, refused_ = 0, delivered_warm_ = 0;
   pdes::Tally hops_, latency_, queueing_;
 };

@@ -466,7 +466,7 @@ MUTANTS = [
         ("any_number_is_a_node", "number_file.cc", " && value <= column.most)", ")"),
         ("lines_counted_from_zero", "number_file.cc", "std::size_t number = 1;", "std::size_t number = 0;"),
         ("no_plan_for_who_lands", "pandemic.h", "landed.sum());\n    plan(context);", "landed.sum());"),
-        ("void_plans_happen", "pandemic.h", "    if (due.plan != plan_) return;\n", ""),
+        ("a_passenger_too_many", "pandemic.h", "seat < route.weight", "seat <= route.weight"),
         ("nobody_recovers_aboard", "pandemic.h", "random.exponential(p_.recovery) < p_.flight", "false"),
         ("one_lane_around_a_ring", "network_shapes.h", "(up ? to < from : to > from) ? 1u : 0u", "0u"),
         ("one_lane_in_a_group", "network_shapes.h", "to % group_size()), 1};", "to % group_size()), 0};"),
