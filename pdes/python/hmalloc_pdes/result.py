@@ -73,14 +73,11 @@ class Result:
         """The states of a class of LPs at the end as a DataFrame, one LP a row."""
         import pandas
 
-        ids, columns = self.finals[lp if isinstance(lp, str) else lp.__name__]
-        if isinstance(columns, np.ndarray):
-            columns = {name: columns[name] for name in columns.dtype.names}
-        frame = {}
-        for name, values in columns.items():
-            for part, value in _parts(name, values):
-                frame[part] = value
-        return pandas.DataFrame(frame, index=pandas.Index(ids, name="lp"))
+        groups = []
+        for ids, columns in self.finals[lp.__name__]:
+            parts = [part for name, values in columns.items() for part in _parts(name, values)]
+            groups.append(pandas.DataFrame(dict(parts), index=pandas.Index(ids, name="lp")))
+        return pandas.concat(groups)
 
     def history(self):
         """How the run went, as a DataFrame: a row for each interval of real time."""

@@ -56,7 +56,7 @@ class Simulation:
             raise Error(f"{getattr(lp, '__name__', lp)} is no class of LPs: write @lp above it")
         if not 0 <= count < 2**32:
             raise Error(f"{count} LPs of {declared.name}")
-        first = self.lp_count
+        count, first = int(count), self.lp_count
         self.groups.append((declared, first, count, declared.values(values)))
         self.lp_count += count
         return first
@@ -223,10 +223,8 @@ class Run:
     def _result(self, of, options, series, finals):
         states = {}
         for (lp, first, count, _), final in zip(self._simulation.groups, finals):
-            columns = final() if callable(final) else final
-            if lp.name in states:
-                continue
-            states[lp.name] = (range(first, first + count), columns)
+            columns = final() if callable(final) else {name: final[name] for name in final.dtype.names}
+            states.setdefault(lp.name, []).append((range(first, first + count), columns))
         numbers = {name: getattr(of, name) for name in ("digest", "reached", "wall_s", *library.COUNTS)}
         return Result(parameters={}, options=options, stopped=bool(of.stopped), series=series, finals=states,
                       events_by_type={event.name: of.events_by_type[event.number] for event in self.types},

@@ -142,6 +142,18 @@ def test_frames():
     assert history["events"].is_monotonic_increasing and len(history) == len(seen) > 0
 
 
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_class_that_is_added_twice(plain):
+    @pdes.model(end=5, lookahead=0.1)
+    def two(simulation):
+        assert simulation.add(Node, np.int64(2), events=1, remote=0.5, mean=1) == 0
+        assert simulation.add(Faulty, 1, fault=0) == 2
+        assert simulation.add(Node, 3, events=[2, 3, 4], remote=0.5, mean=1) == 3
+
+    states = two.run(plain=plain).states(Node)
+    assert [*states.index] == [0, 1, 3, 4, 5] and [*states["events"]] == [1, 1, 2, 3, 4]
+
+
 # ---- What Numba does not take.
 
 class Names(NamedTuple):
