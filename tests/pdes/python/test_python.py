@@ -146,9 +146,9 @@ def test_frames():
 def test_a_class_that_is_added_twice(plain):
     @pdes.model(end=5, lookahead=0.1)
     def two(simulation):
-        assert simulation.add(Node, np.int64(2), events=1, remote=0.5, mean=1) == 0
+        assert simulation.add(Node, np.int64(2), events=1, remote=0, mean=1) == 0
         assert simulation.add(Faulty, 1, fault=0) == 2
-        assert simulation.add(Node, 3, events=[2, 3, 4], remote=0.5, mean=1) == 3
+        assert simulation.add(Node, 3, events=[2, 3, 4], remote=0, mean=1) == 3
 
     states = two.run(plain=plain).states(Node)
     assert [*states.index] == [0, 1, 3, 4, 5] and [*states["events"]] == [1, 1, 2, 3, 4]
