@@ -187,8 +187,6 @@ bool open(void* base, size_t bytes) noexcept { return succeeds(SYS_mprotect, bas
 
 bool seal(void* base, size_t bytes) noexcept { return succeeds(SYS_mprotect, base, bytes, PROT_NONE); }
 
-bool forbid_writing(void* base, size_t bytes) noexcept { return succeeds(SYS_mprotect, base, bytes, PROT_READ); }
-
 void unguarded(size_t n) noexcept { guards.fetch_sub(n, std::memory_order_relaxed); }
 
 void* map_guarded(size_t bytes) noexcept {

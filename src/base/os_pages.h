@@ -43,7 +43,6 @@ bool open_between_guards(void* base, size_t bytes, size_t guards) noexcept;
 bool open(void* base, size_t bytes) noexcept;
 // Makes pages inaccessible that do not count as guards: next to one it costs no mapping.
 bool seal(void* base, size_t bytes) noexcept;
-bool forbid_writing(void* base, size_t bytes) noexcept;
 void unguarded(size_t guards) noexcept;
 // Like map, but never unmapped, and with a guard on both sides if possible.
 void* map_guarded(size_t bytes) noexcept;

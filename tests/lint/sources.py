@@ -21,6 +21,7 @@ ATOMICS = {
     "src/base/secret.h": "the key of the process, which any of several threads draws",
     "src/base/secret.cc": "the key of the process; a number for each thread that draws others",
     "src/base/clock.cc": "how the kernel tells the time, and what it said last",
+    "src/pages/slice_guards.cc": "how many there are, a count",
     "src/threads/claims.h": "whether a heap is in use, and wanted by another thread",
     "src/threads/claims.cc": "the same; slots of caches whose thread may be popping; the system's barrier orders them",
     "src/threads/own_heaps.h": "whether a heap of the program's own is live, which whoever has a handle asks",

@@ -117,7 +117,7 @@ def test_the_program_runs_on_the_library(installed, served, options, library):
     done = served("import hmalloc; print(hmalloc.active()); print(open('/proc/self/maps').read())", *options)
     [folder] = installed.glob("lib/python*/site-packages/hmalloc/lib")
     assert done.stdout.startswith("True\n") and f"{folder}/{library}\n" in done.stdout
-    assert set(re.findall(r"\S*/libhmalloc\S*", done.stdout)) == {f"{folder}/{library}"}
+    assert set(re.findall(r"/.*libhmalloc.*", done.stdout)) == {f"{folder}/{library}"}
     assert done.stderr == ""
 
 

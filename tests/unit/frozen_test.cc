@@ -2,6 +2,7 @@
 #include "base/frozen.h"
 
 #include "base/clock.h"
+#include "base/os_pages.h"
 #include "base/secret.h"
 #include "hardened.h"
 #include "pages/options.h"
