@@ -153,6 +153,7 @@ struct Plain {
 constexpr LpId kKeepers = 40, kPlain = 25;
 
 void add_lps(Simulation& simulation) {
+  g_brake.left = 0;  // what is left of another run must not stop this one
   simulation.add<Keeper>(kKeepers, [](LpId id) { return Keeper(id); });
   simulation.add<Plain>(kPlain, [](LpId) { return Plain{}; });
 }
