@@ -470,8 +470,13 @@ void free_large_of(OwnHeap& heap) noexcept {
 }
 
 void free_all_in(Superblock& sb, const void* by) noexcept {
-  for (size_t i = 0; i < sb.blocks; ++i)
-    if (sb.states[i].is_sampled() && sb.states[i].end_sample()) forget_sampled(sb.start + i * sb.block_size, by);
+  constexpr uint64_t kSampledAlone = StateGroup::kOnes * (BlockState::kSampled & ~BlockState::kCached & ~BlockState::kOwn);
+  static_assert(kSampledAlone != 0);
+  for (size_t i = 0; i < sb.blocks; i += StateGroup::kBlocks)
+    for (uint64_t left = StateGroup(sb.states + i).taken() & kSampledAlone; left != 0; left &= left - 1) {
+      size_t k = i + static_cast<size_t>(std::countr_zero(left)) / 8;
+      if (sb.states[k].end_sample()) forget_sampled(sb.start + k * sb.block_size, by);
+    }
   sb.free_all();
   release(sb);
 }

@@ -7,7 +7,7 @@ namespace hm {
 struct OwnHeap;
 
 template <class Descriptor>
-struct OwnLink {
+struct OwnLink {  // NOLINT(bugprone-crtp-constructor-accessibility): nothing else is there to be kept private
   OwnHeap* heap = nullptr;
   Descriptor* next_own = nullptr;
   Descriptor* previous_own = nullptr;
