@@ -212,6 +212,7 @@ MUTANTS = [
     Mutant("run_of_a_heap_is_cached", "src/api/allocator.cc", "if (heap != nullptr || !keep(run)) free_large(run);", "if (!keep(run)) free_large(run);"),
     Mutant("run_has_the_heap_of_what_was_there", "src/large/runs.cc", "  LargeRun::of(*run.first).heap = nullptr;\n", ""),
     Mutant("resized_block_leaves_its_heap", "src/api/allocator.cc", "heap == nullptr ? allocate(size) : allocate_in(*heap, size);", "allocate(size);"),
+    Mutant("extent_of_a_lost_thread_is_freed", "src/threads/own_heaps.cc", "  while (extents != nullptr && !extents->is_live()) take_off(*extents);\n", ""),
     Mutant("collection_forgets_heaps", "src/upkeep/reclaim.cc", "  own_heaps.for_each([](OwnHeap& heap) { heap.release_empty(); });\n", ""),
     Mutant("holes_of_heaps_stay", "src/upkeep/hole_passes.cc", "for (SuperblockQueue& queue : heap.queues) visit(queue);", "(void)heap;"),
     # Claims of heaps whose threads sleep
