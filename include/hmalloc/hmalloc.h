@@ -109,8 +109,8 @@ struct hm_heap;
 /* NULL and ENOMEM if there is no memory.  A heap takes 2 KB until it has a block. */
 HM_API struct hm_heap* hm_heap_create(void) HM_NOEXCEPT;
 /* Frees all blocks of the heap, and the heap; what held nothing else goes back as after any free.  No thread may use the heap
- * or one of its blocks meanwhile, nor later.  Much faster than to free small blocks one by one (not so in the hardened library,
- * which looks at each, and ends the program if something was written to that is no part of it).  NULL: does nothing. */
+ * or one of its blocks meanwhile, nor later.  Costs per superblock, not per block (in the hardened library per block: it looks at
+ * each, and ends the program if something was written to that is no part of it).  NULL: does nothing. */
 HM_API void hm_heap_destroy(struct hm_heap* heap) HM_NOEXCEPT;
 HM_API void* hm_heap_malloc(struct hm_heap* heap, size_t size) HM_NOEXCEPT HM_ALLOC(2);
 HM_API void* hm_heap_calloc(struct hm_heap* heap, size_t count, size_t size) HM_NOEXCEPT HM_ALLOC(2, 3);
