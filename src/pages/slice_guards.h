@@ -1,6 +1,7 @@
 // Guards among the slices of the hardened library: of each sixteen in a row one, drawn at random when their chunk is first
 // opened, is inaccessible and nobody's.  So a write that runs on out of a superblock ends at the next slice in one case of
-// sixteen, and 31 slices further on in any; and nobody knows how far.  A guard stays as long as its chunk is mapped.
+// sixteen, and 31 slices further on in any; and nobody knows how far.  A guard stays as long as its chunk is mapped.  Chunks that
+// were never opened have none.
 //
 // Where the system refuses one, and beyond kMost, there are fewer.
 #pragma once

@@ -232,7 +232,7 @@ WRITES = [
     *case("written_behind", "32K:1 40000:1", hardened="fault"),
     *case("written_behind", "3145729:1", hardened="behind"),  # 15 bytes are left of its last page
     *case("written_behind", "40000:8K 3M:4K", hardened="fault"),
-    *case("written_behind", "100:1M 20000:1M", hardened="fault"),  # sooner or later there is a guard
+    *case("written_far_behind", "100:1M 20000:1M", hardened="fault"),  # sooner or later there is a guard
     *case("zero_behind", "24 100 1000", hardened="behind"),
     *case("zero_behind", "20000", hardened="behind", tags="fault"),
     *case("written_in_front", "24:1 100:8 1000:16 5000:1", hardened="in_front", tags="fault"),

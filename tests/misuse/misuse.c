@@ -256,6 +256,16 @@ CASE(written_behind) {
   write_bytes(block + n, m, kEven);
   free(block);
 }
+/* With blocks of its own size on all that is written to: memory that never had a block has no guard. */
+CASE(written_far_behind) {
+  char* lowest = used(n);
+  for (size_t taken = 0; taken < 6 * MIB; taken += n) {
+    char* block = used(n);
+    if (block < lowest) lowest = block;
+  }
+  write_bytes(lowest + n, m, kEven);
+  free(lowest);
+}
 /* As of a string that is one byte too long. */
 CASE(zero_behind) {
   char* block = used(n);
