@@ -253,11 +253,11 @@ def faulty(simulation, fault=0, count=2):
 
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("fault, said", enumerate([
-    r"LP 0 \(Faulty\) sends Tick to LP 1 at time 1 with delay -1: a delay must be 0 or more",
+    r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, sends Tick to LP 1 with delay -1: a delay must be 0 or more",
     r"LP 0 \(Faulty\) sends Tick to LP 99 at time 1: there are only 2 LPs",
     r"LP 0 \(Faulty\) sends Tick to LP -1 at time 1: there are only 2 LPs",
-    r"lookahead violation: LP 0 \(Faulty\) sends .* the delay 0.1 is below the lookahead 0.5",
-    r"LP 0 \(Faulty\) sends with priority 64: the last is 63",
+    r"lookahead violation: LP 0 \(Faulty\), at time 1 on Tick from LP 0, sends .* the delay 0.1 is below the lookahead 0.5",
+    r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, sends with priority 64: the last is 63",
     r"LP 0 \(Faulty\) draws an integer below 0",
     r"LP 0 \(Faulty\) has no random stream 3",
     r"LP 0 \(Faulty\) failed at time 1: ValueError: bad luck",
@@ -318,7 +318,7 @@ def test_an_event_that_this_class_does_not_handle():
         simulation.add(Caller, 1)
         simulation.add(Everything, 1)
 
-    with pytest.raises(pdes.Error, match=r"^LP 0 \(Caller\) has no handler for event Nothing$"):
+    with pytest.raises(pdes.Error, match=r"^LP 0 \(Caller\), at time 1 on Nothing from LP 0, has no handler for Nothing$"):
         call.run()
 
 
