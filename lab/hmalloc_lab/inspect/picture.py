@@ -7,7 +7,7 @@ from .heap import FREE, Chunk, Snapshot
 
 _FULL = "▁▂▃▄▅▆▇█"
 LEGEND = f"{_FULL} a slice of 32 KB with blocks, by how much of it is in use\n" \
-         "L of blocks above 32 KB   M metadata   G guard   ░ free, resident   · free, given back"
+         "L of blocks above 32 KB   M metadata   G guard   ░ free   · free, given back"
 _CELL, _GAP, _LEFT, _TOP = 8, 1, 120, 46
 _COLOURS = {"L": "#7a5195", "M": "#b0b0b0", "G": "#2f4b7c", "░": "#f2c14e", "·": "#eeeeee"}
 
