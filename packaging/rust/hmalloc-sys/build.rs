@@ -4,7 +4,7 @@ use std::{env, fs, io, process};
 
 // The variants' sources are all of them but these; `malloc` and `operator new` stay the process's own.
 const NEVER: &[&str] = &["override/malloc.cc", "override/new_delete.cc"];
-const HARDENED: &[&str] = &["api/hardened.cc", "large/guarded.cc"];
+const HARDENED: &[&str] = &["api/hardened.cc", "large/guarded.cc", "pages/slice_guards.cc"];
 const NOT_HARDENED: &[&str] = &["large/huge.cc", "large/huge_store.cc", "large/extent_cache.cc"];
 
 // HM_SUBSET of CMakeLists.txt: what keeps the C++ runtime out.
