@@ -9,16 +9,16 @@
 namespace hm {
 namespace {
 
-std::atomic<size_t> guards{0};  // slices.  Relaxed: a count
+std::atomic<size_t> guard_count{0};  // slices.  Relaxed: a count
 
 // Noted before it is made: the child of a fork that cuts this off hands out no slice that it cannot touch.
 bool make_guard(Chunk& chunk, size_t slice, size_t n) noexcept {
-  bool room = guards.fetch_add(n, std::memory_order_relaxed) + n <= SliceGuards::kMost;
+  bool room = guard_count.fetch_add(n, std::memory_order_relaxed) + n <= SliceGuards::kMost;
   chunk.guards |= mask_of(slice, n);
   keep_order();
   if (room && os::seal(slice_at(chunk, slice), n * kSlice)) return true;
   chunk.guards &= ~mask_of(slice, n);
-  guards.fetch_sub(n, std::memory_order_relaxed);
+  guard_count.fetch_sub(n, std::memory_order_relaxed);
   return false;
 }
 
@@ -34,7 +34,7 @@ void SliceGuards::make(Chunk& chunk) noexcept {
   }
 }
 
-void SliceGuards::unmapped(size_t slices) noexcept { guards.fetch_sub(slices, std::memory_order_relaxed); }
-size_t SliceGuards::count() noexcept { return guards.load(std::memory_order_relaxed); }
+void SliceGuards::unmapped(size_t slices) noexcept { guard_count.fetch_sub(slices, std::memory_order_relaxed); }
+size_t SliceGuards::count() noexcept { return guard_count.load(std::memory_order_relaxed); }
 
 }  // namespace hm
