@@ -141,6 +141,7 @@ bool App::Inside::all_start(bool ready) {
 
 int App::Inside::simulate(const std::function<void(Simulation&)>& build,
                           const std::function<void(const Result&, Summary&)>& summarise) {
+  if (!options.checkpoint.empty()) app::Interrupt::ignore_requests();
   unsigned asked = options.threads;
   // Threads without a CPU only wait for their turn.  How ranks share CPUs is mpirun's business.
   if (ranks == nullptr && !oversubscribe) options.threads = std::min(asked, allowed_cpus());

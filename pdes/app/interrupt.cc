@@ -49,6 +49,7 @@ Interrupt::~Interrupt() {
   g_saved = nullptr;
 }
 
+void Interrupt::ignore_requests() noexcept { std::signal(SIGUSR1, SIG_IGN); }
 int Interrupt::signal() noexcept { return g_signal; }
 bool Interrupt::take_request() noexcept { return g_requested.exchange(false); }
 

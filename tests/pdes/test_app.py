@@ -13,6 +13,7 @@ import subprocess
 import termios
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from programs import BUILD, CLEAN, run
@@ -241,6 +242,24 @@ def test_a_request_saves_the_run_which_goes_on(tmp_path):
     run.terminate()
     run.communicate(timeout=60)
     assert run.returncode == 143
+
+
+def test_a_request_before_or_after_the_run_ends_nothing(tmp_path):
+    """The program's output has to wait, so that requests come after the run too."""
+    receiving, sending = os.pipe()
+    fcntl.fcntl(sending, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(sending, b" " * 4096)
+    run = subprocess.Popen([TOY, "--end", "100", "--json", "--checkpoint", tmp_path / "c"], stdout=sending, env=CLEAN)
+    os.close(sending)
+    with contextlib.closing(os.fdopen(receiving)) as output:
+        expects_it = re.compile(r"^Sig(Ign|Cgt):.*[2367abef][0-9a-f]{2}$", re.MULTILINE)  # its bit is 0x200
+        while not expects_it.search(Path(f"/proc/{run.pid}/status").read_text()):
+            assert run.poll() is None
+        for _ in range(300):
+            run.send_signal(signal.SIGUSR1)
+            time.sleep(0.002)
+        assert json.loads(output.read())["events"] > 0
+    assert run.wait(60) == 0
 
 
 def test_a_resumed_run_comes_to_the_same(tmp_path):
