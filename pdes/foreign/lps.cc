@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "foreign/text.h"
+#include "engine/number_text.h"
 
 namespace pdes {
 namespace {

@@ -20,6 +20,7 @@ namespace pdes {
 namespace {
 
 using test::error_of;
+using test::expect_same;
 using Contents = std::vector<char>;
 
 // A file of this test, not there at first.
@@ -166,15 +167,6 @@ Result run(const Options& how, std::int64_t stop_after = 0, Ranks* ranks = nullp
   g_brake.simulation = &simulation;
   g_brake.left = stop_after;
   return simulation.run(ranks);
-}
-
-void expect_same(const Result& result, const Result& expected) {
-  EXPECT_EQ(result.digest, expected.digest);
-  EXPECT_EQ(result.total.events, expected.total.events);
-  EXPECT_EQ(result.total.sent, expected.total.sent);
-  EXPECT_EQ(result.total.dropped, expected.total.dropped);
-  EXPECT_EQ(result.events_by_type, expected.events_by_type);
-  EXPECT_EQ(result.statistics.digest(), expected.statistics.digest());
 }
 
 const Options kWays[] = {

@@ -10,6 +10,8 @@
 namespace pdes {
 namespace {
 
+using test::expect_same;
+
 struct Small {
   std::uint32_t hops;
 };
@@ -57,15 +59,6 @@ const Options kBasic{.end = 30, .lookahead = 0.1};
 
 Result run(const Options& options, LpId lps = 300) {
   return test::run(options, lps, [](LpId) { return Node{}; });
-}
-
-void expect_same(const Result& result, const Result& expected) {
-  EXPECT_EQ(result.digest, expected.digest);
-  EXPECT_EQ(result.total.events, expected.total.events);
-  EXPECT_EQ(result.total.sent, expected.total.sent);
-  EXPECT_EQ(result.total.dropped, expected.total.dropped);
-  EXPECT_EQ(result.events_by_type, expected.events_by_type);
-  EXPECT_EQ(result.statistics.digest(), expected.statistics.digest());
 }
 
 using How = std::tuple<unsigned, Queue, Sync, Partitioning, Allocator, Blocks>;

@@ -1,6 +1,8 @@
 // What tests of whole simulations share.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <string>
 #include <type_traits>
@@ -16,6 +18,15 @@ Result run(const Options& options, LpId lps, Make make, Simulation::Neighbours n
   simulation.add<std::invoke_result_t<Make, LpId>>(lps, make);
   simulation.set_neighbours(std::move(neighbours));
   return simulation.run();
+}
+
+inline void expect_same(const Result& result, const Result& expected) {
+  EXPECT_EQ(result.digest, expected.digest);
+  EXPECT_EQ(result.total.events, expected.total.events);
+  EXPECT_EQ(result.total.sent, expected.total.sent);
+  EXPECT_EQ(result.total.dropped, expected.total.dropped);
+  EXPECT_EQ(result.events_by_type, expected.events_by_type);
+  EXPECT_EQ(result.statistics.digest(), expected.statistics.digest());
 }
 
 inline std::string error_of(const std::function<void()>& run) {
