@@ -7,15 +7,11 @@
 #include <stdatomic.h>
 
 #include "case.h"
+#include "marked_block.h"
 
 __attribute__((weak)) size_t hm_check(void); /* of the library that is preloaded */
 
 enum { kForks = 40, kChurners = 3, kSlots = 256, kPatience = 200 /* seconds */ };
-
-typedef struct {
-  size_t size;
-  char rest[];
-} Block;
 
 static int looks;
 static size_t most = 300000;
@@ -25,19 +21,6 @@ static _Atomic(Block*) shared[kSlots];
 static void look(void) { REQUIRE((hm_check() > 0) == looks); }
 
 /* ---- Blocks with marks, which any thread takes and leaves. ---- */
-
-static Block* marked(void* fresh, size_t size) {
-  Block* block = fresh;
-  REQUIRE(block != NULL);
-  block->size = size;
-  mark(block->rest, size - sizeof *block, (unsigned)size);
-  return block;
-}
-
-static void release(Block* block) {
-  if (block != NULL) REQUIRE(is_marked(block->rest, block->size - sizeof *block, (unsigned)block->size));
-  free(block);
-}
 
 static Block* resized(Block* block, size_t size) {
   size_t before = block == NULL ? 0 : block->size;

@@ -6,13 +6,9 @@
 #include <stdatomic.h>
 
 #include "case.h"
+#include "marked_block.h"
 
 enum { kForks = 100, kHeaps = 6, kSlots = 64, kChurners = 2, kSteps = 3000, kPatience = 200 /* seconds */ };
-
-typedef struct {
-  size_t size;
-  char rest[];
-} Block;
 
 /* Who uses the heap shares the lock; who destroys it has it alone. */
 static struct {
@@ -22,19 +18,6 @@ static struct {
 } all[kHeaps];
 static int looks;
 static atomic_int stopping;
-
-static Block* marked(void* fresh, size_t size) {
-  Block* block = fresh;
-  REQUIRE(block != NULL);
-  block->size = size;
-  mark(block->rest, size - sizeof *block, (unsigned)size);
-  return block;
-}
-
-static void release(Block* block) {
-  if (block != NULL) REQUIRE(is_marked(block->rest, block->size - sizeof *block, (unsigned)block->size));
-  free(block);
-}
 
 static size_t random_size(uint64_t* state) {
   size_t most = random_next(state) % 256 == 0  ? 3000000
