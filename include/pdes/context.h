@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "pdes/partition.h"
+#include "pdes/timer.h"
 
 namespace pdes {
 
@@ -16,6 +17,16 @@ namespace pdes {
 template <class E>
 concept EventPayload =
     std::is_trivially_copyable_v<E> && std::is_trivially_destructible_v<E> && alignof(E) <= 8 && sizeof(E) <= kMaxPayload;
+
+// How a type is sent and handled that is listed as Listed.
+template <class Listed>
+struct SentAs {
+  using Event = Listed;
+};
+template <class E>
+struct SentAs<Cancellable<E>> {
+  using Event = E;
+};
 
 template <EventPayload... Events>
 class Context {
@@ -40,15 +51,28 @@ class Context {
   // itself at least 0; otherwise the run ends with an Error.  Events at or after the end are dropped.
   template <class E>
   void send(LpId to, Time delay, const E& event, Priority priority = 0) {
-    static_assert((std::is_same_v<E, Events> || ...), "this event type is not in the Context's list");
-    partition_.send<E>(lp_, to, delay, kIndex<E>, event, priority);
+    static_assert(std::is_same_v<typename SentAs<E>::Event, E>, "send the event itself, without pdes::Cancellable");
+    if constexpr (kCancellable<E>) post(to, delay, Cancellable<E>{event, Cancellable<E>::kNoTimer, 0}, priority);
+    else post(to, delay, event, priority);
   }
   template <class E>
   void send_self(Time delay, const E& event, Priority priority = 0) {
     send(lp_.id, delay, event, priority);
   }
+  // Sends it to the LP itself, unless the timer, a member of the LP, is cancelled or set anew before (timer.h).
+  template <class E>
+  void set(Timer& timer, Time delay, const E& event, Priority priority = 0) {
+    static_assert(kCancellable<E>, "this event type is not in the Context's list as pdes::Cancellable");
+    const std::uint32_t place = partition_.place_of_timer(lp_, &timer);
+    post(lp_.id, delay, Cancellable<E>{event, place, timer.set()}, priority);
+  }
+  // The run ends at now + delay, unless it ends earlier: events before that time are executed, on all threads.  The delay
+  // must be at least the lookahead.
+  void end_after(Time delay) { partition_.end_after(lp_, delay); }
 
-  static std::vector<EventType> types() { return {EventType{sizeof(Events), type_name(typeid(Events))}...}; }
+  static std::vector<EventType> types() {
+    return {EventType{sizeof(Events), type_name(typeid(typename SentAs<Events>::Event))}...};
+  }
   // Its address identifies the list of types: all LP classes of a simulation must have the same.
   static constexpr char kName = 0;
 
@@ -60,17 +84,29 @@ class Context {
 
  private:
   template <class E>
+  static constexpr bool kCancellable = (std::is_same_v<Cancellable<E>, Events> || ...);
+  template <class Listed>
+  void post(LpId to, Time delay, const Listed& event, Priority priority) {
+    static_assert((std::is_same_v<Listed, Events> || ...), "this event type is not in the Context's list");
+    partition_.send<Listed>(lp_, to, delay, kIndex<Listed>, event, priority);
+  }
+  template <class E>
   static constexpr std::uint16_t kIndex = [] {
     std::uint16_t index = 0;
     (void)((std::is_same_v<E, Events> ? true : (++index, false)) || ...);
     return index;
   }();
 
-  template <class Object, class E>
+  template <class Object, class Listed>
   static void handle(Partition& partition, Lp& lp, const Event& event) {
+    using E = typename SentAs<Listed>::Event;
     if constexpr (requires(Object& object, Context& context, const E& payload) { object.on(context, payload); }) {
       Context context(partition, lp);
-      static_cast<Object*>(lp.object())->on(context, *static_cast<const E*>(event.payload()));
+      Object& object = *static_cast<Object*>(lp.object());
+      const auto& payload = *static_cast<const Listed*>(event.payload());
+      if constexpr (std::is_same_v<Listed, E>) object.on(context, payload);
+      else if (Timer::expires(&object, payload)) object.on(context, payload.event);
+      else ++partition.counts.cancelled;
     } else {
       partition.no_handler(lp, event);
     }

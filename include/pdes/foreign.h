@@ -95,6 +95,8 @@ const char* hm_pdes_error(const hm_pdes* simulation); /* empty if there is none 
 
 /* delay: of an event to another LP at least the lookahead, to the LP itself at least 0.  priority: 0 to 63. */
 void hm_pdes_send(hm_pdes_lp* lp, int64_t to, double delay, uint32_t type, const void* event, uint32_t priority);
+/* The run ends at now + delay, unless it ends earlier; at least the lookahead. */
+void hm_pdes_end_after(hm_pdes_lp* lp, double delay);
 /* Numbers of one of the LP's streams; 0 is its own. */
 uint64_t hm_pdes_bits(hm_pdes_lp* lp, uint32_t stream);
 double hm_pdes_uniform(hm_pdes_lp* lp, uint32_t stream); /* in [0, 1) */

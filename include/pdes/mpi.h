@@ -28,6 +28,7 @@ class Ranks {
   struct Vote {
     Time least;           // the minimum of all ranks; an event that is sent counts with its sender
     std::uint32_t flags;  // of all ranks, combined by or
+    Time end = kNever;    // the minimum of all ranks: where the run ends
   };
 
   // Ends a window: sends outgoing[r] to each other rank r, with the vote.  Returns at once, so that what is done before

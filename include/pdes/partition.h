@@ -20,6 +20,7 @@
 #include "pdes/options.h"
 #include "pdes/report.h"
 #include "pdes/timing_wheel.h"
+#include "pdes/waits.h"
 
 namespace pdes {
 
@@ -44,7 +45,7 @@ struct World {
 };
 
 struct Counts {
-  std::uint64_t sent = 0, crossed = 0, dropped = 0;
+  std::uint64_t sent = 0, crossed = 0, dropped = 0, cancelled = 0;
 };
 
 class alignas(128) Partition {
@@ -77,6 +78,10 @@ class alignas(128) Partition {
     post(from, {time, tie, event});
   }
   [[noreturn]] void no_handler(const Lp& lp, const Event& event) const;
+  // The run ends at now + delay, unless it ends earlier.
+  void end_after(const Lp& from, Time delay);
+  // Where in its object an LP has its timer.  Throws if it is elsewhere.
+  std::uint32_t place_of_timer(const Lp& lp, const void* timer) const;
 
   // ---- For the loops.  Builds the LPs; then they send their first events, or go on from a checkpoint unless it is null.
   void build(const Checkpoint* from);
@@ -114,12 +119,14 @@ class alignas(128) Partition {
   std::vector<std::vector<Key>> outboxes[2];  // by parity and partition
   std::vector<Key>* outbox = nullptr;         // of the current parity
   Time min_sent = kNever;                     // since the last barrier
+  Time asked_end = kNever;                    // the earliest that an LP here asked for
   std::vector<bool> reaches;                  // partitions that this one may send to; empty: all
   Counts counts;
   std::vector<std::uint64_t> executed_by_type;
   std::uint64_t executed() const noexcept;
   std::unique_ptr<DelayRecorder> delays;
-  double blocked_s = 0, total_s = 0;
+  Waits waits;
+  double total_s = 0;
   std::uint64_t windows = 0;
   std::exception_ptr failure;
   std::string failed_at;  // which LP failed, when, on which event
@@ -170,10 +177,12 @@ class alignas(128) Partition {
   void blame(Event& event) noexcept;
   [[noreturn]] void throw_bad_send(const Lp& from, LpId to, Time delay, std::uint16_t type) const;
   [[noreturn]] void refuse_priority(const Lp& from, Priority priority) const;
+  [[noreturn]] void refuse_end(const Lp& from, const std::string& why) const;
   [[noreturn]] void refuse_route(const Lp& from, const Key& key);
   [[noreturn]] void no_memory() const;
   void check_slow(const Lp& from, LpId to, Time delay, std::uint16_t type);
 
+  Time bound_ = 0;                    // of run_until; an LP may lower it
   double enforced_ = 0;               // smallest delay to another LP that needs no closer look
   double allowed_ = 0;                // smallest delay to another LP: the lookahead, or 0 while first events are sent
   std::vector<std::uint32_t> sizes_;  // by event type, with header

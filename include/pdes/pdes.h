@@ -7,3 +7,4 @@
 #include "pdes/report.h"
 #include "pdes/result.h"
 #include "pdes/simulation.h"
+#include "pdes/timer.h"

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "pdes/statistics.h"
+
 namespace pdes {
 
 // A sum of doubles without rounding, hence the same in any order.  Rounded once, when read.
@@ -32,42 +34,34 @@ class ExactSum {
   std::uint32_t since_carry_ = 0;
 };
 
-// Count, mean and extremes of observations that an LP makes while it runs.
-class Tally {
- public:
-  void add(double value) noexcept {
-    ++count_;
-    sum_ += value;
-    if (value < min_) min_ = value;
-    if (value > max_) max_ = value;
-  }
-  std::uint64_t count() const noexcept { return count_; }
-  double sum() const noexcept { return sum_; }
-  double least() const noexcept { return min_; }
-  double most() const noexcept { return max_; }
-
- private:
-  std::uint64_t count_ = 0;
-  double sum_ = 0;
-  double min_ = std::numeric_limits<double>::infinity(), max_ = -std::numeric_limits<double>::infinity();
-};
-
 class Report {
  public:
   // Adds to the number of that name; names are ordered by their first use.  Throws Error for a value that is not finite
   // (for a tally: its sum), and for a name that is a number of another kind.
-  void count(std::string_view name, std::int64_t value);  // summed, exactly, modulo 2^64
-  void sum(std::string_view name, double value);          // summed, exactly; rounded once
-  void tally(std::string_view name, const Tally& tally);  // merged: count, sum, least, most
+  void count(std::string_view name, std::int64_t value);           // summed, exactly, modulo 2^64
+  void sum(std::string_view name, double value);                   // summed, exactly; rounded once
+  void tally(std::string_view name, const Tally& tally);           // merged: count, sum, least, most
+  void level(std::string_view name, const Level& level);           // until now(): a mean over the time of all LPs together
+  void histogram(std::string_view name, const Histogram& spread);  // merged
+  void interval(std::string_view name, const BatchMeans& means);   // batches of all LPs, which must be of one size
+
+  // The virtual time at which the run ended.  An LP may have executed later events if the run was stopped from outside.
+  double now() const noexcept { return now_; }
 
   struct Number {
-    enum class Kind : std::uint8_t { count, sum, tally };
+    enum class Kind : std::uint8_t { count, sum, tally, level, histogram, interval };
     std::string name;
     Kind kind = Kind::count;
-    std::int64_t count = 0;  // of observations, for a tally
-    ExactSum sum;
+    std::int64_t count = 0;  // of observations; of batches, for an interval
+    ExactSum sum;            // of observations; of batches' means; of a level's area
     double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
-    double mean() const noexcept { return count == 0 ? 0 : sum.value() / static_cast<double>(count); }
+    ExactSum second;               // a level's time, the squares of batches' means
+    std::uint64_t batch_size = 0;  // of an interval
+    Histogram::Buckets buckets;    // of a histogram
+
+    double mean() const noexcept;
+    double quantile(double q) const;     // 0 < q < 1, of a histogram: to 2 %
+    double half_width() const noexcept;  // of an interval: the mean is within it, either way, with a confidence of 95 %
   };
   const std::vector<Number>& numbers() const noexcept { return numbers_; }
   const Number* find(std::string_view name) const noexcept;
@@ -77,6 +71,7 @@ class Report {
   double sum_of(std::string_view name) const { return at(name).sum.value(); }
 
   void merge(const Report& other);
+  void ends_at(double now) noexcept { now_ = now; }  // for the engine
   // Of the exact values, independent of the order of names.
   std::uint64_t digest() const noexcept;
 
@@ -86,7 +81,9 @@ class Report {
 
  private:
   Number& number(std::string_view name, Number::Kind kind);
+  static void same_batches(Number& number, std::uint64_t size);
   std::vector<Number> numbers_;
+  double now_ = 0;
 };
 
 }  // namespace pdes

@@ -22,6 +22,7 @@ struct Activity {
   double blocked_s = 0;         // waiting for other threads and ranks
   std::uint64_t late = 0;       // events that arrived for the open bucket of the pending set
   std::uint64_t retunings = 0;  // of its bucket width
+  std::uint64_t cancelled = 0;  // of the events: their timer had been cancelled or set anew, and nothing was done
 };
 
 // A snapshot of a running simulation, on the first rank; events and memory are of that rank's threads.
@@ -56,9 +57,12 @@ struct Result {
   Report statistics;              // of all LPs on all ranks
   Time reached = 0;               // the end, or where the run was stopped
   bool stopped = false;           // by Simulation::stop()
+  bool ended_by_model = false;    // by Context::end_after(), before Options::end
   double wall_s = 0;              // of the run itself, without building the LPs; with the time before it was resumed
   Activity total;                 // over all ranks; windows: of one thread
   std::vector<Activity> threads;  // of this rank
+  // Seconds that a thread of this rank was blocked by another: [who waited][for whom].
+  std::vector<std::vector<double>> waited_on;
   std::vector<std::uint64_t> events_by_type;
   std::vector<std::string> type_names;
   std::size_t peak_bytes = 0;      // of pending events and queues, on all ranks; sampled

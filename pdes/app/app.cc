@@ -176,7 +176,7 @@ int App::Inside::simulate(const std::function<void(Simulation&)>& build,
   try {
     if (code == 0 && summarise) summarise(run.result, run.derived);
     if (first_rank()) print(run);
-    watch->finish(run.result, options.end);
+    watch->finish(run);
   } catch (const std::exception& failure) { return say(reason(failure), kFailed); }
   if (!run.result.trace_error.empty()) code = say("--trace: " + run.result.trace_error, kFailed);
   if (!run.result.stopped || app::Interrupt::signal() == 0) return code;

@@ -13,7 +13,7 @@ enum class Live { automatic, on, off, json };
 struct Output {
   bool json = false, quiet = false;
   Live live = Live::automatic;
-  std::string series{};  // file; empty: none
+  std::string series{}, summary{};  // files; empty: none
 };
 
 extern const Named<Allocator> kAllocators;

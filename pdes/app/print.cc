@@ -26,7 +26,10 @@ class Page {
   int width_ = 18;
 };
 
-std::string several(std::uint64_t number, const char* one) { return grouped(number) + " " + one + (number == 1 ? "" : "s"); }
+std::string several(std::uint64_t number, const char* one, const std::string& more) {
+  return grouped(number) + " " + (number == 1 ? one : more);
+}
+std::string several(std::uint64_t number, const char* one) { return several(number, one, one + std::string("s")); }
 
 double share(double part, double rest) { return part + rest > 0 ? 100 * part / (part + rest) : 0; }
 
@@ -47,6 +50,7 @@ void print_events(Page& page, const Run& run) {
   const Activity& total = result.total;
   page.row("events", grouped(total.events) + " executed, " + grouped(total.sent) + " for other LPs, " +
                          grouped(total.crossed) + " across threads, " + grouped(total.dropped) + " dropped at the end");
+  if (total.cancelled > 0) page.row("  cancelled", grouped(total.cancelled));
   if (!run.options.resume.empty()) page.row("  before", grouped(result.events_before) + ", in the checkpoint");
   if (result.events_by_type.size() > 1)
     for (std::size_t type = 0; type < result.events_by_type.size(); ++type)
@@ -87,11 +91,23 @@ std::string shown(const Report::Number& number) {
   switch (number.kind) {
     case Report::Number::Kind::count: return std::to_string(number.count);
     case Report::Number::Kind::sum: return app::text("%.6g", number.sum.value());
-    case Report::Number::Kind::tally: break;
+    case Report::Number::Kind::level:
+      return app::text("mean over time %.6g, from %.6g to %.6g", number.mean(), number.least, number.most);
+    case Report::Number::Kind::interval:
+      if (number.count < 2) return "too few batches of " + grouped(number.batch_size) + ": " + std::to_string(number.count);
+      return app::text("%.6g, within %.3g with 95 %% confidence; %s of %s", number.mean(), number.half_width(),
+                       several(static_cast<std::uint64_t>(number.count), "batch", "batches").c_str(),
+                       grouped(number.batch_size).c_str());
+    case Report::Number::Kind::tally:
+    case Report::Number::Kind::histogram: break;
   }
   if (number.count == 0) return "none";
-  return app::text("%s: mean %.6g, from %.6g to %.6g", std::to_string(number.count).c_str(), number.mean(), number.least,
-                   number.most);
+  std::string text = app::text("%s: mean %.6g, from %.6g to %.6g", std::to_string(number.count).c_str(), number.mean(),
+                               number.least, number.most);
+  if (number.kind == Report::Number::Kind::histogram)
+    text +=
+        app::text("; 50, 90, 99 %%: %.3g, %.3g, %.3g", number.quantile(0.5), number.quantile(0.9), number.quantile(0.99));
+  return text;
 }
 
 void print_files(Page& page, const Run& run) {
@@ -146,7 +162,10 @@ void print_summary(const Run& run, std::FILE* to) {
   std::string rate = result.wall_s > 0 ? ", " + short_number(events / result.wall_s) + " events/s" : "";
   std::string seconds = app::text("%.3g s", result.wall_s);
   page.line(run.model + ": " + grouped(result.total.events) + " events in " + seconds + rate);
-  std::string early = !run.error.empty() ? ", the run failed" : result.stopped ? ", stopped early" : "";
+  std::string early = !run.error.empty()      ? ", the run failed"
+                      : result.stopped        ? ", stopped early"
+                      : result.ended_by_model ? ", ended by the model"
+                                              : "";
   page.row("virtual time", app::text("%.6g of %.6g", result.reached, run.options.end) + early);
   // The digest of a failed run depends on how far each thread was.
   if (run.error.empty()) page.row("digest", app::text("0x%016llx", static_cast<unsigned long long>(result.digest)));

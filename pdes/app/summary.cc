@@ -1,5 +1,7 @@
 #include "app/summary.h"
 
+#include <cstdlib>
+
 #include "app/common.h"
 #include "app/text.h"
 
@@ -18,6 +20,14 @@ const char* api(Allocator allocator) {
   return "free-list";
 }
 
+Json quantiles(const Report::Number& number) {
+  Json all = Json::object();
+  for (const char* q : {"0.01", "0.1", "0.25", "0.5", "0.75", "0.9", "0.99", "0.999"}) {
+    if (number.count > 0) all[q] = number.quantile(std::strtod(q, nullptr));
+  }
+  return all;
+}
+
 Json statistics(const Report& report) {
   Json all = Json::object();
   for (const Report::Number& number : report.numbers()) {
@@ -30,6 +40,24 @@ Json statistics(const Report& report) {
                             {"sum", number.sum.value()},
                             {"least", number.least},
                             {"most", number.most}};
+        break;
+      case Report::Number::Kind::level:
+        all[number.name] = {
+            {"mean", number.mean()}, {"time", number.second.value()}, {"least", number.least}, {"most", number.most}};
+        break;
+      case Report::Number::Kind::histogram:
+        all[number.name] = {{"count", number.count},
+                            {"mean", number.mean()},
+                            {"least", number.least},
+                            {"most", number.most},
+                            {"quantiles", quantiles(number)}};
+        break;
+      case Report::Number::Kind::interval:
+        all[number.name] = {{"mean", number.mean()},
+                            {"half_width", number.half_width()},
+                            {"confidence", 0.95},
+                            {"batches", number.count},
+                            {"batch_size", number.batch_size}};
     }
   }
   return all;
@@ -108,11 +136,13 @@ Json summary(const Run& run) {
   line["checkpoints"] = result.checkpoints;
   line["reached"] = result.reached;
   line["stopped"] = result.stopped;
+  line["ended_by_model"] = result.ended_by_model;
   add_options(line, run);
   line["windows"] = total.windows;
   line["sent"] = total.sent;
   line["crossed"] = total.crossed;
   line["dropped"] = total.dropped;
+  line["cancelled"] = total.cancelled;
   line["late"] = total.late;
   line["retunings"] = total.retunings;
   line["bucket_width"] = result.bucket_width;
@@ -124,6 +154,7 @@ Json summary(const Run& run) {
   for (const auto& [name, value] : run.derived.numbers()) line["derived"][name] = value;
   line["model_parameters"] = run.parameters;
   line["thread_activity"] = activities(result.threads);
+  line["waited_on"] = result.waited_on;
   if (!run.options.trace.empty()) line["trace_lost"] = result.trace_lost;
   if (run.options.measure_delays) line["delays"] = delays(result.delays);
   return line;

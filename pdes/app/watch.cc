@@ -11,10 +11,22 @@
 
 namespace pdes::app {
 
-Series::Series(const std::string& path)
-    : path_(path), table_(!path.ends_with(".jsonl")), file_(std::fopen(path.c_str(), "we")) {
-  if (!file_) throw Error("--series: " + path + " cannot be written: " + std::strerror(errno));
+OutputFile::OutputFile(const std::string& option, const std::string& path)
+    : name_(option + ": " + path), file_(std::fopen(path.c_str(), "we")) {
+  if (!file_) throw Error(name_ + " cannot be written: " + std::strerror(errno));
 }
+
+void OutputFile::line(const std::string& text) {
+  std::fprintf(file_.get(), "%s\n", text.c_str());
+  std::fflush(file_.get());
+}
+
+void OutputFile::close() {
+  bool failed = std::ferror(file_.get()) != 0;
+  if (std::fclose(file_.release()) != 0 || failed) throw Error(name_ + " could not be written to its end");
+}
+
+Series::Series(const std::string& path) : file_("--series", path), table_(!path.ends_with(".jsonl")) {}
 
 void Series::add(const nlohmann::ordered_json& point) {
   std::string heading, line;
@@ -25,15 +37,9 @@ void Series::add(const nlohmann::ordered_json& point) {
     heading += (heading.empty() ? "" : ",") + name;
     line += (line.empty() ? "" : ",") + value.dump();
   }
-  if (table_ && !begun_) std::fprintf(file_.get(), "%s\n", heading.c_str());
+  if (table_ && !begun_) file_.line(heading);
   begun_ = true;
-  std::fprintf(file_.get(), "%s\n", table_ ? line.c_str() : point.dump().c_str());
-  std::fflush(file_.get());
-}
-
-void Series::close() {
-  bool failed = std::ferror(file_.get()) != 0;
-  if (std::fclose(file_.release()) != 0 || failed) throw Error("--series: " + path_ + " could not be written to its end");
+  file_.line(table_ ? line : point.dump());
 }
 
 LiveLine::LiveLine(std::string name) : name_(std::move(name)), terminal_(isatty(STDERR_FILENO) == 1) {}
@@ -69,6 +75,7 @@ Watch::Watch(const std::string& name, const Output& output) : json_(output.live 
   bool shown = output.live == Live::on || (output.live == Live::automatic && !output.quiet && isatty(STDERR_FILENO) == 1);
   if (shown) line_ = std::make_unique<LiveLine>(name);
   if (!output.series.empty()) series_ = std::make_unique<Series>(output.series);
+  if (!output.summary.empty()) summary_ = std::make_unique<OutputFile>("--summary", output.summary);
 }
 
 void Watch::see(const Progress& progress) {
@@ -85,11 +92,12 @@ void Watch::record(const Sample& sample) {
   if (json_) std::fprintf(stderr, "%s\n", now.dump().c_str());
 }
 
-void Watch::finish(const Result& result, Time end) {
+void Watch::finish(const Run& run) {
+  const Result& result = run.result;
   Progress whole = last_;
   whole.wall_s = result.wall_s;
   whole.now = result.reached;
-  whole.end = end;
+  whole.end = result.ended_by_model ? result.reached : run.options.end;
   whole.events = result.events_before;
   whole.windows = result.threads.front().windows;
   whole.blocked_s.clear();
@@ -101,6 +109,9 @@ void Watch::finish(const Result& result, Time end) {
   }
   record(meter_.next(whole));
   if (series_) series_->close();
+  if (!summary_) return;
+  summary_->line(one_line(summary(run)));
+  summary_->close();
 }
 
 }  // namespace pdes::app

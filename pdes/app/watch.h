@@ -9,23 +9,35 @@
 
 #include "app/common.h"
 #include "app/meter.h"
+#include "app/summary.h"
 
 namespace pdes::app {
 
-// A file of points: a table with a heading (CSV), or one line of JSON each.  An array becomes columns name_0, name_1 ...
-class Series {
+// A file that is opened before the run, so that a wrong name is told at once.
+class OutputFile {
  public:
-  explicit Series(const std::string& path);  // throws Error
-  void add(const nlohmann::ordered_json& point);
+  OutputFile(const std::string& option, const std::string& path);  // throws Error
+  void line(const std::string& text);
   void close();  // throws Error if something could not be written
 
  private:
   struct Closer {
     void operator()(std::FILE* file) const noexcept { std::fclose(file); }
   };
-  std::string path_;
-  bool table_, begun_ = false;
+  std::string name_;
   std::unique_ptr<std::FILE, Closer> file_;
+};
+
+// A file of points: a table with a heading (CSV), or one line of JSON each.  An array becomes columns name_0, name_1 ...
+class Series {
+ public:
+  explicit Series(const std::string& path);  // throws Error
+  void add(const nlohmann::ordered_json& point);
+  void close() { file_.close(); }  // throws Error if something could not be written
+
+ private:
+  OutputFile file_;
+  bool table_, begun_ = false;
 };
 
 // One line on standard error, overwritten each time; if that is no terminal, a new line now and then.
@@ -49,8 +61,8 @@ class Watch {
   void erase() {
     if (line_) line_->erase();
   }
-  // Writes the last point when the run is over: its totals, with the window and memory last seen.
-  void finish(const Result& result, Time end);  // throws Error
+  // When the run is over, writes the last point, its totals with the window and memory last seen, and the summary.
+  void finish(const Run& run);  // throws Error
 
  private:
   void record(const Sample& sample);
@@ -59,6 +71,7 @@ class Watch {
   Progress last_{};
   std::unique_ptr<LiveLine> line_;
   std::unique_ptr<Series> series_;
+  std::unique_ptr<OutputFile> summary_;
   bool json_;
 };
 

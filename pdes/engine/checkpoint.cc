@@ -59,6 +59,7 @@ void add(Before& sum, const Counts& counts, const std::vector<std::uint64_t>& ex
   sum.counts.sent += counts.sent;
   sum.counts.crossed += counts.crossed;
   sum.counts.dropped += counts.dropped;
+  sum.counts.cancelled += counts.cancelled;
   for (std::size_t type = 0; type < executed_by_type.size(); ++type) sum.executed_by_type[type] += executed_by_type[type];
 }
 
@@ -74,6 +75,7 @@ Checkpoint::Checkpoint(std::vector<std::byte> bytes, const std::string& from, co
   } catch (const Error& error) { throw Error(path + " is damaged: " + error.what()); }
   if (parts.size() != part_count || before.executed_by_type.size() != its.types.size())
     throw Error(path + " is damaged: it has " + std::to_string(parts.size()) + " parts of " + std::to_string(part_count));
+  if (!(before.end >= 0)) throw Error(path + " is damaged: it ends before it begins");
   its.require(Identity(world, model), path);
 }
 
@@ -140,6 +142,7 @@ void Saver::write_file(Time at, std::vector<Part> parts) {
   Before before = team_.before;
   before.at = at;
   before.wall_s = team_.seconds();
+  before.end = team_.end();  // perhaps lower already than where the parts were taken: they ask for the same again
   before.executed_by_type.resize(team_.world.types.size());
   std::vector<ByteBlock> blocks(1);
   for (Part& part : parts) {

@@ -25,12 +25,13 @@ struct Team;
 // What was counted before, and goes on.
 struct Before {
   Time at = 0;
+  Time end = kNever;  // that LPs had asked for
   double wall_s = 0;
   Counts counts;
   std::vector<std::uint64_t> executed_by_type;
   template <class A>
   void serialize(A& archive) {
-    archive(at, wall_s, counts, executed_by_type);
+    archive(at, end, wall_s, counts, executed_by_type);
   }
 };
 

@@ -26,12 +26,14 @@ void add(Activity& sum, const Activity& other) noexcept {
   sum.blocked_s += other.blocked_s;
   sum.late += other.late;
   sum.retunings += other.retunings;
+  sum.cancelled += other.cancelled;
 }
 
 Activity activity_of(const Partition& partition) {
-  return {partition.executed(),     partition.counts.sent,    partition.counts.crossed,
-          partition.counts.dropped, partition.windows,        std::max(0.0, partition.total_s - partition.blocked_s),
-          partition.blocked_s,      partition.pending.late(), partition.pending.retunings()};
+  return {partition.executed(),      partition.counts.sent,    partition.counts.crossed,
+          partition.counts.dropped,  partition.windows,        std::max(0.0, partition.total_s - partition.waits.all_s),
+          partition.waits.all_s,     partition.pending.late(), partition.pending.retunings(),
+          partition.counts.cancelled};
 }
 
 // Commutative over LPs: it does not matter which thread runs an LP.
@@ -54,6 +56,7 @@ void go_on(const Before& before, Activity& activity, Result& result) {
   activity.sent += before.counts.sent;
   activity.crossed += before.counts.crossed;
   activity.dropped += before.counts.dropped;
+  activity.cancelled += before.counts.cancelled;
 }
 
 class Bytes {
@@ -117,6 +120,7 @@ Result collect_results(Team& team) {
   for (auto& partition : team.partitions) {
     result.threads.push_back(activity_of(*partition));
     add(sums.activity, result.threads.back());
+    result.waited_on.push_back(partition->waits.on_s);
     result.wall_s = std::max(result.wall_s, partition->total_s);
     if (partition->delays != nullptr) delays.merge(*partition->delays);
     for (std::size_t i = 0; i < partition->executed_by_type.size(); ++i)
@@ -125,6 +129,7 @@ Result collect_results(Team& team) {
   sums.peak_bytes = team.peak_bytes;
   sums.peak_pending = team.peak_pending;
   if (team.world.first_partition == 0) go_on(team.before, sums.activity, result);
+  result.statistics.ends_at(team.reached);
   visit_lps(team, sums.lps_digest, result.statistics);
   if (team.ranks != nullptr) exchange(*team.ranks, result, sums, delays);
   result.wall_s += team.before.wall_s;
@@ -134,6 +139,7 @@ Result collect_results(Team& team) {
   result.peak_pending = sums.peak_pending;
   result.reached = team.reached;
   result.stopped = team.stopped;
+  result.ended_by_model = !team.stopped && !team.failed && team.end() < team.world.end && team.reached == team.end();
   result.bucket_width = team.partitions[0]->pending.width();
   result.blocks = team.partitions[0]->memory.kind();
   result.delays = delays.result();

@@ -22,7 +22,7 @@ Exchange::Exchange(Team& team, Ranks& ranks)
 
 void Exchange::begin(unsigned parity, ReducingBarrier::Reduction here) {
   pack(parity);
-  ranks_.begin_exchange(outgoing_, {here.least, here.flags});
+  ranks_.begin_exchange(outgoing_, {here.least, here.flags, team_.end()});
 }
 
 ReducingBarrier::Reduction Exchange::end(double& blocked_s) {
@@ -30,6 +30,7 @@ ReducingBarrier::Reduction Exchange::end(double& blocked_s) {
   Ranks::Vote all = ranks_.end_exchange();
   blocked_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   for (int rank = 0; rank < ranks_.count(); ++rank) unpack(ranks_.received(rank));
+  team_.lower_end(all.end);
   return {all.least, all.flags};
 }
 

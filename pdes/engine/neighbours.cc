@@ -37,7 +37,7 @@ class Follower {
   void run() {
     for (ReducingBarrier::Reduction all = begin();; all = meet()) {
       if (team_.saves(all.flags)) save(all.least);
-      if ((all.flags & kEnds) != 0 || !(all.least < team_.world.end)) break;
+      if ((all.flags & kEnds) != 0 || !(all.least < team_.end())) break;
       jump(all.least);
       while (!shared_.is_called(met_)) round();
     }
@@ -97,7 +97,7 @@ class Follower {
   void round() {
     const Source* slowest = nullptr;
     const Time seen = slowest_clock(slowest);
-    const Time bound = std::min(std::max(seen, floor_) + team_.world.lookahead, team_.world.end);
+    const Time bound = std::min(std::max(seen, floor_) + team_.world.lookahead, team_.end());
     const std::uint64_t before = own_.executed();
     bool done = true;
     attempt([&] {
@@ -105,6 +105,7 @@ class Follower {
       drain();
       if (!burst_) burst_.emplace(team_.tracer.get(), thread_, own_);
       done = own_.run_until(bound, slice_);
+      team_.lower_end(own_.asked_end);
       if (!done) own_.watch_time(slice_, team_.options.max_simultaneous);
       publish();
     });
@@ -138,12 +139,12 @@ class Follower {
   // Waits until the slowest clock has reached ours: then there is work for a while.  The thread with the slowest clock
   // of all never waits.
   void wait(const Source* slowest) {
-    const bool ended = clock_.own() >= team_.world.end;
-    if (ended && shared_.min_clock() >= team_.world.end) return shared_.call(met_);
+    const bool ended = clock_.own() >= team_.end();
+    if (ended && shared_.min_clock() >= team_.end()) return shared_.call(met_);
     const Time wanted = clock_.own();
     const auto news = [&] { return shared_.is_called(met_) || (!ended && slowest->clock->read() >= wanted); };
     if (news()) return;
-    const Stopwatch watch(&own_.blocked_s);
+    const Stopwatch watch(&own_.waits, ended ? kNobodyInParticular : slowest->thread);
     burst_.reset();
     const Tracer::Scope waiting(team_.tracer.get(), thread_);
     if (spin_until(team_.barrier.spin_policy(), news)) return;
@@ -178,7 +179,7 @@ class Follower {
   // When all have published and passed a barrier, all that is in transit can be received; then least covers all events.
   ReducingBarrier::Reduction meet() {
     attempt([&] { publish(); });
-    team_.barrier.arrive_and_reduce(thread_, {0, 0}, &own_.blocked_s);
+    team_.barrier.arrive_and_reduce(thread_, {0, 0}, &own_.waits);
     attempt([&] { drain(); });
     ++met_;
     return reduce();
@@ -192,7 +193,7 @@ class Follower {
 
   ReducingBarrier::Reduction reduce() {
     const ReducingBarrier::Reduction mine{own_.pending.lower_bound(), flags_};
-    const ReducingBarrier::Reduction all = team_.barrier.arrive_and_reduce(thread_, mine, &own_.blocked_s);
+    const ReducingBarrier::Reduction all = team_.barrier.arrive_and_reduce(thread_, mine, &own_.waits);
     if (thread_ == 0) team_.conclude(all);
     return all;
   }

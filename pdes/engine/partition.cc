@@ -10,6 +10,8 @@
 #include <numeric>
 
 #include "engine/delays.h"
+#include "engine/number_text.h"
+#include "pdes/timer.h"
 
 namespace pdes {
 namespace {
@@ -137,8 +139,9 @@ void Partition::set_min_delay(Time smallest) noexcept {
 }
 
 bool Partition::run_until(Time bound, std::size_t most) {
+  bound_ = std::min(bound, asked_end);  // which is where a thread alone ends, that has one window
   for (std::size_t left = most; left > 0; --left) {
-    const Key* least = pending.peek(bound);
+    const Key* least = pending.peek(bound_);
     if (least == nullptr) return true;
     Key key = *least;
     pending.pop(least);
@@ -183,6 +186,25 @@ void Partition::watch_time(std::uint64_t events, std::uint64_t most) {
   failed_at = next != nullptr ? place_of(*next) : "";
   throw Error("time stands still: " + failed_at + ", after more than " + std::to_string(most) +
               " events that followed each other without delay");
+}
+
+// Other threads have executed nothing later than the lookahead above this event, so they can still end where it says.
+void Partition::end_after(const Lp& from, Time delay) {
+  if (!(delay >= world.lookahead))
+    refuse_end(from, " after " + text_of(delay) + ": that is below the lookahead " + text_of(world.lookahead));
+  for (unsigned thread = 0; thread < reaches.size(); ++thread)
+    if (thread != number && !reaches[thread])
+      refuse_end(from, ", but its thread may not send to every other one: declare no neighbours, or use windows");
+  asked_end = std::min(asked_end, now + delay);
+  bound_ = std::min(bound_, asked_end);
+}
+
+std::uint32_t Partition::place_of_timer(const Lp& lp, const void* timer) const {
+  const auto place = reinterpret_cast<std::uintptr_t>(timer) - reinterpret_cast<std::uintptr_t>(lp.object());
+  const std::size_t size = world.class_of(lp.id).size;
+  if (place >= size || size - place < sizeof(Timer)) [[unlikely]]
+    throw Misdeed("", name_of(lp), "sets a timer that is no member of it");
+  return static_cast<std::uint32_t>(place);
 }
 
 void Partition::check_slow(const Lp& from, LpId to, Time delay, std::uint16_t type) {

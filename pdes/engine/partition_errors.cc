@@ -57,6 +57,10 @@ void Partition::refuse_priority(const Lp& from, Priority priority) const {
                 "sends with priority " + std::to_string(priority) + ": the last is " + std::to_string(kLastPriority));
 }
 
+void Partition::refuse_end(const Lp& from, const std::string& why) const {
+  throw Misdeed("", name_of(from), "ends the run" + why);
+}
+
 void Partition::refuse_route(const Lp& from, const Key& key) {
   LpId to = key.event->destination;
   release(key.event);

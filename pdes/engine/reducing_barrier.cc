@@ -44,20 +44,21 @@ void Epoch::wake() noexcept { syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, INT
 
 ReducingBarrier::ReducingBarrier(unsigned threads, unsigned cpus) : slots_(threads), crowded_(threads > cpus) {}
 
-ReducingBarrier::Reduction ReducingBarrier::arrive_and_reduce(unsigned thread, Reduction mine, double* blocked_s) noexcept {
-  return crowded_ ? reduce_last(slots_[thread], mine, blocked_s) : reduce_all(slots_[thread], mine, blocked_s);
+ReducingBarrier::Reduction ReducingBarrier::arrive_and_reduce(unsigned thread, Reduction mine, Waits* waits) noexcept {
+  return crowded_ ? reduce_last(thread, mine, waits) : reduce_all(slots_[thread], mine, waits);
 }
 
 // Every thread reads every other's slot: one cache line transfer from each, and none of them twice.
-ReducingBarrier::Reduction ReducingBarrier::reduce_all(Slot& own, Reduction mine, double* blocked_s) noexcept {
+ReducingBarrier::Reduction ReducingBarrier::reduce_all(Slot& own, Reduction mine, Waits* waits) noexcept {
   const std::uint32_t before = own.epoch.own();
   const std::uint32_t parity = before / Epoch::kStep % 2;
   own.words[parity] = mine;
   own.epoch.advance();
   Reduction all = mine;
-  for (Slot& slot : slots_) {
+  for (std::size_t other = 0; other < slots_.size(); ++other) {
+    Slot& slot = slots_[other];
     if (!slot.epoch.is_past(before)) {
-      const Stopwatch watch(blocked_s);
+      const Stopwatch watch(waits, other);
       slot.epoch.wait(before, spin_policy());
     }
     all = both(all, slot.words[parity]);
@@ -66,18 +67,20 @@ ReducingBarrier::Reduction ReducingBarrier::reduce_all(Slot& own, Reduction mine
 }
 
 // The last to arrive reduces for all; the others need not run for the barrier to complete.
-ReducingBarrier::Reduction ReducingBarrier::reduce_last(Slot& own, Reduction mine, double* blocked_s) noexcept {
+ReducingBarrier::Reduction ReducingBarrier::reduce_last(unsigned thread, Reduction mine, Waits* waits) noexcept {
   const std::uint32_t before = meeting_.own();  // it cannot advance without this thread
-  own.words[0] = mine;
+  slots_[thread].words[0] = mine;
   // Releases our word, acquires those of all that came before.
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < slots_.size()) {
-    const Stopwatch watch(blocked_s);
+    Stopwatch watch(waits);
     meeting_.wait(before, spin_policy());
+    watch.on(last_);
     return result_;
   }
   Reduction all = mine;
   for (const Slot& slot : slots_) all = both(all, slot.words[0]);
   result_ = all;
+  last_ = thread;
   arrived_.store(0, std::memory_order_relaxed);  // all see it with the advance
   meeting_.advance();
   return all;

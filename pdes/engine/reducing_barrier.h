@@ -49,8 +49,8 @@ class ReducingBarrier {
 
   explicit ReducingBarrier(unsigned threads, unsigned cpus = allowed_cpus());
 
-  // Returns the smallest least and the flags combined by or.  Adds the seconds of waiting to blocked_s unless it is null.
-  Reduction arrive_and_reduce(unsigned thread, Reduction mine, double* blocked_s = nullptr) noexcept;
+  // Returns the smallest least and the flags combined by or.  Adds the seconds of waiting, and for whom, unless waits is null.
+  Reduction arrive_and_reduce(unsigned thread, Reduction mine, Waits* waits = nullptr) noexcept;
   // How long to poll for another of these threads.
   SpinPolicy spin_policy() const noexcept { return crowded_ ? kCrowded : kRoomy; }
 
@@ -62,14 +62,15 @@ class ReducingBarrier {
     Epoch epoch;
   };
 
-  Reduction reduce_all(Slot& own, Reduction mine, double* blocked_s) noexcept;
-  Reduction reduce_last(Slot& own, Reduction mine, double* blocked_s) noexcept;
+  Reduction reduce_all(Slot& own, Reduction mine, Waits* waits) noexcept;
+  Reduction reduce_last(unsigned thread, Reduction mine, Waits* waits) noexcept;
 
   std::vector<Slot> slots_;
   const bool crowded_;  // more threads than CPUs
   // For reduce_last.
   alignas(128) std::atomic<unsigned> arrived_{0};  // counted by each thread
   alignas(128) Reduction result_{};                // written by the last to arrive
+  unsigned last_ = 0;                              // that thread
   Epoch meeting_;
 };
 

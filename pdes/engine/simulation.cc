@@ -120,6 +120,7 @@ World prepared(World world, const Options& options, Ranks* ranks) {
 void read_checkpoint(Team& team, std::vector<std::byte> file) {
   const Options& options = team.options;
   team.checkpoint = std::make_unique<const Checkpoint>(std::move(file), options.resume, team.world, options.model);
+  team.lower_end(team.checkpoint->before.end);
 }
 
 void open_files_here(Team& team, unsigned rank) {
@@ -162,6 +163,7 @@ void run_thread(Team& team, unsigned thread) {
   CpuPin place(team.world.first_partition + thread, team.options.pin);
   CachesInHand in_hand(own.memory);
   std::uint32_t flags = team.attempt(thread, [&] { own.build(team.checkpoint.get()); });
+  team.lower_end(own.asked_end);
   // With ranks, the other ranks learn of it at the end of the first window.
   if (team.barrier.arrive_and_reduce(thread, {0, flags}).flags != 0 && team.ranks == nullptr) {
     if (thread == 0) team.failed = true;

@@ -17,10 +17,13 @@ Team::Team(const Options& how, World all, Ranks* others, Requests& asked)
       ranks(others),
       gauges(how.threads),
       barrier(how.threads, others == nullptr ? allowed_cpus() : cpus_of(*others)),
-      requests(asked) {
+      requests(asked),
+      end_(world.end) {
   auto rank_count = ranks == nullptr ? 1u : static_cast<unsigned>(ranks->count());
-  for (unsigned i = 0; i < how.threads; ++i)
+  for (unsigned i = 0; i < how.threads; ++i) {
     partitions.push_back(std::make_unique<Partition>(world, options, world.first_partition + i, rank_count * how.threads));
+    partitions.back()->waits.on_s.resize(how.threads);
+  }
   if (ranks != nullptr) exchange = std::make_unique<Exchange>(*this, *ranks);
   if (options.sync == Sync::neighbours) null_messages = std::make_unique<NullMessageGroup>(how.threads);
   if (!options.checkpoint.empty()) saver = std::make_unique<Saver>(*this, requests.save);
@@ -34,7 +37,7 @@ Team::~Team() {
 
 void Team::save(unsigned thread, Time at, bool incomplete) {
   saver->take(thread, incomplete);
-  barrier.arrive_and_reduce(thread, {kNever, 0}, &partitions[thread]->blocked_s);
+  barrier.arrive_and_reduce(thread, {kNever, 0}, &partitions[thread]->waits);
   if (thread == 0) saver->write(at);
 }
 
@@ -45,7 +48,7 @@ double Team::seconds() const noexcept {
 void Team::conclude(ReducingBarrier::Reduction all) {
   stopped = (all.flags & kStopped) != 0;
   failed = (all.flags & kFailed) != 0;
-  reached = std::min(all.least, world.end);
+  reached = std::min(all.least, end());
 }
 
 void Team::check_point(unsigned thread, Time now, Time window) {
@@ -87,7 +90,7 @@ void Team::look_at_all(Time now, Time window) {
                                std::chrono::duration<double>(options.progress_interval));
   Progress progress{before.wall_s + std::chrono::duration<double>(clock - began).count(),
                     now,
-                    options.end,
+                    end(),
                     events,
                     window,
                     partitions[0]->windows,

@@ -40,7 +40,7 @@ struct alignas(128) Gauge {
     events_.store(partition.executed(), std::memory_order_relaxed);
     pending_.store(partition.pending.size(), std::memory_order_relaxed);
     bytes_.store(partition.bytes(), std::memory_order_relaxed);
-    blocked_s_.store(partition.blocked_s, std::memory_order_relaxed);
+    blocked_s_.store(partition.waits.all_s, std::memory_order_relaxed);
   }
   // For any thread.
   std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
@@ -95,6 +95,13 @@ struct Team {
   void save(unsigned thread, Time at, bool incomplete);
   // Of real time since the run began, before it was resumed as well.
   double seconds() const noexcept;
+  // Where the run ends: at Options::end, or earlier if LPs ask for it.  An LP asks for a time that no thread may come to
+  // before it has met the LP's thread, or seen its clock rise, and that orders these: relaxed.
+  Time end() const noexcept { return end_.load(std::memory_order_relaxed); }
+  void lower_end(Time to) noexcept {
+    Time now = end();
+    while (to < now && !end_.compare_exchange_weak(now, to, std::memory_order_relaxed)) {}
+  }
   // For the first thread: how the run ended, according to the last barrier.
   void conclude(ReducingBarrier::Reduction all);
 
@@ -123,6 +130,7 @@ struct Team {
 
  private:
   void look_at_all(Time now, Time window);
+  std::atomic<Time> end_;
   std::chrono::steady_clock::time_point next_progress_;
 };
 

@@ -4,6 +4,9 @@
 #include <sched.h>
 
 #include <chrono>
+#include <cstddef>
+
+#include "pdes/waits.h"
 
 namespace pdes {
 
@@ -40,20 +43,26 @@ bool spin_until(SpinPolicy policy, Done&& done) {
   return done();
 }
 
-// Adds the seconds of its lifetime to a sum, if there is one.
+inline constexpr std::size_t kNobodyInParticular = ~std::size_t{0};
+
+// Adds the seconds of its lifetime to the waits, if there are some.
 class Stopwatch {
  public:
-  explicit Stopwatch(double* seconds) noexcept : seconds_(seconds) {
-    if (seconds_ != nullptr) start_ = std::chrono::steady_clock::now();
+  explicit Stopwatch(Waits* waits, std::size_t on = kNobodyInParticular) noexcept : waits_(waits), on_(on) {
+    if (waits_ != nullptr) start_ = std::chrono::steady_clock::now();
   }
   ~Stopwatch() {
-    if (seconds_ != nullptr) *seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    if (waits_ == nullptr) return;
+    waits_->add(std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(), on_);
   }
+  // Who it turned out to be.
+  void on(std::size_t thread) noexcept { on_ = thread; }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
  private:
-  double* seconds_;
+  Waits* waits_;
+  std::size_t on_;
   std::chrono::steady_clock::time_point start_;
 };
 

@@ -32,7 +32,7 @@ class Windows {
       if (team_.ranks == nullptr) receive();
       else all = receive_with_ranks(all);
       if (team_.saves(all.flags)) save(all.least);
-      if ((all.flags & kEnds) != 0 || !(all.least < team_.world.end)) break;
+      if ((all.flags & kEnds) != 0 || !(all.least < team_.end())) break;
       execute(team_.alone() ? kNever : all.least + team_.world.lookahead, all.least);
     }
     if (thread_ == 0) team_.conclude(all);
@@ -41,7 +41,7 @@ class Windows {
  private:
   ReducingBarrier::Reduction meet(ReducingBarrier::Reduction mine) {
     const Tracer::Scope waiting(team_.tracer.get(), thread_);
-    return team_.barrier.arrive_and_reduce(thread_, mine, &own_.blocked_s);
+    return team_.barrier.arrive_and_reduce(thread_, mine, &own_.waits);
   }
 
   void receive() {
@@ -58,7 +58,7 @@ class Windows {
     if (thread_ == 0) team_.exchange->begin(sending_, here);
     receive();
     ReducingBarrier::Reduction all{kNever, 0};
-    if (thread_ == 0) all = team_.exchange->end(own_.blocked_s);
+    if (thread_ == 0) all = team_.exchange->end(own_.waits.all_s);
     all = meet(all);
     attempt([&] { own_.receive(team_.exchange->arrivals(thread_)); });
     return all;
@@ -74,7 +74,7 @@ class Windows {
 
   void execute(Time bound, Time lower) {
     if (flags_ != 0) return;
-    bound = std::min(bound, team_.world.end);
+    bound = std::min(bound, team_.end());
     if (thread_ == 0) window_.emplace(team_.tracer.get(), lower, bound);
     attempt([&] {
       if (!started_) own_.pending.start();
@@ -86,6 +86,7 @@ class Windows {
         burst.emplace(team_.tracer.get(), thread_, own_);
         if (team_.asked_to_stop() || team_.asked_to_save(thread_)) break;
       }
+      team_.lower_end(own_.asked_end);
       if (++own_.windows % kLookEvery == 1) team_.check_point(thread_, now(lower), bound - lower);
     });
     if (team_.asked_to_stop()) flags_ |= kStopped;

@@ -146,6 +146,11 @@ void hm_pdes_send(hm_pdes_lp* lp, int64_t to, double delay, uint32_t type, const
   });
 }
 
+void hm_pdes_end_after(hm_pdes_lp* lp, double delay) {
+  ForeignCall& call = call_of(lp);
+  call.attempt([&] { call.partition.end_after(call.engine_lp, delay); });
+}
+
 uint64_t hm_pdes_bits(hm_pdes_lp* lp, uint32_t stream) {
   return drawn(lp, stream, [](pdes::Random random) { return random.bits(); });
 }

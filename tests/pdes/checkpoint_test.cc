@@ -266,7 +266,6 @@ TEST(Checkpoint, RealTimeGoesOn) {
 // ---- Ranks. -----------------------------------------------------------------------------------------------------
 
 std::vector<Result> run_ranks(unsigned ranks, Options how, std::int64_t stop_after = 0) {
-  test::Table table(ranks);
   std::vector<Result> results(ranks);
   std::vector<std::unique_ptr<Simulation>> simulations;
   for (unsigned rank = 0; rank < ranks; ++rank) {
@@ -275,13 +274,7 @@ std::vector<Result> run_ranks(unsigned ranks, Options how, std::int64_t stop_aft
   }
   g_brake.simulation = simulations.back().get();
   g_brake.left = stop_after;
-  std::vector<std::jthread> running;
-  for (std::size_t rank = 0; rank < ranks; ++rank)
-    running.emplace_back([&, rank] {
-      test::InProcess mine(table, rank);
-      results[rank] = simulations[rank]->run(&mine);
-    });
-  running.clear();
+  test::on_ranks(ranks, [&](std::size_t rank, Ranks& mine) { results[rank] = simulations[rank]->run(&mine); });
   return results;
 }
 
@@ -488,23 +481,18 @@ struct Moody : Clockwork {
 
 TEST(CheckpointOfLps, WhoseSerializeThrowsGoesOnWithoutOnAnyRank) {
   const Place file(".moody");
-  test::Table table(2);
   std::string error = "not called";
-  std::vector<std::jthread> running;
   Moody::sulks = true;
-  for (std::size_t rank = 0; rank < 2; ++rank)
-    running.emplace_back([&, rank] {
-      test::InProcess mine(table, rank);
-      Options how = Clocks().how;
-      how.checkpoint = file.path;
-      Simulation simulation(how);
-      simulation.add<Clockwork>(1, [](LpId) { return Clockwork{}; });
-      simulation.add<Moody>(1, [](LpId) { return Moody{}; });  // on the second rank
-      simulation.on_save([&](const Saved& saved) { error = saved.error; });
-      simulation.save();
-      EXPECT_EQ(simulation.run(&mine).reached, 10);
-    });
-  running.clear();
+  test::on_ranks(2, [&](std::size_t, Ranks& mine) {
+    Options how = Clocks().how;
+    how.checkpoint = file.path;
+    Simulation simulation(how);
+    simulation.add<Clockwork>(1, [](LpId) { return Clockwork{}; });
+    simulation.add<Moody>(1, [](LpId) { return Moody{}; });  // on the second rank
+    simulation.on_save([&](const Saved& saved) { error = saved.error; });
+    simulation.save();
+    EXPECT_EQ(simulation.run(&mine).reached, 10);
+  });
   Moody::sulks = false;
   EXPECT_EQ(error, "an LP cannot be saved: not now");
   EXPECT_FALSE(std::filesystem::exists(file.path));

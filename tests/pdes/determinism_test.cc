@@ -112,18 +112,12 @@ struct Outcome {
 };
 
 std::vector<Outcome> run_ranks(unsigned ranks, unsigned threads, const std::function<Node(LpId)>& make) {
-  test::Table table(ranks);
   std::vector<Outcome> outcomes(ranks);
-  std::vector<std::jthread> running;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    running.emplace_back([&, rank] {
-      Simulation simulation({.end = 30, .lookahead = 0.1, .threads = threads});
-      simulation.add<Node>(40, make);
-      test::InProcess mine(table, rank);
-      outcomes[rank].error = test::error_of([&] { outcomes[rank].result = simulation.run(&mine); });
-    });
-  }
-  running.clear();
+  test::on_ranks(ranks, [&](std::size_t rank, Ranks& mine) {
+    Simulation simulation({.end = 30, .lookahead = 0.1, .threads = threads});
+    simulation.add<Node>(40, make);
+    outcomes[rank].error = test::error_of([&] { outcomes[rank].result = simulation.run(&mine); });
+  });
   return outcomes;
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <barrier>
 #include <cstdlib>
+#include <functional>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "pdes/mpi.h"
@@ -35,7 +37,8 @@ class InProcess final : public Ranks {
   Vote end_exchange() override {
     table_.meeting.arrive_and_wait();
     Vote all{kNever, 0};
-    for (const Vote& vote : table_.votes) all = {std::min(all.least, vote.least), all.flags | vote.flags};
+    for (const Vote& vote : table_.votes)
+      all = {std::min(all.least, vote.least), all.flags | vote.flags, std::min(all.end, vote.end)};
     for (std::size_t from = 0; from < received_.size(); ++from)
       received_[from] = from == rank_ ? Bytes() : table_.mail[from][rank_];
     table_.meeting.arrive_and_wait();
@@ -63,5 +66,16 @@ class InProcess final : public Ranks {
   std::size_t rank_;
   std::vector<Bytes> received_;
 };
+
+// Calls body(rank, ranks) on a thread of its own for each of so many.
+inline void on_ranks(unsigned count, const std::function<void(std::size_t, Ranks&)>& body) {
+  Table table(count);
+  std::vector<std::jthread> running;
+  for (std::size_t rank = 0; rank < count; ++rank)
+    running.emplace_back([&, rank] {
+      InProcess mine(table, rank);
+      body(rank, mine);
+    });
+}
 
 }  // namespace pdes::test

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/arq.h"
 #include "models/closed.h"
 #include "models/epidemic.h"
 #include "models/jackson.h"
@@ -31,6 +32,7 @@ TEST(Library, ThreadsChangeNothing) {
   const network::TorusShape torus(lattice.torus);
   const network::Dragonfly dragonfly(2);
   const traffic::Parameters road{.cells = 500, .segments = 20, .cars = 150};
+  const arq::Parameters wires{.wires = 20, .precision = 0.1, .batch = 10};
   const std::vector<std::pair<Options, Model>> models{
       {options(100, 1), [&](auto& simulation) { jackson::add(simulation, jackson_small); }},
       {options(100, 5), [&](auto& simulation) { closed::add(simulation, closed_small, shares); }},
@@ -39,6 +41,7 @@ TEST(Library, ThreadsChangeNothing) {
       {options(80, 2), [&](auto& simulation) { network::add(simulation, lattice, torus); }},
       {options(80, 2), [&](auto& simulation) { network::add(simulation, groups, dragonfly); }},
       {options(40, 0.5), [&](auto& simulation) { traffic::add(simulation, road); }},
+      {options(1e4, 1), [&](auto& simulation) { arq::add(simulation, wires); }},
   };
   for (const auto& [chosen, model] : models) {
     const Result alone = run(chosen, model);

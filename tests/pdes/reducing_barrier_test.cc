@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -52,22 +53,26 @@ TEST_P(Meeting, NobodyComesBackBeforeAllHaveCome) {
   EXPECT_EQ(wrong_, none_);
 }
 
-// Longer than anybody polls: they sleep, are woken, and know that they waited.
+// Longer than anybody polls: they sleep, are woken, and know that they waited, and for whom.
 TEST_P(Meeting, WaitsAsleepForOneThatIsLate) {
-  std::vector<double> blocked(threads_, 0);
+  std::vector<Waits> waits(threads_, Waits{0, std::vector<double>(threads_, 0)});
   std::atomic<unsigned> early{0};
   on_all_threads([&](unsigned me) {
     for (unsigned k = 1; k <= 5; ++k) {
       if (me == 0) {
         while (early < k * (threads_ - 1)) std::this_thread::yield();
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
       } else {
         ++early;
       }
-      barrier_.arrive_and_reduce(me, {0, 0}, &blocked[me]);
+      barrier_.arrive_and_reduce(me, {0, 0}, &waits[me]);
     }
   });
-  for (unsigned i = 1; i < threads_; ++i) EXPECT_GT(blocked[i], 0);
+  for (unsigned i = 0; i < threads_; ++i) {
+    if (i > 0) { EXPECT_GT(waits[i].on_s[0], 0); }
+    EXPECT_EQ(waits[i].on_s[i], 0);
+    EXPECT_NEAR(std::accumulate(waits[i].on_s.begin(), waits[i].on_s.end(), 0.0), waits[i].all_s, 1e-9);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(ThreadsOnCpus, Meeting,

@@ -70,6 +70,7 @@ def test_options_arrive_and_the_last_of_equal_ones_counts():
     ("--max-memory 5X", "'5X' is not a size like 512M or 2G"), ("--max-memory -5", "'-5'"), ("--max-memory M", "'M'"),
     ("--max-memory 99999999999999999G", "not a size"), ("--interval 0", "--interval"),
     ("--series /no/such/folder/s.csv", "/no/such/folder/s.csv cannot be written: No such file"),
+    ("--summary /no/such/folder/s.json", "--summary: /no/such/folder/s.json cannot be written: No such file"),
 ])
 def test_what_makes_no_sense_is_one_line_and_nothing_runs(words, about):
     refused = toy(*words.split())
@@ -100,7 +101,7 @@ def test_json_is_one_line_with_all_keys():
         "threads", "ranks", "allocator", "queue", "sync", "generator", "partition", "blocks", "windows", "sent",
         "crossed", "dropped", "late", "blocked_share", "bytes_per_pending", "peak_bytes", "peak_pending", "vm_hwm_kb",
         "vm_peak_kb", "minor_faults", "cpu_share", "malloc_library", "api", "statistics", "model_parameters",
-        "thread_activity"}
+        "thread_activity", "waited_on", "cancelled", "ended_by_model"}
     assert said["model"] == "toy" and said["ranks"] == 1 and re.fullmatch(r"0x[0-9a-f]{16}", said["digest"])
     assert said["events"] == said["ops"] == 40 and said["dropped"] == 4 and said["events_by_type"] == {"Token": 40}
     assert said["ns_per_op"] == pytest.approx(1e9 / said["events_per_s"])
@@ -122,6 +123,15 @@ def test_the_summary_for_people():
     assert rows["times"] == "40: mean 4.5, from 0 to 9" and rows["nothing"] == "none"
     assert "40 executed" in rows["events"] and "2 threads" in rows["how"]
     assert {"thread 0", "thread 1", "windows", "memory"} <= rows.keys()
+
+
+def test_the_summary_for_programs_can_be_in_a_file_beside_the_one_for_people(tmp_path):
+    shown = toy("--summary", tmp_path / "s.json", "--threads", "2")
+    said = json.loads((tmp_path / "s.json").read_text())
+    assert shown.stdout.startswith("toy: 40 events in ") and said["digest"] == result()["digest"]
+    assert [len(row) for row in said["waited_on"]] == [len(said["thread_activity"])] * said["threads"]
+    failed = toy("--summary", tmp_path / "f.json", "--kind", "throwing")
+    assert failed.returncode == 1 and "a model's own trouble" in json.loads((tmp_path / "f.json").read_text())["error"]
 
 
 def test_quiet_says_nothing():

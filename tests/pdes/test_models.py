@@ -28,6 +28,7 @@ LIBRARY = {
     "torus": "network --width 5 --height 4 --load 0.9 --end 150 --buffers 2",
     "dragonfly": "network --shape dragonfly --traffic hard --end 100 --packets 9",
     "traffic": "traffic --cells 700 --segments 40 --cars 200 --end 60 --ties hashed",
+    "arq": "arq --wires 20 --loss 0.3 --precision 0.1 --batch 10",
 }
 ALLOCATORS = ("hmalloc", "malloc", "free-list", "hmalloc --blocks dense", "hmalloc --blocks lines")
 
@@ -68,10 +69,26 @@ def test_options_of_the_engine_change_no_answer_of_the_library(name):
     ("phold", "--remote 0.3"), ("pcs", "--channels 5"), ("airport", "--landing 9"), ("phold", "--generator philox"),
     ("ties", "--ties hashed"), ("pcs", "--seed 2"), ("jackson", "--servers 2"), ("closed", "--skew 1"),
     ("epidemic", "--rewired 0.2"), ("epidemic", "--contacts star"), ("pandemic", "--flight 0.5"), ("torus", "--buffers 3"),
-    ("dragonfly", "--links 3"), ("traffic", "--dawdle 0.1")])
+    ("dragonfly", "--links 3"), ("traffic", "--dawdle 0.1"),
+    ("arq", "--patience 4"), ("arq", "--precision 0.2")])
 def test_what_is_asked_changes_the_answer(name, other):
     words = (MODELS | LIBRARY)[name]
     assert answer(words)[0] != answer(f"{words} {other}")[0]
+
+
+def test_a_model_says_what_it_found_when_it_ends_itself():
+    """Means over time, quantiles, an interval, and that the model ended the run."""
+    shown = start("arq --wires 20 --precision 0.1 --batch 10").stdout
+    assert re.search(r"virtual time +\d+\S* of 100000, ended by the model\n", shown)
+    assert re.search(r"  cancelled +[\d,]+\n", shown)
+    assert re.search(r"took +\d+: mean 2\.\d+, from 2 to \d+; 50, 90, 99 %: 2(\.0\d)?, 5(\.\d+)?, \S+\n", shown)
+    assert re.search(r"mean_time +2\.\d+, within 0\.\d+ with 95 % confidence; \d+ batches of 10\n", shown)
+    assert re.search(r"retrying +mean over time 0\.\d+, from 0 to 1\n", shown)
+    said = json.loads(start("arq --wires 20 --precision 0.1 --batch 10 --json").stdout)
+    assert said["ended_by_model"] and not said["stopped"] and said["reached"] < 1e5 and said["cancelled"] > 1000
+    found = said["statistics"]
+    assert found["took"]["quantiles"]["0.5"] == pytest.approx(2, rel=0.02) and found["mean_time"]["confidence"] == 0.95
+    assert found["mean_time"]["half_width"] < 0.1 < found["retrying"]["mean"] < 0.3
 
 
 def test_plain_phold_is_the_varied_one_in_forty_lines():
@@ -96,6 +113,7 @@ def test_extremes_that_make_sense(words):
     "epidemic --infected 0", "epidemic --people 1 --contacts path", "epidemic --people 50 --infected 99 --recovery 0",
     "pandemic --residents 0 --end 2", "pandemic --width 1 --height 1 --end 9", "network --backlog 0 --end 50",
     "network --width 1 --height 1 --end 50", "network --shape dragonfly --links 1 --end 50", "network --wire 0 --lookahead 1 --end 50",
+    "arq --wires 1 --loss 0 --end 99", "arq --loss 0.99 --end 99", "arq --precision 1 --batch 1",
     "traffic --cars 0 --end 9", "traffic --cars 10000 --end 9", "traffic --segments 1 --dawdle 1 --end 9"])
 def test_extremes_of_the_library(words):
     assert answer(f"{words} --threads 2") == answer(words)
@@ -115,6 +133,7 @@ def test_extremes_of_the_library(words):
     ("pandemic --flight 0.2", "--flight must not"), ("pandemic --every 0", "every"), ("network --shape ring", "'ring'"),
     ("network --wire 0.5", "--transfer and --wire"), ("network --buffers 0", "buffers"), ("network --links 0", "links"),
     ("traffic --cars 10001", "--cars must not"), ("traffic --segments 5000", "at least --max-speed cells"),
+    ("arq --wire 0.5", "--wire must not"), ("arq --patience 1.5", "--patience must"), ("arq --loss 1", "loss"),
     ("traffic --lookahead 1", "half a step"), ("traffic --max-speed 0", "max-speed"), ("traffic --dawdle 1.1", "dawdle")])
 def test_what_makes_no_sense_is_one_line(words, said):
     refused(words, said)

@@ -225,6 +225,20 @@ def send_self(context, delay, event, priority=0):
     return lambda context, delay, event, priority=0: _send(context, context.id, delay, event, priority)
 
 
+@intrinsic
+def _end_after(typing, context, delay):
+    def code(target, builder, signature, arguments):
+        _call(builder, "end_after", _VOID, *arguments)
+        return target.get_dummy_value()
+
+    return types.none(context, types.float64), code
+
+
+@overload_method(ContextType, "end_after")
+def end_after(context, delay):
+    return lambda context, delay: _end_after(context, delay)
+
+
 # ---- The report.
 
 class ReportType(types.Type):

@@ -56,6 +56,7 @@ FUNCTIONS = {
     "run": (POINTER(Result), c_void_p),
     "error": (c_char_p, c_void_p),
     "send": (None, POINTER(Lp), c_int64, c_double, c_uint32, c_void_p, c_uint32),
+    "end_after": (None, POINTER(Lp), c_double),
     "bits": (c_uint64, POINTER(Lp), c_uint32),
     "uniform": (c_double, POINTER(Lp), c_uint32),
     "exponential": (c_double, POINTER(Lp), c_uint32, c_double),

@@ -40,6 +40,9 @@ class Context:
     def send_self(self, delay, event, priority=0):
         self.send(self.id, delay, event, priority)
 
+    def end_after(self, delay):
+        call.end_after(self._lp, delay)
+
 
 class Report:
     """Where an LP's statistics go."""

@@ -128,6 +128,38 @@ def test_machine_code_and_plain_python_are_the_same_whatever_a_model_uses():
     assert everything.run(threads=2, end=5).digest == everything.run(plain=True, end=5).digest
 
 
+@pdes.lp
+class Ender:
+    ticks: int = 0
+    delay: float
+
+    def start(self, context):
+        context.send_self(1 + 0.25 * context.id, Tick(0))
+
+    def tick(self, context, event: Tick):
+        self.ticks += 1
+        if self.ticks == 5:
+            context.end_after(self.delay)
+        context.send((context.id + 1) % context.lp_count, 1, Tick(event.n + 1))
+
+    def report(self, report):
+        report.count("ticks", self.ticks)
+
+
+@pdes.model(end=1000, lookahead=1)
+def ended(simulation, delay=1.5):
+    simulation.add(Ender, 4, delay=delay)
+
+
+@pytest.mark.parametrize("options", [{}, {"threads": 2}, {"plain": True}, {"threads": 2, "sync": "neighbours"}])
+def test_a_model_ends_its_run(options):
+    result, alone = ended.run(**options), ended.run()
+    assert (result.digest, result.reached, result.stopped) == (alone.digest, alone.reached, False)
+    assert alone.reached == 1 + 4 + 1.5 and result.statistics["ticks"].value < 30
+    with pytest.raises(pdes.Error, match=r"ends the run after 0\.5: that is below the lookahead 1"):
+        ended.run(delay=0.5, **options)
+
+
 def test_frames():
     result = airport.run(**SMALL["airport"])
     frame = result.frame()
