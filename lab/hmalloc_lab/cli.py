@@ -117,6 +117,19 @@ def profile_command(
     raise typer.Exit(profiles.profile_run(command, wanted, context.obj))
 
 
+@app.command("pdes", context_settings=_COMMAND_LINE)
+def pdes_command(
+        command: Command = None,
+        live: Annotated[bool, typer.Option("--live")] = False,
+        page: Annotated[Path | None, typer.Option("--html", readable=False)] = None,
+        preload: Annotated[str, typer.Option("--preload")] = "") -> None:
+    from . import watch  # it takes a while to load the page's library, which the others do not need
+
+    if not command:
+        raise Failure("pdes: which model? (hmalloc pdes --help)")
+    raise typer.Exit(watch.run(Console(stderr=True, highlight=False), command, live, page, preload))
+
+
 @app.command("inspect", context_settings={**_COMMAND_LINE, "allow_interspersed_args": True})
 def inspect_command(
         what: Annotated[str, typer.Argument()] = "",

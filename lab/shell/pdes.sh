@@ -3,9 +3,9 @@
 
 pdes_models() { sed -n '/^Models/,/^$/s/^  //p' "$lab/help/pdes.txt"; }
 
-pdes() { # MODEL [--ranks N] [--preload WHICH] ARGS...
+pdes() { # MODEL [--ranks N] [--preload WHICH] [--live] [--html FILE] ARGS...
   case ${1-} in '' | -h | --help) help pdes ;; list) pdes_models; exit 0 ;; esac
-  model=$1 ranks=1 preload=''
+  model=$1 ranks=1 preload='' live='' page='' wants_page=''
   pdes_models | cut -d ' ' -f 1 | grep -qxF -e "$model" || die 2 "pdes: no model $model (hmalloc pdes list)"
   shift
   left=$#
@@ -16,15 +16,20 @@ pdes() { # MODEL [--ranks N] [--preload WHICH] ARGS...
     case $word in
       --ranks=*) ranks=${word#*=} ;;
       --preload=*) preload=${word#*=} ;;
-      --ranks | --preload)
+      --html=*) page=${word#*=} wants_page=yes ;;
+      --live) live=yes ;;
+      --ranks | --preload | --html)
         [ "$left" -gt 0 ] || die 2 "pdes: $word needs a value (hmalloc pdes --help)"
-        case $word in --ranks) ranks=$1 ;; *) preload=$1 ;; esac
+        case $word in --ranks) ranks=$1 ;; --html) page=$1 wants_page=yes ;; *) preload=$1 ;; esac
         shift
         left=$((left - 1)) ;;
       *) set -- "$@" "$word" ;;
     esac
   done
+  [ "$page" ] || [ -z "$wants_page" ] || die 2 "pdes: --html needs a value (hmalloc pdes --help)"
   case $ranks in *[!0-9]* | '' | 0*) die 2 "pdes: --ranks: '$ranks' is not a number of processes" ;; esac
+  [ "$ranks" = 1 ] || [ -z "$live$page" ] ||
+    die 2 "pdes: --live and --html are for one process; with --ranks: --series and --summary, then hmalloc bench plot"
   if [ "$ranks" = 1 ]; then need_pdes; else need_pdes ranks; fi
   program=$natives/hmalloc-pdes-$model
   [ -z "$from_source" ] || program=$natives/pdes/hmalloc-pdes-$model
@@ -35,9 +40,23 @@ pdes() { # MODEL [--ranks N] [--preload WHICH] ARGS...
   else
     library=
   fi
+  [ -z "$live$page" ] || watch "$@"
   [ "$ranks" = 1 ] || run_ranks "$@"
   preload_allocator
   exec "$program" "$@"
+}
+
+# The library is for the program, not for Python.
+watch() { # ARGS... of $program
+  libraries=
+  if [ "$library" ]; then
+    require_usable "$library"
+    inherited=$(without_ours "${LD_PRELOAD-}")
+    libraries=$library${inherited:+:$inherited}
+  fi
+  part tools
+  need_python
+  exec_python "$lab" pdes ${live:+--live} ${page:+"--html=$page"} ${libraries:+"--preload=$libraries"} -- "$program" "$@"
 }
 
 # pdes/mpi/README.md explains the options.

@@ -23,11 +23,11 @@ def line_of(text):
 FEED, CONSUME = f"feed (sharing.c:{line_of('xmalloc(kBlock)')})", f"consume (sharing.c:{line_of('free(passed[i])')})"
 
 
-def on_a_terminal(words, keys, columns=80):
+def on_a_terminal(words, keys, columns=80, when=b"ready", **variables):
     """What is shown on a terminal, and the exit code; keys are pressed when the program is ready."""
     child, terminal = pty.fork()
     if child == 0:
-        os.execve(words[0], list(map(str, words)), environment() | {"TERM": "dumb"})
+        os.execve(words[0], list(map(str, words)), environment() | {"TERM": "dumb"} | variables)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     shown, end = b"", time.monotonic() + 60
     while time.monotonic() < end and select.select([terminal], [], [], 60)[0]:
@@ -35,7 +35,7 @@ def on_a_terminal(words, keys, columns=80):
             shown += os.read(terminal, 65536)
         except OSError:
             break
-        if keys and b"ready" in shown:
+        if keys and when in shown:
             os.write(terminal, keys)
             keys = b""
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

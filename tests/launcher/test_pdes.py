@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import LAUNCHER
+from conftest import LAUNCHER, environment
+from sharing_runs import on_a_terminal
 
-MODELS = ["phold", "pcs", "airport", "jackson", "closed", "epidemic", "pandemic", "network", "traffic"]
+MODELS = ["phold", "pcs", "airport", "jackson", "closed", "epidemic", "pandemic", "network", "traffic", "arq"]
 SMALL = ("--lps", "200", "--end", "20")
 ENDLESS = ("--lps", "200", "--end", "1e9")
 need_mpirun = pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun")
@@ -76,6 +77,66 @@ def test_a_preloaded_allocator_is_the_one_of_events(pdes):
         result = said(pdes("phold", "--json", *SMALL, *words))
         assert library in result["malloc_library"] and result["allocator"] == "malloc"
     assert said(pdes("phold", "--json", *SMALL))["allocator"] == "hmalloc"
+
+
+# ---- Watched. -----------------------------------------------------------------------------------------------------
+
+
+def test_a_page_says_what_the_run_came_to(pdes, tmp_path):
+    page = tmp_path / "run.html"
+    done = pdes("phold", "--threads", "2", "--oversubscribe", *SMALL, "--html", page, "--interval", "0.001")
+    assert done.returncode == 0 and "phold: " in done.stdout and done.stderr == f"Page: {page}\n"
+    text = page.read_text()
+    assert "Who waits for whom" in text and re.search(r"0x[0-9a-f]{16}", done.stdout)[0] in text
+    failed = pdes("phold", "--max-memory", "1K", "--html", page)
+    assert failed.returncode == 1 and "memory limit reached" in page.read_text()
+
+
+@pytest.mark.parametrize("words, about", [
+    (["--html"], "--html needs a value"), (["--html="], "--html needs a value"), (["--html", ""], "--html needs a value"),
+    (["--live"], "--live is for a terminal"),
+    (["--html", "/no/such/folder/a.html", "--series", "s.csv"], "--series and --html exclude each other"),
+    (["--html", "a.html", "--summary=s"], "--summary and --html exclude each other"),
+    (["--html", "/proc/a.html"], "/proc/a.html: "), (["--live", "--ranks", "2"], "are for one process")])
+def test_watching_in_a_wrong_way_is_one_line(pdes, words, about):
+    assert about in only_line(pdes("phold", *SMALL, *words))
+
+
+def test_a_wrong_option_of_the_model_is_its_own_line(pdes, tmp_path):
+    assert "--queue" in only_line(pdes("phold", "--queue", "x", "--html", tmp_path / "a.html"))
+    assert not (tmp_path / "a.html").exists()
+
+
+def test_live_shows_the_run_and_then_what_it_says(pdes):
+    shown, code = on_a_terminal([LAUNCHER, "pdes", "phold", "--live", "--threads", "2", "--oversubscribe", "--interval", "0.05",
+                                 "--lps", "500", "--end", "3000"], b"", TERM="xterm")
+    assert code == 0 and "digest" in shown
+    picture, _, end = shown.partition("phold: ")
+    assert "events/s" in picture and "thread 1" in picture and "to go" in picture and "waits" in picture
+    assert "thread 0" in end and re.search(r"virtual time +3000 of 3000", end)
+
+
+def test_live_ends_with_ctrl_c_as_the_model_does(pdes):
+    shown, code = on_a_terminal([LAUNCHER, "pdes", "phold", "--live", *ENDLESS, "--interval", "0.05"], b"\x03",
+                                TERM="xterm", when=b"events/s")
+    assert code == 130 and "stopped early" in shown
+
+
+def test_signals_reach_a_run_that_is_watched(pdes, tmp_path):
+    file, page = tmp_path / "c", tmp_path / "a.html"
+    run = subprocess.Popen([LAUNCHER, "pdes", "phold", *ENDLESS, "--checkpoint", file, "--html", page], env=environment(),
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def asked() -> bool:
+        run.send_signal(signal.SIGUSR1)
+        return file.exists()
+
+    time.sleep(1)  # until it is Python, which passes them on
+    wait_for(asked)
+    run.send_signal(signal.SIGTERM)
+    output, errors = run.communicate(timeout=60)
+    assert run.returncode == 143 and "stopped early" in output and "phold: saved at time" in errors
+    assert "stopped early" in page.read_text()
 
 
 # ---- Several processes. -------------------------------------------------------------------------------------------

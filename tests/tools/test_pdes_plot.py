@@ -95,6 +95,71 @@ def test_the_page_needs_nothing_else(bench, write, tmp_path):
     assert "Utilisation" in text and "<h1>run</h1>" in text and len(text.encode()) < 2_000_000
 
 
+SUMMARY = {"model": "toy", "events": 1234, "seconds": 2.0, "events_per_s": 617.0, "reached": 5.0, "end": 50.0, "stopped": False,
+           "ended_by_model": True, "digest": "0x12", "sync": "windows", "queue": "wheel", "allocator": "hmalloc", "seed": 1,
+           "peak_bytes": 5_000_000, "peak_pending": 8192, "ranks": 1, "derived": {"theory": 4.5},
+           "thread_activity": [{"events": 1000, "working_s": 1.9, "blocked_s": 0.1},
+                               {"events": 234, "working_s": 0.5, "blocked_s": 1.5}],
+           "waited_on": [[0.0, 0.1], [1.5, 0.0]],
+           "statistics": {"<b>": 3, "took": {"mean": 2.5, "quantiles": {"0.5": 2.0}}, "none": {"least": None}}}
+
+
+def test_who_waited_for_whom_is_a_sentence_and_a_table():
+    first, second = simulation.threads_of(SUMMARY)
+    assert (first.works, first.waits_on, first.blocked_others_s) == (pytest.approx(0.95), pytest.approx([0, 0.05]), 1.5)
+    assert second.waits_on == pytest.approx([0.75, 0])
+    assert simulation.bottleneck(SUMMARY) == (
+        "Of all waiting, 94 % was for thread 0. The threads took 2 s; with the same work for each and no waiting they would have "
+        "taken 1.2 s.")
+    assert simulation.bottleneck(SUMMARY | {"ranks": 2}) == ""
+    alone = SUMMARY | {"thread_activity": SUMMARY["thread_activity"][:1], "waited_on": [[0.0]]}
+    assert simulation.bottleneck(alone) == ""
+
+
+def test_the_page_says_what_the_run_came_to(bench, write, tmp_path):
+    (tmp_path / "s.json").write_text(json.dumps(SUMMARY))
+    done = bench("plot", write(POINTS), "--summary", tmp_path / "s.json", "-o", tmp_path / "run.html")
+    assert (done.returncode, done.stderr) == (0, "")
+    text = (tmp_path / "run.html").read_text()
+    for said in ("Of all waiting, 94 %", "1,234 in 2 s, 617 a second", "ended by the model", "&lt;b&gt;", "quantiles 0.5: 2",
+                 "75 %", "least none", "theory", "5 MB at most"):
+        assert said in text, said
+
+
+@pytest.mark.parametrize("text, reason", [("{", "not the summary"), ("[1]", "no model"), ('{"model": "x"}', "no events"), ("\0", "not the"),
+    (json.dumps(SUMMARY | {"thread_activity": 3}), "not the summary"), (json.dumps(SUMMARY | {"waited_on": [[0, None]]}), "not the")])
+def test_a_failed_run_has_no_digest():
+    rows = dict(simulation.facts(SUMMARY | {"error": "out of memory"}))
+    assert rows["failed"] == "out of memory" and "digest" not in rows
+
+
+def test_a_long_run_is_thinned_out(write):
+    series = simulation.read(write([point(at) for at in range(10_001)]))
+    assert len(series.numbers["now"]) < 4001 and series.numbers["now"][-1] == 25_000
+
+
+@pytest.mark.parametrize("value, said", [(617, "617"), (999.7, "1 k"), (12_300, "12.3 k"), (999_600, "1 M"), (None, "0"), (0.5, "0.5")])
+def test_numbers_are_short(value, said):
+    assert simulation.short(value) == said
+
+
+def test_another_summary_is_refused_in_one_line(tmp_path, text, reason):
+    (tmp_path / "s.json").write_text(text)
+    with pytest.raises(Failure, match=f"s.json: .*{reason}"):
+        simulation.read_summary(tmp_path / "s.json")
+
+
+def test_the_page_with_a_summary_can_be_read_at_two_widths(browser, write, tmp_path):
+    simulation.write(simulation.read(write(POINTS)), "a run", tmp_path / "run.html", SUMMARY)
+    for width in (1200, 400):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.goto((tmp_path / "run.html").as_uri())
+        page.evaluate("started")
+        assert page.get_by_text("Of all waiting, 94 %").is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.close()
+
+
 def test_the_page_draws_every_chart(browser, write, tmp_path):
     simulation.write(simulation.read(write([*POINTS, {**point(20), "window": None}])), "a <run>", tmp_path / "run.html")
     page, said = browser.new_page(), []

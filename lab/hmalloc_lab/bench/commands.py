@@ -191,11 +191,12 @@ def export_command(context: typer.Context, out: Annotated[Path, typer.Option("--
 
 @app.command("plot", context_settings=_SETTINGS)
 def plot_command(series: Path, wants_help: Help = False,
-                 out: Annotated[Path | None, typer.Option("-o", "--out")] = None) -> None:
+                 out: Annotated[Path | None, typer.Option("-o", "--out")] = None,
+                 summary: Annotated[Path | None, typer.Option("--summary")] = None) -> None:
     from ..page import simulation
 
     path = out or series.with_suffix(".html")
-    simulation.write(simulation.read(series), series.stem, path)
+    simulation.write(simulation.read(series), series.stem, path, simulation.read_summary(summary) if summary else None)
     _console().print(f"Plots: {path}", soft_wrap=True)
 
 

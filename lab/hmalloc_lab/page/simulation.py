@@ -1,5 +1,5 @@
-"""One run of a simulation over its time, from the series that `hmalloc pdes MODEL --series FILE` writes: a page that
-needs nothing else."""
+"""One run of a simulation over its time, from the series that `hmalloc pdes MODEL --series FILE` writes, and what it came
+to, from its --summary: a page that needs nothing else."""
 
 import csv
 import json
@@ -17,6 +17,7 @@ _NEEDED = ("wall_s", "now", "events_per_s", "window", "pending", "bytes")
 _COLUMN_OF_ARRAY = re.compile(r"(.+)_(\d+)")
 _COLOURS = ("#c4122f", "#0b5aa5", "#00805f", "#d98200", "#6a51b0", "#3f9fd8", "#b0579b", "#7d7412")
 _EACH_CHART_PX = 260
+_MOST_POINTS = 4000
 _AXIS = {"showgrid": False, "showline": True, "linecolor": "#1b1f24", "zeroline": False, "ticks": "outside",
          "automargin": True}
 
@@ -66,7 +67,9 @@ def _table(text: str) -> list[dict]:
 
 
 def _by_name(points: list[dict]) -> Series:
-    series = Series()
+    """No more points than a page can show: every second, third ..., and the last."""
+    series, every = Series(), -(-len(points) // _MOST_POINTS)
+    points = points[::-every][::-1] if every > 1 else points
     for name, first in (points[0] if points else {}).items():
         values = [point[name] for point in points]
         if isinstance(first, list):
@@ -80,13 +83,116 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
 
 
+_OF_A_SUMMARY = ("model", "events", "seconds", "events_per_s", "reached", "end", "stopped", "digest", "sync", "queue",
+                 "allocator", "seed", "ranks", "peak_bytes", "peak_pending", "thread_activity", "waited_on", "statistics")
+
+
+def read_summary(path: Path) -> dict | None:
+    """None if the run did not come so far."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failure(f"{path}: {getattr(error, 'strerror', None) or 'not a text'}") from error
+    if not text:
+        return None
+    try:
+        found = json.loads(text)
+        missing = [name for name in _OF_A_SUMMARY if name not in found]
+        if not missing:
+            facts(found), threads_of(found), bottleneck(found), statistics(found)  # whether each is what it should be
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise Failure(f"{path}: not the summary of a simulation ({error})") from error
+    if missing:
+        raise Failure(f"{path}: not the summary of a simulation: no {', '.join(missing)}")
+    return found
+
+
+# ---- What it came to. -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Thread:
+    number: int
+    events: int
+    works: float                # share of its time
+    waits_on: list[float]       # the same, for each thread
+    blocked_others_s: float     # all that waited for it
+
+
+def threads_of(summary: dict) -> list[Thread]:
+    waited = summary["waited_on"]
+    found = []
+    for number, activity in enumerate(summary["thread_activity"]):
+        whole = activity["working_s"] + activity["blocked_s"] or 1
+        found.append(Thread(number, activity["events"], activity["working_s"] / whole,
+                            [seconds / whole for seconds in waited[number]] if number < len(waited) else [],
+                            sum(row[number] for row in waited if number < len(row))))
+    return found
+
+
+def bottleneck(summary: dict) -> str:
+    """Who the others waited for, in a sentence; empty with one thread, and where not all threads are known."""
+    threads = threads_of(summary)
+    all_s = sum(thread.blocked_others_s for thread in threads)
+    if len(threads) < 2 or all_s <= 0 or summary["ranks"] > 1:
+        return ""
+    worst = max(threads, key=lambda thread: thread.blocked_others_s)
+    working = [activity["working_s"] for activity in summary["thread_activity"]]
+    took = max(activity["working_s"] + activity["blocked_s"] for activity in summary["thread_activity"])
+    even = sum(working) / len(working)
+    return (f"Of all waiting, {100 * worst.blocked_others_s / all_s:.0f} % was for thread {worst.number}. The threads took "
+            f"{took:.3g} s; with the same work for each and no waiting they would have taken {even:.3g} s.")
+
+
+def facts(summary: dict) -> list[tuple[str, str]]:
+    early = ", ended by the model" if summary.get("ended_by_model") else ", stopped early" if summary["stopped"] else ""
+    threads = len(summary["thread_activity"])
+    how = [f"{threads} thread{'s' if threads > 1 else ''}", summary["sync"], summary["queue"], summary["allocator"],
+           f"seed {summary['seed']}"]
+    if summary["ranks"] > 1:
+        how[0] = f"{summary['ranks']} ranks of {how[0]}; threads are those of rank 0"
+    found = [("events", f"{summary['events']:,} in {summary['seconds']:.3g} s, {short(summary['events_per_s'])} a second"),
+             ("virtual time", f"{summary['reached']:.6g} of {summary['end']:.6g}{early}"),
+             ("digest", summary["digest"]),
+             ("how", ", ".join(how)),
+             ("memory", f"{short(summary['peak_bytes'], 'B')} at most for {summary['peak_pending']:,} pending events")]
+    if "error" in summary:  # the digest depends on how far each thread was
+        found = [("failed", summary["error"]), *(row for row in found if row[0] != "digest")]
+    return found
+
+
+def statistics(summary: dict) -> list[tuple[str, str]]:
+    said = []
+    for name, value in (summary["statistics"] | summary.get("derived", {})).items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{word.replace('_', ' ')} {_said(number)}" for word, number in value.items())
+        said.append((name, _said(value)))
+    return said
+
+
+def _said(value: object) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{word}: {_said(number)}" for word, number in value.items())
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}" if isinstance(value, float) else str(value or "none")
+
+
+def short(value: float | None, unit: str = "") -> str:
+    """12.3 M, or 12.3 MB"""
+    value = value or 0.0
+    limit, sign = next(((limit, sign) for limit, sign in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+                        if abs(value) >= 0.9995 * limit), (1, ""))
+    return f"{value / limit:.3g} {sign}{unit}".rstrip()
+
+
 # ---- Pictures. ------------------------------------------------------------------------------------------------------
 
 
-def write(series: Series, name: str, path: Path) -> None:
+def write(series: Series, name: str, path: Path, summary: dict | None = None) -> None:
     drawn, script = figure(series), parts.joined(("unpack.js", "simulation.js"))
-    page = parts.templates().get_template("simulation.html.j2").render(
+    page = parts.environment().get_template("simulation.html.j2").render(
         name=name, titles=[chart.title for chart in _charts(series)], script=Markup(script),
+        facts=facts(summary) if summary else [], threads=threads_of(summary) if summary else [],
+        bottleneck=bottleneck(summary) if summary else "", statistics=statistics(summary) if summary else [],
         policy=parts.policy([packing.plotting_library(), script]), library=packing.packed_library(),
         data=packing.packed(json.dumps(drawn, allow_nan=False)))
     parts.replace_file(path, page)
