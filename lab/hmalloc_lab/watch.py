@@ -26,7 +26,8 @@ from .page import simulation
 from .report import check_writable
 
 _BLOCKS, _ASCII_BLOCKS = "▁▂▃▄▅▆▇█", "_.-~=+*#"
-_KEPT = 48  # points in a curve
+_KEPT = 48  # points in a curve on a terminal
+_INTERVAL = "0.02"  # seconds between points on a page: most runs are short
 _PASSED_ON = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1}
 _BY_KERNEL = 0x80  # si_code of what a terminal sends; it sends that to the program, too
 
@@ -41,7 +42,9 @@ def run(console: Console, command: list[str], live: bool, page: Path | None, pre
     variables = os.environ | ({"LD_PRELOAD": preload} if preload else {})
     with _folder() as folder:
         series, summary = Path(folder) / "series.jsonl", Path(folder) / "summary.json"
-        words = [*command, *(["--series", str(series), "--summary", str(summary)] if page else [])]
+        words = command
+        if page:  # the user's own --interval comes later, and counts
+            words = [command[0], "--interval", _INTERVAL, *command[1:], "--series", str(series), "--summary", str(summary)]
         code = _watched(console, [*words, "--progress", "json"], variables) if live else _run(words, variables)
         if page and series.exists() and series.stat().st_size > 0:
             try:

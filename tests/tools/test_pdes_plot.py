@@ -126,8 +126,6 @@ def test_the_page_says_what_the_run_came_to(bench, write, tmp_path):
         assert said in text, said
 
 
-@pytest.mark.parametrize("text, reason", [("{", "not the summary"), ("[1]", "no model"), ('{"model": "x"}', "no events"), ("\0", "not the"),
-    (json.dumps(SUMMARY | {"thread_activity": 3}), "not the summary"), (json.dumps(SUMMARY | {"waited_on": [[0, None]]}), "not the")])
 def test_a_failed_run_has_no_digest():
     rows = dict(simulation.facts(SUMMARY | {"error": "out of memory"}))
     assert rows["failed"] == "out of memory" and "digest" not in rows
@@ -143,6 +141,8 @@ def test_numbers_are_short(value, said):
     assert simulation.short(value) == said
 
 
+@pytest.mark.parametrize("text, reason", [("{", "not the summary"), ("[1]", "no model"), ('{"model": "x"}', "no events"), ("\0", "not the"),
+    (json.dumps(SUMMARY | {"thread_activity": 3}), "not the summary"), (json.dumps(SUMMARY | {"waited_on": [[0, None]]}), "not the")])
 def test_another_summary_is_refused_in_one_line(tmp_path, text, reason):
     (tmp_path / "s.json").write_text(text)
     with pytest.raises(Failure, match=f"s.json: .*{reason}"):
