@@ -20,7 +20,7 @@ from numba.np import numpy_support
 from numba.np.arrayobj import record_getattr
 
 from . import library, records
-from .errors import Error
+from .errors import Error, text_of
 
 REFUSALS = (NumbaError, NotImplementedError)
 _UNKNOWN = "is no event of this model: no LP has a handler of it"
@@ -438,7 +438,7 @@ def entries(lp, events):
     try:
         return Entries(lp, events)
     except NumbaError as error:
-        for line in str(error).splitlines():
+        for line in text_of(error).splitlines():
             if _UNKNOWN in line:
                 raise Error(f"{lp.name}: {line.strip().removeprefix('TypingError: ')}") from None
         raise

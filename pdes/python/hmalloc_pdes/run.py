@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 
 from . import library, records, slow
-from .errors import Error, SlowModelWarning
+from .errors import Error, SlowModelWarning, text_of
 from .result import Result, statistics_of
 
 try:
@@ -91,7 +91,8 @@ def _machine_code(lp, events):
 
 def _reason(error):
     """The line of Numba's message that says most: the first of the innermost failure."""
-    innermost = str(error).rpartition("Failed in")[2] if "Failed in" in str(error) else f"\n{error}"
+    text = text_of(error)
+    innermost = text.rpartition("Failed in")[2] if "Failed in" in text else f"\n{text}"
     _, _, said = innermost.partition("\n")
     return next((line.strip() for line in said.splitlines() if line.strip()), type(error).__name__)
 
