@@ -2,7 +2,7 @@
 import dataclasses
 
 UNIT, CHECKED, HARDENED, TAGS, STRESS = "unit", "unit_checked", "unit_hardened", "unit_tags", "stress"
-CODEGEN, MISUSE, PDES, TSAN_UNIT, TSAN_STRESS = "codegen", "misuse", "pdes", "tsan_unit", "tsan_stress"
+CODEGEN, MISUSE, PDES, ENGINE, TSAN_UNIT, TSAN_STRESS = "codegen", "misuse", "pdes", "engine", "tsan_unit", "tsan_stress"
 
 
 @dataclasses.dataclass
@@ -452,7 +452,7 @@ MUTANTS = [
         ("tags_not_frozen", "src/api/start.cc", "  memory_tags.freeze();\n", ""),
     ]),
     # Timers, ends that models find, statistics
-    *(Mutant(name, file, old, new, (PDES,)) for name, file, old, new in [
+    *(Mutant(name, file, old, new, (ENGINE,)) for name, file, old, new in [
         ("a_timer_hears_its_old_life", "include/pdes/timer.h", "timer.life_ == event.life && ", ""),
         ("a_timer_hears_what_is_cancelled", "include/pdes/timer.h", " && timer.cancel();", ";"),
         ("a_timer_anywhere", "pdes/engine/partition.cc", "place >= size || size - place < sizeof(Timer)", "false"),
