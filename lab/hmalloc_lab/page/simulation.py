@@ -244,7 +244,7 @@ def _charts(series: Series) -> list[_Chart]:
     utilised = [(f"thread {thread}", [100 * (1 - share) for share in shares])
                 for thread, shares in enumerate(series.of_threads["blocked"])]
     found = [_Chart("Events executed", "events/s", [("rate", numbers["events_per_s"])]),
-             _Chart("Utilisation: time not spent waiting for other threads", "%", utilised)]
+             _Chart("Utilisation: not waiting for others", "%", utilised)]
     if any(length > 0 for length in numbers["window"]):  # none with neighbour synchronisation
         found.append(_Chart("Length of the last window", "virtual time", [("window", numbers["window"])]))
     return [*found, _Chart("Memory of pending events and queues", "bytes", [("memory", numbers["bytes"])]),
