@@ -4,6 +4,7 @@ errors.  Objects only.  At least one gcc and one clang have to be there."""
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,10 +24,13 @@ HEADER_FLAGS = "-pedantic -Wall -Wextra -Wconversion -Wshadow -Werror".split()
 
 
 def jobs_of(root):
-    """A name and the compiler's arguments for each object."""
+    """A name and the compiler's arguments for each object.  What is in the hardened library alone is compiled for that."""
+    hardened = re.search(r"set\(HM_HARDENED \$\{HM_ALLOCATOR\} (.*)\)", (root / "CMakeLists.txt").read_text())[1].split()
     for source in sorted((root / "src").glob("*/*.cc")):
         exceptions = "-fexceptions" if source.name == "new_delete.cc" else "-fno-exceptions"
-        yield f"{source.parent.name}/{source.name}", [*FLAGS, exceptions, f"-I{root}/src", f"-I{root}/include", source]
+        library = ["-DHM_HARDENED"] if str(source.relative_to(root)) in hardened else []
+        yield (f"{source.parent.name}/{source.name}",
+               [*FLAGS, exceptions, *library, f"-I{root}/src", f"-I{root}/include", source])
     for words in HEADERS:
         yield " ".join(["the public headers", *words]), [*words, *HEADER_FLAGS, f"-I{root}/include", USES]
 

@@ -25,12 +25,13 @@ struct House {
   using Context = TestContext;
   std::uint64_t enough;
   Time notice;  // from then until the end
+  Time first;   // nobody comes earlier
   std::uint64_t visits = 0;
   Time last = 0;
 
   void start(Context& context) {
     if (enough == 0) context.end_after(notice);
-    for (int i = 0; i < 3; ++i) context.send_self(context.random().exponential(1), Visit{});
+    for (int i = 0; i < 3; ++i) context.send_self(first + context.random().exponential(1), Visit{});
   }
   void on(Context& context, const Visit&) {
     last = context.now();
@@ -52,11 +53,11 @@ struct House {
 
 struct Town {
   std::uint64_t enough = 200;
-  Time notice = kLookahead;
+  Time notice = kLookahead, first = 0;
   Options how = {};
 
   Simulation* build(Simulation& simulation) const {
-    simulation.add<House>(kLps, [this](LpId id) { return House{id % 5 == 3 ? enough : ~0ull, notice}; });
+    simulation.add<House>(kLps, [this](LpId id) { return House{id % 5 == 3 ? enough : ~0ull, notice, first}; });
     return &simulation;
   }
   Options options() const {
@@ -126,10 +127,14 @@ TEST(EndAfter, BeforeTheRunHasBegun) {
   const Result alone = town.run();
   EXPECT_EQ(alone.reached, 2);
   EXPECT_GT(alone.total.events, 50u);
+  const Town late{.enough = 0, .notice = 2, .first = 5};
+  EXPECT_EQ(late.run().total.events, 0u);
   for (const Options& how : kWays) {
-    Town other = town;
-    other.how = how;
+    Town other = town, later = late;
+    other.how = later.how = how;
     expect_same(other.run(), alone);
+    EXPECT_EQ(later.run().total.events, 0u);
+    EXPECT_EQ(later.run().reached, 2);
   }
 }
 
