@@ -3,10 +3,11 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from conftest import ROOT
-from hmalloc_lab.bench import simulations
+from hmalloc_lab.bench import simulations, store, trial
 from hmalloc_lab.bench.engine import commands
 from hmalloc_lab.bench.engine.cells import PARTS, USUAL, chosen
 
@@ -58,3 +59,13 @@ def test_a_result_is_what_a_campaign_reads(phold, capsys):
     phold.run(lambda: executed.__setitem__(1, 42), executed)
     said = json.loads(capsys.readouterr().out)
     assert said["events"] == 42 and said["ns_per_op"] == pytest.approx(said["seconds"] * 1e9 / 42)
+
+
+def test_they_need_not_say_whose_malloc_served_them():
+    """Only where none was preloaded."""
+    said = json.dumps({"events": 42, "ns_per_op": 1.5})
+    glibc = store.AllocatorRow("glibc", "system", "", "/lib/libc.so.6", "", {})
+    assert trial._verified(said, glibc, "") == {"events": 42, "ns_per_op": 1.5}
+    for other, row in ((said, replace(glibc, kind="peer")), (json.dumps({"malloc_library": "/lib/other.so"}), glibc)):
+        with pytest.raises(trial.Discounted, match="malloc came from"):
+            trial._verified(other, row, "")
