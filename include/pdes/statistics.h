@@ -71,7 +71,6 @@ class Histogram {
   const Tally& tally() const noexcept { return tally_; }
 
   // Buckets are numbered in the order of their values; each power of two has 32.
-  static constexpr std::int32_t kBucketsPerOctave = 32;
   static std::int32_t bucket_of(double value) noexcept {
     constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
     const auto bits = std::bit_cast<std::uint64_t>(value);

@@ -23,7 +23,8 @@ struct Cancellable {
 };
 
 // Set to one event at a time.  It stays in the LP that sets it, as a member or in one, and not in memory that the LP
-// allocates; there is no limit to their number.
+// allocates; there is no limit to their number.  Once it has been set it must not be copied over another or exchanged with one:
+// its event knows it by its place.
 class Timer {
  public:
   // Whether an event is on its way, or would be if its time were not beyond the end.
