@@ -48,8 +48,8 @@ class Session:
         return said
 
     @contextlib.contextmanager
-    def server(self, *argv, user=None, **extra):
-        """(process, its log); it is to end by itself in between, and is killed otherwise."""
+    def server(self, *argv, user=None, status=0, **extra):
+        """(process, its log); it is to end with this status in between, and is killed otherwise."""
         log = self.folder / "server.log"
         with open(log, "w") as output:
             process = subprocess.Popen([str(a) for a in argv], env=self.environment(**extra), cwd=self.folder,
@@ -57,7 +57,7 @@ class Session:
         try:
             yield process, log
             ended = process.wait(60)
-            if ended != 0:
+            if ended != status:
                 raise TroubleError(f"{argv[0]} ends with {ended}: {log.read_text()[-300:]}")
         finally:
             if process.poll() is None:

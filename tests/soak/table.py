@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
 
+import browser
 import servers
 
 HERE = Path(__file__).resolve().parent
@@ -161,5 +162,7 @@ PROGRAMS = [
     Program("python3 -m test, modules", "libpython3.11-testsuite", (), python_tests(*PYTHON_MODULES), python_missing,
             ("python",)),
     Program("chromium", "chromium", ("chromium",), chromium),
+    Program("webkit", "libwebkit2gtk-4.1-0 webkit2gtk-driver xvfb", ("WebKitWebDriver", "Xvfb"), browser.webkit, browser.missing,
+            ("MiniBrowser", "WebKitWebProces", "WebKitNetworkPr")),
     Program("stress-ng", "stress-ng", ("stress-ng",), stress_ng, users=("stress-ng-mallo",)),
 ]
