@@ -38,6 +38,9 @@ static_assert(sizeof(Key) == 24);
 
 // The sequence numbers of a source wrap after 2^32 events.  They only order events that are pending together, for the
 // same time and from the same source, and even after a wrap every run orders these alike.
+constexpr LpId source_of(std::uint64_t tie) noexcept {
+  return static_cast<LpId>(tie >> kSequenceBits & ((LpId{1} << kSourceBits) - 1));
+}
 constexpr std::uint64_t tie_of(Priority priority, LpId source, std::uint32_t sequence) noexcept {
   return std::uint64_t{priority} << (kSourceBits + kSequenceBits) | std::uint64_t{source} << kSequenceBits | sequence;
 }

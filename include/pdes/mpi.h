@@ -4,6 +4,9 @@
 // A rank that dies, or gives no sign of life for PDES_RANK_TIMEOUT seconds (60; 0: forever) while others wait for it,
 // ends the whole job with a line that names it.  A busy rank gives signs of life automatically, and while all are
 // stopped together (Ctrl-Z, a machine that sleeps) no rank counts as silent.
+//
+// PDES_RANK_MESSAGES, of the first rank: in each window every rank writes to every other one (all), or only to those that
+// it has events for (needed); auto, the default, takes the first below eight ranks.
 #pragma once
 
 #include <cstddef>

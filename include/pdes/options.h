@@ -53,6 +53,7 @@ struct Options {
   std::size_t max_memory = 0;      // bytes of pending events and queues on this rank; 0: no limit
   bool pin = false;                // thread i to the i-th allowed CPU
   bool measure_delays = false;     // of cross-LP events, for Result::delays; one thread then enforces no lookahead
+  bool measure_path = false;       // the longest chain of events, for Result::path; on one thread of one rank
   double progress_interval = 0.1;  // seconds between two calls of the progress function
   // Events that follow each other at one time on one thread, beyond those that were pending when the time came: more is an
   // Error, because such a chain rarely ends.

@@ -24,6 +24,7 @@
 
 namespace pdes {
 
+class CriticalPath;
 class DelayRecorder;
 struct Checkpoint;
 std::string type_name(const std::type_info& type);
@@ -125,6 +126,8 @@ class alignas(128) Partition {
   std::vector<std::uint64_t> executed_by_type;
   std::uint64_t executed() const noexcept;
   std::unique_ptr<DelayRecorder> delays;
+  std::unique_ptr<CriticalPath> path;
+  std::string name_of(const Lp& lp) const;
   Waits waits;
   double total_s = 0;
   std::uint64_t windows = 0;
@@ -164,7 +167,10 @@ class alignas(128) Partition {
     }
     pending.push(key);
   }
+  template <bool kWithPath>
+  bool run(std::size_t most);
   void execute(const Key& key);
+  void follow(const Key& key);
   void make_lps();
   void start_lps();
   void restore(const Checkpoint& from);
@@ -172,7 +178,6 @@ class alignas(128) Partition {
   void restore_events(Archive& part);
   void set_min_delay(Time smallest) noexcept;
 
-  std::string name_of(const Lp& lp) const;
   std::string place_of(const Key& key) const;
   void blame(Event& event) noexcept;
   [[noreturn]] void throw_bad_send(const Lp& from, LpId to, Time delay, std::uint16_t type) const;

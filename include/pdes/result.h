@@ -52,6 +52,14 @@ struct Delays {
   std::vector<std::uint64_t> histogram;  // logarithmic, 32 buckets for each power of two from 2^-32 on
 };
 
+// The longest chain of events of which each had to wait for the one before (Options::measure_path): no number of threads
+// executes a run in less time than these take one after the other.
+struct Path {
+  std::uint64_t events = 0;
+  std::string last;        // where it ends: the LP with its class
+  double parallelism = 0;  // events of the run for each of these: so many threads could be busy, at most
+};
+
 struct Result {
   std::uint64_t digest = 0;       // of all events executed, in each LP's order, and of the statistics
   Report statistics;              // of all LPs on all ranks
@@ -70,6 +78,7 @@ struct Result {
   double bucket_width = 0;         // of the pending set of the first thread, at the end; 0: heap
   std::string blocks;              // "dense" or "lines": the kind of blocks at the end
   Delays delays;
+  Path path;
   std::string failed_at;            // after an exception in an LP: which LP, when, on which event
   std::uint64_t events_before = 0;  // of total.events: executed before the run was resumed
   std::uint64_t checkpoints = 0;    // written; on the first rank

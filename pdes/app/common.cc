@@ -66,6 +66,7 @@ void declare_common(CommandLine& line, Options& options, bool& oversubscribe, Ou
   line.number("interval", options.progress_interval, "SECONDS", "between two points of progress and series", 0.001, 1e6);
   line.text("trace", options.trace, "FILE", "time line of threads and windows, for chrome://tracing or Perfetto");
   line.flag("lookahead-report", options.measure_delays, "measure delays between LPs; one thread enforces no lookahead then");
+  line.flag("critical-path", options.measure_path, "measure the longest chain of events, on one thread: what more threads can gain");
 }
 
 }  // namespace pdes::app

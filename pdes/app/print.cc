@@ -176,6 +176,9 @@ void print_summary(const Run& run, std::FILE* to) {
   print_files(page, run);
   print_statistics(page, run);
   if (run.options.measure_delays) print_delays(page, run);
+  if (run.options.measure_path)
+    page.row("longest chain", several(result.path.events, "event") + " to " + result.path.last +
+                                  app::text(": at most %.3g threads can be busy", result.path.parallelism));
 }
 
 }  // namespace pdes::app

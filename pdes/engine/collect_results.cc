@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/critical_path.h"
 #include "engine/delays.h"
 #include "engine/team.h"
 
@@ -143,6 +144,12 @@ Result collect_results(Team& team) {
   result.bucket_width = team.partitions[0]->pending.width();
   result.blocks = team.partitions[0]->memory.kind();
   result.delays = delays.result();
+  const Partition& first = *team.partitions[0];
+  if (first.path != nullptr) {
+    const auto length = first.path->length();
+    result.path = {length, first.name_of(*team.world.lps[first.path->last()]),
+                   length > 0 ? static_cast<double>(result.total.events) / static_cast<double>(length) : 0};
+  }
   if (team.saver != nullptr) result.checkpoints = team.saver->written();
   return result;
 }

@@ -9,6 +9,7 @@
 #include <new>
 #include <numeric>
 
+#include "engine/critical_path.h"
 #include "engine/delays.h"
 #include "engine/number_text.h"
 #include "pdes/timer.h"
@@ -52,6 +53,7 @@ Partition::Partition(const World& all, const Options& options, unsigned own_numb
       executed_by_type(all.types.size()) {
   for (const EventType& type : all.types) sizes_.push_back(static_cast<std::uint32_t>(sizeof(Event)) + type.size);
   if (options.measure_delays) delays = std::make_unique<DelayRecorder>();
+  if (options.measure_path) path = std::make_unique<CriticalPath>(world.lp_count);
   set_min_delay(0);
   if (partitions == 1) return;
   for (auto& boxes : outboxes) boxes.resize(partitions);
@@ -118,7 +120,7 @@ void Partition::start_lps() {
 
 void Partition::set_min_delay(Time smallest) noexcept {
   allowed_ = smallest;
-  enforced_ = delays != nullptr ? kNever : smallest;
+  enforced_ = delays != nullptr || path != nullptr ? kNever : smallest;
 }
 
 [[gnu::always_inline]] inline void Partition::execute(const Key& key) {
@@ -140,6 +142,11 @@ void Partition::set_min_delay(Time smallest) noexcept {
 
 bool Partition::run_until(Time bound, std::size_t most) {
   bound_ = std::min(bound, asked_end);  // which is where a thread alone ends, that has one window
+  return path == nullptr ? run<false>(most) : run<true>(most);
+}
+
+template <bool kWithPath>
+bool Partition::run(std::size_t most) {
   for (std::size_t left = most; left > 0; --left) {
     const Key* least = pending.peek(bound_);
     if (least == nullptr) return true;
@@ -150,9 +157,15 @@ bool Partition::run_until(Time bound, std::size_t most) {
       __builtin_prefetch(ahead[kPrefetchEvent].event, 1);
       __builtin_prefetch(world.lps[ahead[kPrefetchLp].event->destination], 1);
     }
+    if constexpr (kWithPath) follow(key);
     execute(key);
   }
   return false;
+}
+
+void Partition::follow(const Key& key) {
+  const std::uint64_t tie = world.ties == Ties::by_source ? key.tie : unhashed(key.tie);
+  path->executes(key.event->destination, source_of(tie), static_cast<std::uint32_t>(tie));
 }
 
 // Backwards, so that an exception leaves every event in one place only; the order is irrelevant.
@@ -209,7 +222,8 @@ std::uint32_t Partition::place_of_timer(const Lp& lp, const void* timer) const {
 
 void Partition::check_slow(const Lp& from, LpId to, Time delay, std::uint16_t type) {
   if (!(delay >= allowed_) || to >= world.lp_count) throw_bad_send(from, to, delay, type);
-  if (delay < kNever) delays->add(delay);
+  if (delays != nullptr && delay < kNever) delays->add(delay);
+  if (path != nullptr) path->sent(from.id, from.sequence);
 }
 
 std::uint64_t Partition::executed() const noexcept {

@@ -25,7 +25,7 @@ std::string Partition::name_of(const Lp& lp) const {
 
 std::string Partition::place_of(const Key& key) const {
   const std::uint64_t tie = world.ties == Ties::by_source ? key.tie : unhashed(key.tie);
-  const LpId source = tie >> kSequenceBits & (kMaxLps - 1);
+  const LpId source = source_of(tie);
   return name_of(*world.lps[key.event->destination]) + ", at time " + text_of(key.time) + " on " +
          world.types[key.event->type].name + " from LP " + std::to_string(source);
 }

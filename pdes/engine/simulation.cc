@@ -7,6 +7,7 @@
 
 #include "engine/collect_results.h"
 #include "engine/cpu_pin.h"
+#include "engine/critical_path.h"
 #include "engine/delays.h"
 #include "engine/team.h"
 
@@ -101,6 +102,9 @@ World prepared(World world, const Options& options, Ranks* ranks) {
   if (world.lp_count == 0) throw Error("there are no LPs");
   if (partitions > kMaxThreads) throw Error("at most " + std::to_string(kMaxThreads) + " threads on all ranks");
   if (partitions > 1 && !(options.lookahead > 0)) throw Error("more than one thread or rank needs a lookahead above 0");
+  if (options.measure_path && partitions > 1) throw Error("the longest chain of events is measured on one thread");
+  if (options.measure_path && !options.resume.empty())
+    throw Error("the longest chain of events is measured from the beginning, not from a checkpoint");
   if (options.sync == Sync::neighbours && rank_count > 1)
     throw Error("neighbour synchronisation works on threads of one rank; with several ranks use windows");
   if (!options.checkpoint.empty() || !options.resume.empty())

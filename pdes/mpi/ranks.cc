@@ -1,19 +1,19 @@
-// Ranks over MPI.  The reduction of a window travels with its messages: every rank hears from every other anyway, so
-// the votes cost 24 bytes in each message and no round of their own.  (Measured between two ranks of one machine: a
-// window takes 0.5 us, with a separate MPI_Iallreduce 1.5 us.)
+// Ranks over MPI.
 #include <mpi.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "mpi/all_to_all.h"
 #include "mpi/launched.h"
 #include "mpi/mail.h"
+#include "mpi/sparse.h"
 #include "mpi/watch.h"
 #include "pdes/mpi.h"
 #include "pdes/options.h"
@@ -94,6 +94,24 @@ Watch::Seconds silence_limit() {
   return Watch::Seconds{seconds};
 }
 
+// From this many on a window is cheaper if ranks write only to those that they have events for (docs/results/ranks.md).
+constexpr int kSparseFrom = 8;
+
+enum Messages : int { kAuto, kAll, kNeeded, kUnknown };
+
+Messages messages_of(const char* text) {
+  const std::string_view how = text == nullptr || *text == 0 ? "auto" : text;
+  return how == "auto" ? kAuto : how == "all" ? kAll : how == "needed" ? kNeeded : kUnknown;
+}
+
+// The first rank chooses for all: mpirun does not hand the environment to other machines.
+bool is_sparse(const Communicator& comm) {
+  int how = messages_of(std::getenv("PDES_RANK_MESSAGES"));
+  MPI_Bcast(&how, 1, MPI_INT, 0, comm);
+  if (how == kUnknown) throw Error("PDES_RANK_MESSAGES of the first rank is not auto, all or needed");
+  return how == kNeeded || (how == kAuto && comm.count() >= kSparseFrom);
+}
+
 class MpiRanks final : public Ranks {
  public:
   explicit MpiRanks(Library library)
@@ -101,10 +119,11 @@ class MpiRanks final : public Ranks {
         rank_(comm_.rank()),
         count_(comm_.count()),
         cpus_(share_of_cpus()),
+        sparse_(is_sparse(comm_)),
         watch_(comm_, silence_limit(), cpus_ < 1),
-        windows_{{comm_, 0, watch_}, {comm_, 1, watch_}},
         letters_(comm_, 2, watch_) {
-    expect_others(windows_[0]);
+    if (sparse_) windows_ = std::make_unique<Sparse>(comm_, rank_, count_, watch_);
+    else windows_ = std::make_unique<AllToAll>(comm_, rank_, count_, watch_);
   }
   ~MpiRanks() override { watch_.leave(); }
 
@@ -112,9 +131,15 @@ class MpiRanks final : public Ranks {
   int count() const noexcept override { return count_; }
   double cpus() const noexcept override { return cpus_; }
 
-  void begin_exchange(std::vector<std::vector<std::byte>>& outgoing, Vote mine) override;
-  Vote end_exchange() override;
-  std::span<const std::byte> received(int r) const noexcept override;
+  void begin_exchange(std::vector<std::vector<std::byte>>& outgoing, Vote mine) override {
+    std::lock_guard in_mpi(watch_.mutex());
+    windows_->begin(outgoing, mine);
+  }
+  Vote end_exchange() override {
+    std::lock_guard in_mpi(watch_.mutex());
+    return windows_->end();
+  }
+  std::span<const std::byte> received(int r) const noexcept override { return windows_->received(r); }
 
   std::vector<std::vector<std::byte>> gather(const std::vector<std::byte>& mine) override;
   void broadcast(std::vector<std::byte>& bytes) override;
@@ -124,76 +149,25 @@ class MpiRanks final : public Ranks {
   }
 
  private:
-  // The last bytes of a window's message.
-  struct Trailer {
-    Time least, end;
-    std::uint32_t flags, window;
-  };
-  static_assert(sizeof(Trailer) == 24);
-
-  // A rank may be one window ahead of another: messages of odd and even windows must not be confused.
-  Mail& mail() noexcept { return windows_[window_ % 2]; }
-  const Mail& mail() const noexcept { return windows_[window_ % 2]; }
   template <class Do>
   void for_others(Do each) const {
     for (int r = 0; r < count_; ++r)
       if (r != rank_) each(r);
-  }
-  void expect_others(Mail& from) const {
-    for_others([&](int r) { from.expect(r); });
   }
 
   Library library_;
   Communicator comm_;
   const int rank_, count_;
   const double cpus_;
+  const bool sparse_;
   Watch watch_;
-  std::uint32_t window_ = ~0u;  // the open window, or the last one; wraps
-  Vote vote_{};
-  Mail windows_[2], letters_;
+  std::unique_ptr<WindowExchange> windows_;
+  Mail letters_;
 };
-
-void MpiRanks::begin_exchange(std::vector<std::vector<std::byte>>& outgoing, Vote mine) {
-  std::lock_guard in_mpi(watch_.mutex());
-  ++window_;
-  vote_ = mine;
-  expect_others(windows_[(window_ + 1) % 2]);  // early: a message that comes before it is expected is copied once more
-  const Trailer trailer{mine.least, mine.end, mine.flags, window_};
-  const auto* bytes = reinterpret_cast<const std::byte*>(&trailer);
-  for_others([&](int r) {
-    auto& message = outgoing[static_cast<std::size_t>(r)];
-    message.insert(message.end(), bytes, bytes + sizeof trailer);
-    mail().send(r, message);
-  });
-}
-
-Ranks::Vote MpiRanks::end_exchange() {
-  std::lock_guard in_mpi(watch_.mutex());
-  mail().wait();
-  for_others([&](int r) {
-    const auto message = mail().received(r);
-    Trailer trailer{0, 0, 0, ~window_};
-    if (message.size() >= sizeof trailer) std::memcpy(&trailer, message.last(sizeof trailer).data(), sizeof trailer);
-    if (trailer.window != window_)
-      watch_.abort(("rank " + std::to_string(r) + " is in window " + std::to_string(trailer.window) + ", not " +
-                    std::to_string(window_))
-                       .c_str());
-    vote_.least = std::min(vote_.least, trailer.least);
-    vote_.flags |= trailer.flags;
-    vote_.end = std::min(vote_.end, trailer.end);
-  });
-  return vote_;
-}
-
-std::span<const std::byte> MpiRanks::received(int r) const noexcept {
-  if (r == rank_) return {};
-  const auto message = mail().received(r);
-  return message.first(message.size() - sizeof(Trailer));
-}
 
 std::vector<std::vector<std::byte>> MpiRanks::gather(const std::vector<std::byte>& mine) {
   std::lock_guard in_mpi(watch_.mutex());
-  if (rank_ == 0) expect_others(letters_);
+  if (rank_ == 0) for_others([&](int r) { letters_.expect(r); });
   else letters_.send(0, mine);
   letters_.wait();
   std::vector<std::vector<std::byte>> all;

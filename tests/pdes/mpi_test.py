@@ -20,15 +20,23 @@ def mpirun(ranks: int) -> list[str]:
     return ["mpirun", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "-n", str(ranks)]
 
 
-def run(ranks: int, *command, limit: str = "60") -> subprocess.CompletedProcess:
-    return programs.run(*mpirun(ranks), *command, env=CLEAN | {"PDES_RANK_TIMEOUT": limit}, stdin=subprocess.DEVNULL)
+# A window's messages go to all ranks, or to those that there is something for.
+BOTH_WAYS = pytest.mark.parametrize("messages", ["all", "needed"])
+
+
+def environment(limit: str, messages: str) -> dict[str, str]:
+    return CLEAN | {"PDES_RANK_TIMEOUT": limit, "PDES_RANK_MESSAGES": messages}
+
+
+def run(ranks: int, *command, limit: str = "60", messages: str = "auto") -> subprocess.CompletedProcess:
+    return programs.run(*mpirun(ranks), *command, env=environment(limit, messages), stdin=subprocess.DEVNULL)
 
 
 @contextmanager
-def running_for_ever(limit: str):
+def running_for_ever(limit: str, messages: str):
     """Two ranks that exchange without end: the job, and the process of each rank."""
     job = subprocess.Popen([*mpirun(2), RANKS, "forever"], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, env=CLEAN | {"PDES_RANK_TIMEOUT": limit})
+                           stderr=subprocess.STDOUT, env=environment(limit, messages))
     try:
         of_rank = {}
         while len(of_rank) < 2:
@@ -40,9 +48,10 @@ def running_for_ever(limit: str):
         job.wait()
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("ranks, windows", [(2, 200), (3, 60), (4, 60)])
-def test_messages_and_votes_and_that_ranks_of_one_machine_share_its_cpus(ranks, windows):
-    done = run(ranks, RANKS, "check", str(windows))
+def test_messages_and_votes_and_that_ranks_of_one_machine_share_its_cpus(ranks, windows, messages):
+    done = run(ranks, RANKS, "check", str(windows), messages=messages)
     assert done.returncode == 0, done.stderr
     said = sorted(re.findall(r"^rank (\d) of \d: ok, (\S+) CPUs", done.stdout, re.MULTILINE))
     assert [rank for rank, _ in said] == [str(rank) for rank in range(ranks)]
@@ -54,19 +63,27 @@ def test_a_process_alone_does_not_start_mpi():
     assert run(1, RANKS).stdout.strip() == "no ranks, no MPI"
 
 
+def test_many_ranks_choose_to_write_only_where_it_is_needed():
+    """An odd number, so that the tree of the votes is not even."""
+    done = run(9, RANKS, "check", "12")
+    assert done.returncode == 0, done.stderr
+
+
+@BOTH_WAYS
 @pytest.mark.parametrize("sign, limit, said", [
     (signal.SIGKILL, "60", r"process rank 1 .*signal 9"),
     (signal.SIGSTOP, "2", r"pdes: rank 0 of 2: rank 1 gave no sign of life for 2 s \(PDES_RANK_TIMEOUT\)")])
-def test_a_killed_or_stopped_rank_ends_the_job(sign, limit, said):
-    with running_for_ever(limit) as (job, processes):
+def test_a_killed_or_stopped_rank_ends_the_job(sign, limit, said, messages):
+    with running_for_ever(limit, messages) as (job, processes):
         os.kill(processes[1], sign)
         output, _ = job.communicate(timeout=60)
     assert job.returncode != 0 and re.search(said, output)
 
 
-def test_a_job_that_stands_still_as_a_whole_goes_on():
+@BOTH_WAYS
+def test_a_job_that_stands_still_as_a_whole_goes_on(messages):
     """As on a laptop that sleeps: nobody was silent while nobody listened."""
-    with running_for_ever(limit="2") as (job, processes):
+    with running_for_ever("2", messages) as (job, processes):
         for rank, sign, seconds in ((1, signal.SIGSTOP, 0.4), (0, signal.SIGSTOP, 3), (0, signal.SIGCONT, 0.4),
                                     (1, signal.SIGCONT, 1)):
             os.kill(processes[rank], sign)
@@ -76,21 +93,29 @@ def test_a_job_that_stands_still_as_a_whole_goes_on():
             os.kill(process, 0)
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("ranks, how, limit, said", [
     (2, "stop", "2", "0 of 2: rank 1 gave no sign of life for 2 s .*"),  # at the very end
     (3, "leave", "60", "[01] of 3: rank 2 ended before the simulation did"),
     (3, "throw", "60", "[01] of 3: rank 2 ended before the simulation did"),
     (2, "abort", "60", "1 of 2: no more of this"),
     (2, "check", "soon", ".*PDES_RANK_TIMEOUT is 'soon', not a number of seconds.*")])
-def test_a_rank_that_fails_ends_the_job_with_a_line(ranks, how, limit, said):
-    done = run(ranks, RANKS, how, limit=limit)
+def test_a_rank_that_fails_ends_the_job_with_a_line(ranks, how, limit, said, messages):
+    done = run(ranks, RANKS, how, limit=limit, messages=messages)
     assert done.returncode != 0
     assert re.search(f"^(pdes: rank |mpi_ranks: ){said}$", done.stderr, re.MULTILINE)
 
 
-def test_a_busy_rank_is_waited_for():
-    done = run(3, RANKS, "busy", "6", limit="2")
+@BOTH_WAYS
+def test_a_busy_rank_is_waited_for(messages):
+    done = run(3, RANKS, "busy", "6", limit="2", messages=messages)
     assert done.returncode == 0, done.stderr
+
+
+def test_messages_for_nobody_known_are_refused():
+    done = run(2, RANKS, messages="some")
+    assert done.returncode != 0
+    assert "mpi_ranks: PDES_RANK_MESSAGES of the first rank is not auto, all or needed\n" in done.stderr
 
 
 @pytest.mark.parametrize("words", [
@@ -103,8 +128,9 @@ def test_any_number_of_ranks_gives_the_same_answer(words):
     name, *options = words.split()
     command = [model(name), *options, "--json"]
     alone = json.loads(programs.run(*command).stdout)
-    for ranks, how in (2, "--threads=1"), (2, "--threads=2"), (2, "--partition=random"), (4, "--queue=heap"), (4, "--threads=2"):
-        done = run(ranks, *command, how)
+    for ranks, how, messages in [(2, "--threads=1", "all"), (2, "--threads=2", "needed"), (2, "--partition=random", "needed"),
+                                 (4, "--queue=heap", "all"), (4, "--threads=2", "needed"), (9, "--threads=1", "auto")]:
+        done = run(ranks, *command, how, messages=messages)
         assert done.returncode == 0 and "pdes" not in done.stderr, done.stderr  # mpirun may have something to say
         together = json.loads(done.stdout)
         assert together["ranks"] == ranks
@@ -121,8 +147,8 @@ def test_the_library_gives_the_same_answer_on_two_ranks_and_three(words):
     name, *options = words.split()
     command = [model(name), *options, "--json"]
     alone = json.loads(programs.run(*command).stdout)
-    for ranks in 2, 3:
-        done = run(ranks, *command)
+    for ranks, messages in (2, "all"), (3, "needed"):
+        done = run(ranks, *command, messages=messages)
         assert done.returncode == 0, done.stderr
         together = json.loads(done.stdout)
         assert together["ranks"] == ranks

@@ -149,6 +149,18 @@ def test_the_lookahead_report_suggests_and_warns():
     assert "any lookahead would do" in toy("--lookahead-report", "--end", "0").stdout
 
 
+def test_the_critical_path_says_how_many_threads_can_be_busy():
+    shown = toy("--critical-path").stdout
+    assert re.search(r"longest chain +\d+ events? to LP \d+ \(\w+\): at most \S+ threads can be busy\n", shown)
+    said = result("--critical-path")
+    path = said["critical_path"]
+    assert 0 < path["events"] <= said["events"]
+    assert path["parallelism"] == pytest.approx(said["events"] / path["events"])
+    refused = toy("--critical-path", "--threads", "2", "--oversubscribe")
+    assert refused.returncode == 2 or refused.returncode == 1
+    assert "measured on one thread" in refused.stderr
+
+
 @pytest.mark.parametrize("words", [[], ["--json"], ["--help"]])
 def test_output_that_cannot_be_written_is_an_error(words):
     with open("/dev/full", "w") as full:
