@@ -1,9 +1,10 @@
 """What a window costs between ranks, if each writes to all others and if it writes only where it has something: measured on
-this machine's CPUs, and modelled up to a thousand ranks.  Needs Open MPI.
+this machine's CPUs, and modelled up to a thousand ranks.  Needs Open MPI, and the laboratory's Python.
 
-  python3 bench/studies/ranks.py >docs/results/ranks.md
+  build/venv/bin/python bench/studies/ranks.py >docs/results/ranks.md
 """
 
+import collections
 import itertools
 import math
 import os
@@ -43,37 +44,54 @@ def terms(way, ranks, partners):
     return [1, min(partners, ranks - 1), math.log2(ranks)]
 
 
-def main():
-    subprocess.run(["ninja", "-C", RELEASE, "pdes_mpi_ranks"], check=True, stdout=sys.stderr)
-    cpus = len(os.sched_getaffinity(0))
-    seen = {}
+def costs():
+    """(way, ranks, partners by name) -> microseconds of a rank for a window, sorted."""
+    cpus, seen = len(os.sched_getaffinity(0)), collections.defaultdict(list)
     for _ in range(ROUNDS):
         for ranks, (name, partners), way in itertools.product(RANKS, PARTNERS.items(), WAYS):
-            seen.setdefault((way, ranks, name), []).append(measure(ranks, partners, way) * min(cpus, ranks) / ranks)
-    commit = subprocess.run(["git", "-C", ROOT, "describe", "--always"], capture_output=True, text=True, check=False).stdout
-    print(f"# Windows among many ranks\n\nMade by `python3 bench/studies/ranks.py` at {commit.strip()}: {cpus} CPUs, all ranks on them.\n")
-    print(f"CPU time of one rank for one window, in microseconds: it sends {BYTES} bytes to as many others as the column says. "
-          f"Medians of {ROUNDS} rounds (least–most).\n")
+            seen[way, ranks, name].append(measure(ranks, partners, way) * min(cpus, ranks) / ranks / 1000)
+    return {of: sorted(rounds) for of, rounds in seen.items()}
+
+
+def show_measured(seen):
     columns = list(itertools.product(PARTNERS, WAYS))
     print("| ranks | " + " | ".join(f"{name}: {way}" for name, way in columns) + " |\n|--:|" + "--:|" * len(columns))
     for ranks in RANKS:
-        cells = [sorted(each / 1000 for each in seen[way, ranks, name]) for name, way in columns]
+        cells = [seen[way, ranks, name] for name, way in columns]
         print(f"| {ranks} | " + " | ".join(f"{statistics.median(c):.2f} ({c[0]:.2f}–{c[-1]:.2f})" for c in cells) + " |")
-    print("\nThe model: `all` costs something for each other rank, `needed` something for each partner and for each level of the "
-          "tree. Least squares of the ratios, over the rows above; then what it says of more ranks.\n")
-    print("| way | microseconds | off by, at most | " + " | ".join(f"{ranks}, {name}" for ranks in BEYOND for name in ("2", "4")) +
-          " |\n|---|---|--:|" + "--:|" * (2 * len(BEYOND)))
+
+
+def show_model(seen):
+    """From all rows but the last; that one shows how far it can be trusted."""
+    check, few = RANKS[-1], [name for name in PARTNERS if name != "all"]
+    heads = [f"{check} ranks, {name}: model, measured" for name in PARTNERS]
+    heads += [f"{ranks} ranks, {name}" for ranks in BEYOND for name in few]
+    print("| way | microseconds | " + " | ".join(heads) + " |\n|---|---|" + "--:|" * len(heads))
     for way in WAYS:
-        points = [(ranks, partners, statistics.median(seen[way, ranks, name]) / 1000)
-                  for ranks in RANKS for name, partners in PARTNERS.items() if ranks > 2]
-        matrix = numpy.array([terms(way, ranks, partners) for ranks, partners, _ in points])
-        costs = numpy.array([cost for *_, cost in points])
-        found = numpy.linalg.lstsq(matrix / costs[:, None], numpy.ones(len(points)), rcond=None)[0]
-        off = max(abs(matrix @ found / costs - 1))
+        points = [(terms(way, ranks, partners), statistics.median(seen[way, ranks, name]))
+                  for ranks in RANKS[1:-1] for name, partners in PARTNERS.items()]
+        matrix, measured = numpy.array([term for term, _ in points]), numpy.array([cost for _, cost in points])
+        found = numpy.linalg.lstsq(matrix / measured[:, None], numpy.ones(len(points)), rcond=None)[0]
         names = ["", " for each other rank"] if way == "all" else ["", " for each partner", " for each level"]
-        text = " + ".join(f"{value:.2f}{name}" for value, name in zip(found, names))
-        far = [found @ terms(way, ranks, partners) for ranks in BEYOND for partners in (2, 4)]
-        print(f"| {way} | {text} | {100 * off:.0f} % | " + " | ".join(f"{value:.0f}" for value in far) + " |")
+        cells = [f"{found @ terms(way, check, partners):.1f}, {statistics.median(seen[way, check, name]):.1f}"
+                 for name, partners in PARTNERS.items()]
+        cells += [f"{found @ terms(way, ranks, PARTNERS[name]):.0f}" for ranks in BEYOND for name in few]
+        text = " + ".join(f"{value:.2f}{name}" for value, name in zip(found, names, strict=True))
+        print(f"| {way} | {text} | " + " | ".join(cells) + " |")
+
+
+def main():
+    subprocess.run(["ninja", "-C", RELEASE, "pdes_mpi_ranks"], check=True, stdout=sys.stderr)
+    seen = costs()
+    commit = subprocess.run(["git", "-C", ROOT, "describe", "--always"], capture_output=True, text=True, check=False).stdout
+    print(f"# Windows among many ranks\n\nMade by `build/venv/bin/python bench/studies/ranks.py` at {commit.strip()}: "
+          f"{len(os.sched_getaffinity(0))} CPUs, all ranks on them.\n")
+    print(f"CPU time of one rank for one window, in microseconds: it sends {BYTES} bytes to as many others as the column "
+          f"says. Medians of {ROUNDS} rounds (least–most).\n")
+    show_measured(seen)
+    print("\nThe model: `all` costs something for each other rank, `needed` something for each partner and for each level "
+          f"of the tree. Fitted to the rows from {RANKS[1]} to {RANKS[-2]} ranks, by least squares of relative errors.\n")
+    show_model(seen)
 
 
 if __name__ == "__main__":

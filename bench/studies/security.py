@@ -1,5 +1,5 @@
 """What bad inputs and attacks come to, and what protections cost: hmalloc's libraries, glibc, and what is built of the
-hardened peers (`./hmalloc bench peers mimalloc3 mimalloc3-secure scudo`).  Builds the programs of the tests.
+hardened peers (`./hmalloc bench peers mimalloc3 mimalloc3-secure scudo hardened_malloc`).  Builds the programs of the tests.
 
   python3 bench/studies/security.py [--rounds N] >docs/results/security.md
 """
@@ -23,7 +23,7 @@ for folder in ("conformance", "misuse", "attacks"):  # both of the latter have a
 import cases  # noqa: E402  (of misuse)
 import run as attacks  # noqa: E402
 
-PEERS = ("mimalloc3", "mimalloc3-secure", "scudo")
+PEERS = ("mimalloc3", "mimalloc3-secure", "scudo", "hardened_malloc")
 TARGETS = ("hmalloc", "hmalloc-checked", "hmalloc-hardened", "attacks", "misuse_misuse")
 PYTHON = """
 import collections, json, re

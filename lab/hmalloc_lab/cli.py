@@ -24,6 +24,7 @@ from .progress import Progress
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=False)
 _HELP = Path(__file__).resolve().parent.parent / "help"
+_ONLY_READ = "--only-read"
 _COMMAND_LINE = {"ignore_unknown_options": False, "allow_interspersed_args": False, "help_option_names": []}
 
 
@@ -226,6 +227,8 @@ def main() -> None:
 
 def _run() -> int | None:
     try:
+        if sys.argv[1:2] == [_ONLY_READ]:
+            return _read(sys.argv[2:])
         return app(standalone_mode=False)
     except Failure as failure:
         return _complain(str(failure), failure.code)
@@ -234,6 +237,18 @@ def _run() -> int | None:
         return _complain(f"{name}: {error.format_message()} (hmalloc {name} --help)", USAGE)
     except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted", 130)
+
+
+def _read(words: list[str]) -> int:
+    """Whether the words of a command line can be understood: the launcher asks before it builds anything for them."""
+    command, context, name = typer.main.get_command(app), None, "hmalloc"
+    while hasattr(command, "commands"):
+        context = command.make_context(name, words, parent=context)
+        name, command, words = command.resolve_command(context, [*context._protected_args, *context.args])
+    context = command.make_context(name, words, parent=context)
+    if context.parent.info_name == "bench":
+        bench.require_known(name, context.params)
+    return 0
 
 
 def _command_of(context: typer.Context | None) -> str:

@@ -56,6 +56,7 @@ tool() { # COMMAND, ARGS...
     *) require_named_program "$@" ;;
   esac
   need_python
+  [ -z "$from_source" ] || [ -e "$library" ] || only_read "$@"
   case $1 in
     compare) need_library; need_named "$@" ;;
     profile) reads_profile "$@" || need_library ;;
@@ -82,6 +83,9 @@ bench() {
   need_source bench
   case $1 in
     peers) wish_gperftools; need_python; shift; exec "$venv/bin/python" -I -B "$here/bench/peers" "$@" ;;
+    quick | mixes | cores | paper | full | baselines | engine) need_lab; only_read bench "$@" ;;
+  esac
+  case $1 in
     quick | mixes) wish_peers; need_workloads ;;
     cores) wish_peers; wish_emulator; need_workloads ;;
     paper | full) wish_peers; wish_servers; need_workloads; need_pdes ranks ;;
@@ -97,5 +101,9 @@ bench() {
   exec_python "$lab" --library "$library" --measurer "$natives/hmalloc-measure" bench "$@"
 }
 
+# What is wrong with a command line is told before anything is built for it.
+only_read() { in_python "$lab" --only-read "$@" || exit $?; }
+
 # Isolated: what the user sets for a Python program (PYTHONPATH, PYTHONMALLOC) is not meant for the tools.
 exec_python() { exec "$venv/bin/python" -I -X pycache_prefix="$state/pycache" "$@"; }
+in_python() { "$venv/bin/python" -I -X pycache_prefix="$state/pycache" "$@"; }

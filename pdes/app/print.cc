@@ -144,6 +144,13 @@ void print_delays(Page& page, const Run& run) {
                       suggested_lookahead(seen.smallest)));
 }
 
+void print_path(Page& page, const Path& path) {
+  page.row("longest chain",
+           path.events == 0 ? "none: nothing was executed"
+                            : several(path.events, "event") + " to " + path.last +
+                                  app::text(": at most %.3g threads can be busy", path.parallelism));
+}
+
 }  // namespace
 
 double suggested_lookahead(double smallest) {
@@ -176,9 +183,7 @@ void print_summary(const Run& run, std::FILE* to) {
   print_files(page, run);
   print_statistics(page, run);
   if (run.options.measure_delays) print_delays(page, run);
-  if (run.options.measure_path)
-    page.row("longest chain", several(result.path.events, "event") + " to " + result.path.last +
-                                  app::text(": at most %.3g threads can be busy", result.path.parallelism));
+  if (run.options.measure_path) print_path(page, result.path);
 }
 
 }  // namespace pdes::app

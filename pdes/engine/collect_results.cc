@@ -145,10 +145,10 @@ Result collect_results(Team& team) {
   result.blocks = team.partitions[0]->memory.kind();
   result.delays = delays.result();
   const Partition& first = *team.partitions[0];
-  if (first.path != nullptr) {
+  if (first.path != nullptr && first.path->length() > 0) {
     const auto length = first.path->length();
     result.path = {length, first.name_of(*team.world.lps[first.path->last()]),
-                   length > 0 ? static_cast<double>(result.total.events) / static_cast<double>(length) : 0};
+                   static_cast<double>(result.total.events) / static_cast<double>(length)};
   }
   if (team.saver != nullptr) result.checkpoints = team.saver->written();
   return result;

@@ -30,7 +30,7 @@ Sparse::~Sparse() {
 void Sparse::begin(std::vector<std::vector<std::byte>>& outgoing, const Ranks::Vote& mine) {
   for (int r : senders_) boxes_[static_cast<std::size_t>(r)].filled = 0;
   senders_.clear();
-  tag_ ^= 1;
+  ++window_;
   stage_ = Stage::sending;
   mine_ = mine;
   for (int r : others_) send(r, outgoing[static_cast<std::size_t>(r)]);
@@ -41,7 +41,7 @@ void Sparse::begin(std::vector<std::vector<std::byte>>& outgoing, const Ranks::V
 void Sparse::send(int rank, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const auto part = bytes.first(std::min(bytes.size(), kPart));
-    MPI_Issend(part.data(), static_cast<int>(part.size()), MPI_BYTE, rank, tag_, comm_, &sends_.emplace_back());
+    MPI_Issend(part.data(), static_cast<int>(part.size()), MPI_BYTE, rank, tag(), comm_, &sends_.emplace_back());
     bytes = bytes.subspan(part.size());
   }
 }
@@ -49,8 +49,17 @@ void Sparse::send(int rank, std::span<const std::byte> bytes) {
 Ranks::Vote Sparse::end() {
   Watch::Wait wait(watch_);
   while (stage_ != Stage::counted || receiving_ != MPI_REQUEST_NULL)
-    if (!advance()) wait.pause([this] { return others_; });
+    if (!advance()) wait.pause([this] { return missing(); });
+  watch_.window_is_over();
   return all_;
+}
+
+// Nobody knows whose vote is not there.  Who has seen the end of this window and left has done its part in the tree.
+std::vector<int> Sparse::missing() const {
+  std::vector<int> ranks;
+  for (int r : others_)
+    if (!watch_.left_after(r, window_)) ranks.push_back(r);
+  return ranks;
 }
 
 bool Sparse::advance() {
@@ -66,7 +75,7 @@ bool Sparse::receive() {
   }
   MPI_Message message;
   MPI_Status status;
-  MPI_Improbe(MPI_ANY_SOURCE, tag_, comm_, &there, &message, &status);
+  MPI_Improbe(MPI_ANY_SOURCE, tag(), comm_, &there, &message, &status);
   if (there == 0) return false;
   int size = 0;
   MPI_Get_count(&status, MPI_BYTE, &size);

@@ -32,11 +32,14 @@ class Sparse final : public WindowExchange {
     std::size_t filled = 0;
   };
 
+  // A rank may be one window ahead of another: messages of odd and even windows must not be confused.
+  int tag() const noexcept { return static_cast<int>(window_ % 2); }
   void send(int rank, std::span<const std::byte> bytes);
   // Each: whether something happened.
   bool advance();
   bool receive();
   bool vote();
+  std::vector<int> missing() const;
 
   const MPI_Comm comm_;
   const int rank_;
@@ -48,7 +51,7 @@ class Sparse final : public WindowExchange {
   MPI_Request receiving_ = MPI_REQUEST_NULL;            // one at a time, so that a box grows only when it is at rest
   MPI_Request counting_ = MPI_REQUEST_NULL;             // the reduction
   enum class Stage { sending, counting, counted } stage_ = Stage::counted;
-  int tag_ = 0;  // a rank may be one window ahead of another: of odd and even windows
+  std::uint64_t window_ = 0;  // the open one, or the last one, from 1
   Ranks::Vote mine_{}, all_{};
   MPI_Datatype type_;
   MPI_Op combine_;

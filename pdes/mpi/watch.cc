@@ -11,7 +11,8 @@
 namespace pdes {
 namespace {
 
-enum class Sign : char { alive, leaving };
+// A sign is this, or the number of windows that were over when the rank left.
+constexpr std::uint64_t kAlive = ~std::uint64_t{0};
 
 std::string list(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -27,6 +28,7 @@ Watch::Watch(MPI_Comm world, Seconds limit, bool crowded) : limit_(limit), spins
   MPI_Comm_size(comm_, &count_);
   silent_.resize(static_cast<std::size_t>(count_));
   left_.resize(silent_.size());
+  windows_of_.resize(silent_.size());
   signs_ = std::jthread([this](const std::stop_token& stop) { give_signs(stop); });
 }
 
@@ -81,13 +83,13 @@ void Watch::give_signs(const std::stop_token& stop) {
   }
 }
 
+// What is on its way must stay as it is: the number of windows does, once a rank leaves.
 void Watch::give_sign(bool leaving) {
-  static constexpr Sign kSigns[] = {Sign::alive, Sign::leaving};
   given_ = Clock::now();
   for (int r = 0; r < count_; ++r) {
     if (r == rank_) continue;
     MPI_Request request;
-    MPI_Isend(&kSigns[leaving], 1, MPI_CHAR, r, 0, comm_, &request);
+    MPI_Isend(leaving ? &windows_ : &kAlive, 1, MPI_UINT64_T, r, 0, comm_, &request);
     MPI_Request_free(&request);
   }
 }
@@ -98,11 +100,13 @@ void Watch::hear() {
     MPI_Status status;
     MPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &there, &status);
     if (!there) return;
-    Sign sign;
-    MPI_Recv(&sign, 1, MPI_CHAR, status.MPI_SOURCE, 0, comm_, MPI_STATUS_IGNORE);
+    std::uint64_t sign = kAlive;
+    MPI_Recv(&sign, 1, MPI_UINT64_T, status.MPI_SOURCE, 0, comm_, MPI_STATUS_IGNORE);
     const auto r = static_cast<std::size_t>(status.MPI_SOURCE);
     silent_[r] = Seconds{};
-    if (sign == Sign::leaving) left_[r] = 1;
+    if (sign == kAlive) continue;
+    left_[r] = 1;
+    windows_of_[r] = sign;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <mpi.h>
 
 #include <chrono>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -27,6 +28,13 @@ class Watch {
 
   // Announces that this rank leaves, and waits until all others do too: afterwards no message is in transit.
   void leave();
+  // Counts this rank's windows that are over.
+  void window_is_over() noexcept { ++windows_; }
+  // Whether the rank has left, but not before it saw the end of as many windows, and so owes nothing to the last of them.
+  bool left_after(int rank, std::uint64_t windows) const noexcept {
+    const auto r = static_cast<std::size_t>(rank);
+    return left_[r] > 0 && windows_of_[r] >= windows;
+  }
 
   std::mutex& mutex() noexcept { return mutex_; }
   [[noreturn]] void abort(const char* why) const;
@@ -65,6 +73,8 @@ class Watch {
   int rank_, count_;
   std::vector<Seconds> silent_;  // by rank: since its last sign, or since this wait began
   std::vector<unsigned> left_;   // by rank: checks since it announced that it leaves
+  std::vector<std::uint64_t> windows_of_;  // by rank: that were over when it left
+  std::uint64_t windows_ = 0;
   Clock::time_point given_{};
   std::mutex mutex_;
   std::jthread signs_;

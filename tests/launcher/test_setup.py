@@ -208,8 +208,20 @@ alone() { echo "$*"; }
 need_baselines() { echo baselines; }
 . "$1/lab/shell/tools.sh"
 exec_python() { :; }
+in_python() { :; }
 shift
 tool "$@"
+"""
+# All that would be installed or built is said instead.
+BENCH = """
+set -eu
+baselines='' from_source=yes here=$2 lab=$2/lab library=$1/library natives=- venv=$2/build/venv state=$1
+for name in need_source need_python need_lab; do eval "$name() { :; }"; done
+for name in alone need_library need_workloads need_pdes wish_peers wish_servers; do eval "$name() { echo $name; }"; done
+. "$2/lab/shell/tools.sh"
+exec_python() { :; }
+shift 2
+case $1 in bench) shift; bench "$@" ;; *) tool "$@" ;; esac
 """
 
 
@@ -223,6 +235,21 @@ tool "$@"
 def test_what_the_programs_own_words_name_is_not_built(tree, words, built):
     run = subprocess.run(["sh", "-c", TOOL, "sh", tree, *words.split()], capture_output=True, text=True)
     assert (run.returncode, run.stdout.splitlines(), run.stderr) == (0, built, "")
+
+
+@pytest.mark.parametrize("words, message", [
+    ("bench paper --only x", "bench paper: No such option: --only"), ("bench mixes --rounds 0", "bench mixes: Invalid value"),
+    ("bench quick --families nobody", "no family nobody; there are "), ("bench full --workloads none", "no cell none; "),
+    ("bench engine --only what", "--only what: no such part; "), ("compare --frobnicate ls", "compare: No such option: ")])
+def test_wrong_words_are_told_before_anything_is_built(tree, words, message):
+    run = subprocess.run(["sh", "-c", BENCH, "sh", tree, ROOT, *words.split()], capture_output=True, text=True)
+    line = refused(run)
+    assert line.startswith(f"hmalloc: {message}")
+
+
+def test_right_words_are_built_for(tree):
+    run = subprocess.run(["sh", "-c", BENCH, "sh", tree, ROOT, "bench", "quick", "--rounds", "3"], capture_output=True, text=True)
+    assert (run.returncode, run.stdout.splitlines(), run.stderr) == (0, ["wish_peers", "need_workloads"], "")
 
 
 # ---- Progress. ------------------------------------------------------------------------------------------------------

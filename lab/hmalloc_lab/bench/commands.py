@@ -39,6 +39,16 @@ def _cells(profile: str) -> list[catalogue.Cell]:
     return baselines.cells() if profile == baselines.PROFILE else catalogue.cells(profile) + catalogue.apart(profile)
 
 
+def require_known(profile: str, options: dict) -> None:
+    """What does not need anything built to be known as wrong."""
+    if profile in _PROFILES:
+        from . import selection
+
+        selection.choose(_cells(profile), options["workloads"], options["families"])
+    if profile == engine.PROFILE:
+        engine.require_known(options["parts"])
+
+
 # ---- Measuring. -----------------------------------------------------------------------------------------------------
 
 

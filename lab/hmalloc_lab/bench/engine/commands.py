@@ -53,6 +53,12 @@ def _parts(text: str, known: tuple[str, ...], usual: tuple[str, ...]) -> list[st
     return [part for part in known if part in (wanted or usual)]
 
 
+def require_known(parts: str) -> None:
+    from . import cells
+
+    _parts(parts, cells.PARTS, cells.USUAL)
+
+
 def _require(rows: list, names: set[str]) -> None:
     if missing := names - {row.name for row in rows}:
         raise Failure(f"--allocators: {' and '.join(sorted(missing))} take part always")
