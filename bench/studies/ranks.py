@@ -19,9 +19,9 @@ import numpy
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE = ROOT / "build" / "release"
 PROGRAM = RELEASE / "tests" / "pdes" / "pdes_mpi_ranks"
-RANKS = (2, 4, 8, 16, 32)
-BEYOND = (128, 1000)
-PARTNERS = {"none": 0, "2": 2, "4": 4, "all": 10**6}
+RANKS = (2, 4, 8, 16, 32, 64)
+BEYOND = (256, 1000)
+PARTNERS = {"none": 0, "2": 2, "all": 10**6}
 BYTES = 240  # ten events of PHOLD
 WAYS = ("all", "needed")
 ROUNDS = 3
@@ -29,7 +29,7 @@ ROUNDS = 3
 
 def measure(ranks, partners, way):
     """Nanoseconds of a window: all ranks share the CPUs, so CPUs times this is what all of them spend."""
-    windows = str(max(50, 8000 // ranks))
+    windows = str(max(40, 8000 // ranks))
     env = os.environ | {"PDES_RANK_MESSAGES": way, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl",
                            "self,vader", "-n", str(ranks), PROGRAM, "bench", windows, str(BYTES), str(partners)],

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "pdes/injected.h"
 #include "pdes/partition.h"
 #include "pdes/timer.h"
 
@@ -76,6 +77,13 @@ class Context {
   // Its address identifies the list of types: all LP classes of a simulation must have the same.
   static constexpr char kName = 0;
 
+  // An event for LP `to` from outside (Simulation::inject).
+  template <class E>
+  static Injected from_outside(LpId to, const E& event, Priority priority) {
+    if constexpr (kCancellable<E>) return packed(to, Cancellable<E>{event, Cancellable<E>::kNoTimer, 0}, priority);
+    else return packed(to, event, priority);
+  }
+
   template <class Object>
   static const Handler* handlers() noexcept {
     static constexpr Handler kTable[] = {&handle<Object, Events>...};
@@ -89,6 +97,12 @@ class Context {
   void post(LpId to, Time delay, const Listed& event, Priority priority) {
     static_assert((std::is_same_v<Listed, Events> || ...), "this event type is not in the Context's list");
     partition_.send<Listed>(lp_, to, delay, kIndex<Listed>, event, priority);
+  }
+  template <class Listed>
+  static Injected packed(LpId to, const Listed& event, Priority priority) {
+    static_assert((std::is_same_v<Listed, Events> || ...), "this event type is not in the Context's list");
+    const auto* bytes = reinterpret_cast<const std::byte*>(&event);
+    return {0, to, kIndex<Listed>, priority, {bytes, bytes + sizeof event}};
   }
   template <class E>
   static constexpr std::uint16_t kIndex = [] {

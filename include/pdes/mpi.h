@@ -6,7 +6,7 @@
 // stopped together (Ctrl-Z, a machine that sleeps) no rank counts as silent.
 //
 // PDES_RANK_MESSAGES, of the first rank: in each window every rank writes to every other one (all), or only to those that
-// it has events for (needed); auto, the default, takes the first below eight ranks.
+// it has events for (needed); auto, the default, takes the first below 64 ranks.
 #pragma once
 
 #include <cstddef>

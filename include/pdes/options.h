@@ -54,6 +54,9 @@ struct Options {
   bool pin = false;                // thread i to the i-th allowed CPU
   bool measure_delays = false;     // of cross-LP events, for Result::delays; one thread then enforces no lookahead
   bool measure_path = false;       // the longest chain of events, for Result::path; on one thread of one rank
+  // Virtual time per second of real time, at most: the run waits for it, and takes events from outside (Simulation::inject).
+  // 0: it runs as fast as it can.  On threads of one rank, by windows.
+  double pace = 0;
   double progress_interval = 0.1;  // seconds between two calls of the progress function
   // Events that follow each other at one time on one thread, beyond those that were pending when the time came: more is an
   // Error, because such a chain rarely ends.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pdes/event.h"
+#include "pdes/injected.h"
 #include "pdes/report.h"
 
 namespace pdes {
@@ -79,6 +80,7 @@ struct Result {
   std::string blocks;              // "dense" or "lines": the kind of blocks at the end
   Delays delays;
   Path path;
+  std::vector<Injected> injected;   // what came from outside, in the order in which it came; Simulation::replay
   std::string failed_at;            // after an exception in an LP: which LP, when, on which event
   std::uint64_t events_before = 0;  // of total.events: executed before the run was resumed
   std::uint64_t checkpoints = 0;    // written; on the first rank

@@ -1,5 +1,5 @@
 // A simulation: its LPs, its options, its run.  A process may have several; each is used by one thread at a time,
-// except for stop().
+// except for stop(), save() and inject().
 #pragma once
 
 #include <functional>
@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "pdes/context.h"
+#include "pdes/injected.h"
 #include "pdes/options.h"
 #include "pdes/result.h"
 
@@ -76,6 +77,17 @@ class Simulation {
   // The latter does not end the run, and leaves the checkpoint before as it was.
   void on_save(std::function<void(const Saved&)> call);
 
+  // For any thread, while the run goes on or before: LP `to` executes the event at the time that real time has come to when
+  // the run takes it (Options::pace), after what it has executed already.  Context is the model's.  False: the run is over.
+  // Throws Error if there is no such LP, or no pace.
+  template <class Context, class E>
+  bool inject(LpId to, const E& event, Priority priority = 0) {
+    return inject(Context::from_outside(to, event, priority));
+  }
+  // Before the run: what another run of the model took from outside (Result::injected) comes at the same times again, with or
+  // without a pace, and the result is the same.
+  void replay(std::vector<Injected> events);
+
   // May be called once.  With ranks, every rank calls it with the same options and LPs.  Throws Error; an LP's
   // exception ends the run on all threads and is rethrown.
   Result run(Ranks* ranks = nullptr);
@@ -83,6 +95,7 @@ class Simulation {
   const Result& partial() const noexcept;
 
  private:
+  bool inject(Injected event);
   struct Inside;
   std::unique_ptr<Inside> inside_;
 };

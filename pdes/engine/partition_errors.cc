@@ -27,7 +27,8 @@ std::string Partition::place_of(const Key& key) const {
   const std::uint64_t tie = world.ties == Ties::by_source ? key.tie : unhashed(key.tie);
   const LpId source = source_of(tie);
   return name_of(*world.lps[key.event->destination]) + ", at time " + text_of(key.time) + " on " +
-         world.types[key.event->type].name + " from LP " + std::to_string(source);
+         world.types[key.event->type].name +
+         (source == kOutside && world.lp_count <= kOutside ? " from outside" : " from LP " + std::to_string(source));
 }
 
 // Without memory for it the place stays unknown.

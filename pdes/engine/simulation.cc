@@ -61,6 +61,8 @@ struct Simulation::Inside {
   std::function<void(const Progress&)> on_progress;
   std::function<void(const Saved&)> on_save;
   Requests requests;
+  Outside outside;
+  std::vector<Injected> replayed;
   bool has_run = false;
   Result result;
 };
@@ -74,11 +76,19 @@ Simulation::~Simulation() = default;
 const Options& Simulation::options() const noexcept { return inside_->options; }
 LpId Simulation::lp_count() const noexcept { return inside_->world.lp_count; }
 void Simulation::set_neighbours(Neighbours each) { inside_->neighbours = std::move(each); }
+void Simulation::replay(std::vector<Injected> events) { inside_->replayed = std::move(events); }
 void Simulation::on_progress(std::function<void(const Progress&)> call) { inside_->on_progress = std::move(call); }
 void Simulation::on_save(std::function<void(const Saved&)> call) { inside_->on_save = std::move(call); }
 void Simulation::stop() noexcept { inside_->requests.stop.store(true, std::memory_order_relaxed); }
 void Simulation::save() noexcept { inside_->requests.save.store(true, std::memory_order_relaxed); }
 const Result& Simulation::partial() const noexcept { return inside_->result; }
+
+bool Simulation::inject(Injected event) {
+  if (!(inside_->options.pace > 0)) throw Error("a run takes events from outside only if it keeps a pace");
+  if (event.to >= lp_count()) throw Error("an event from outside is for LP " + std::to_string(event.to) + ", which does not exist");
+  if (event.priority > kLastPriority) throw Error("an event from outside has a priority above " + std::to_string(kLastPriority));
+  return inside_->outside.give(std::move(event));
+}
 
 LpId Simulation::add_class(LpClass added, std::vector<EventType> types, const char* list) {
   World& world = inside_->world;
@@ -102,6 +112,9 @@ World prepared(World world, const Options& options, Ranks* ranks) {
   if (world.lp_count == 0) throw Error("there are no LPs");
   if (partitions > kMaxThreads) throw Error("at most " + std::to_string(kMaxThreads) + " threads on all ranks");
   if (partitions > 1 && !(options.lookahead > 0)) throw Error("more than one thread or rank needs a lookahead above 0");
+  if (!(options.pace >= 0) || !std::isfinite(options.pace)) throw Error("the pace must be 0 or more");
+  if (options.pace > 0 && (rank_count > 1 || (options.sync == Sync::neighbours && partitions > 1)))
+    throw Error("a pace is kept by windows, on threads of one rank");
   if (options.measure_path && partitions > 1) throw Error("the longest chain of events is measured on one thread");
   if (options.measure_path && !options.resume.empty())
     throw Error("the longest chain of events is measured from the beginning, not from a checkpoint");
@@ -162,11 +175,33 @@ void open_files(Team& team) {
   read_checkpoint(team, std::move(message));
 }
 
+void check_replayed(const World& world, const Options& options, const std::vector<Injected>& events) {
+  if (events.empty() && options.pace == 0) return;
+  if (world.lp_count > kOutside) throw Error("with events from outside, at most " + std::to_string(kOutside) + " LPs");
+  if (!events.empty() && !options.resume.empty()) throw Error("events are replayed from the beginning, not from a checkpoint");
+  for (const Injected& event : events)
+    if (event.to >= world.lp_count || event.type >= world.types.size() || event.priority > kLastPriority || !(event.time >= 0) ||
+        event.payload.size() != world.types[event.type].size)
+      throw Error("what is replayed came from another model");
+}
+
+void replay(Team& team, Partition& own) {
+  for (std::size_t i = 0; i < team.injected.size(); ++i) {
+    const Injected& event = team.injected[i];
+    if (!team.world.owner.empty() && team.world.owner[event.to] != own.number) continue;
+    if (event.time < team.world.end) own.pending.push(own.from_outside(event, i));
+    else ++own.counts.dropped;
+  }
+}
+
 void run_thread(Team& team, unsigned thread) {
   Partition& own = *team.partitions[thread];
   CpuPin place(team.world.first_partition + thread, team.options.pin);
   CachesInHand in_hand(own.memory);
-  std::uint32_t flags = team.attempt(thread, [&] { own.build(team.checkpoint.get()); });
+  std::uint32_t flags = team.attempt(thread, [&] {
+    own.build(team.checkpoint.get());
+    replay(team, own);
+  });
   team.lower_end(own.asked_end);
   // With ranks, the other ranks learn of it at the end of the first window.
   if (team.barrier.arrive_and_reduce(thread, {0, flags}).flags != 0 && team.ranks == nullptr) {
@@ -192,11 +227,15 @@ Result Simulation::run(Ranks* ranks) {
   if (team.saver != nullptr) team.saver->on_save = inside_->on_save;
   team.on_progress = inside_->on_progress;
   team.neighbours = inside_->neighbours;
+  team.injected = std::move(inside_->replayed);
+  check_replayed(team.world, team.options, team.injected);
+  if (team.options.pace > 0) team.pace = std::make_unique<Pace>(team, inside_->outside);
   {
     std::vector<std::jthread> others;
     for (unsigned i = 1; i < team.threads(); ++i) others.emplace_back([&team, i] { run_thread(team, i); });
     run_thread(team, 0);
   }
+  inside_->outside.close();
   inside_->result = collect_results(team);
   Result& result = inside_->result;
   if (team.tracer != nullptr) result.trace_error = team.tracer->finish(ranks, result.trace_lost);

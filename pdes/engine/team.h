@@ -12,6 +12,7 @@
 #include "engine/checkpoint.h"
 #include "engine/exchange.h"
 #include "engine/neighbours.h"
+#include "engine/pace.h"
 #include "engine/reducing_barrier.h"
 #include "engine/tracer.h"
 #include "pdes/mpi.h"
@@ -119,6 +120,8 @@ struct Team {
   Before before;
   std::function<void(const Progress&)> on_progress;
   Simulation::Neighbours neighbours;
+  std::unique_ptr<Pace> pace;      // if the run keeps one
+  std::vector<Injected> injected;  // from outside, so far; first what is replayed
 
   // ---- Written by the first thread, read by the others after a barrier.
   std::chrono::steady_clock::time_point began;  // when the LPs had been built

@@ -31,9 +31,10 @@ class Windows {
       window_.reset();
       if (team_.ranks == nullptr) receive();
       else all = receive_with_ranks(all);
+      if (team_.pace != nullptr) all = keep_pace(all);
       if (team_.saves(all.flags)) save(all.least);
       if ((all.flags & kEnds) != 0 || !(all.least < team_.end())) break;
-      execute(team_.alone() ? kNever : all.least + team_.world.lookahead, all.least);
+      execute(bound_of(all.least), all.least);
     }
     if (thread_ == 0) team_.conclude(all);
   }
@@ -62,6 +63,19 @@ class Windows {
     all = meet(all);
     attempt([&] { own_.receive(team_.exchange->arrivals(thread_)); });
     return all;
+  }
+
+  // As receive_with_ranks, the first thread waits and brings what comes from outside, a second barrier tells the others.
+  ReducingBarrier::Reduction keep_pace(ReducingBarrier::Reduction all) {
+    if (thread_ == 0) attempt([&] { team_.pace->wait(all); });
+    const auto flags = meet({kNever, flags_}).flags;
+    attempt([&] { own_.receive(team_.pace->arrivals(thread_)); });
+    return {team_.pace->turn().least, all.flags | flags | team_.pace->turn().flags};
+  }
+
+  Time bound_of(Time least) const {
+    if (team_.pace != nullptr) return team_.pace->turn().bound;
+    return team_.alone() ? kNever : least + team_.world.lookahead;
   }
 
   void save(Time at) {

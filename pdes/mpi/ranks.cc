@@ -95,7 +95,7 @@ Watch::Seconds silence_limit() {
 }
 
 // From this many on a window is cheaper if ranks write only to those that they have events for (docs/results/ranks.md).
-constexpr int kSparseFrom = 8;
+constexpr int kSparseFrom = 64;
 
 enum Messages : int { kAuto, kAll, kNeeded, kUnknown };
 

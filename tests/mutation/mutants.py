@@ -453,6 +453,15 @@ MUTANTS = [
     ]),
     # Timers, ends that models find, statistics
     *(Mutant(name, file, old, new, (ENGINE,)) for name, file, old, new in [
+        ("chain_without_its_sender", "pdes/engine/critical_path.h", "        before = std::max(before, sender->second);\n", ""),
+        ("chain_without_its_lp", "pdes/engine/critical_path.h", "std::uint64_t before = chain_[lp];", "std::uint64_t before = 0;"),
+        ("chain_of_nobody_else", "pdes/engine/partition.cc", "  if (path != nullptr) path->sent(from.id, from.sequence);\n", ""),
+        ("chain_by_hashed_ties", "pdes/engine/partition.cc",
+         "const std::uint64_t tie = world.ties == Ties::by_source ? key.tie : unhashed(key.tie);", "const std::uint64_t tie = key.tie;"),
+        ("pace_without_a_wait", "pdes/engine/pace.cc", "!given && now() < until", "false"),
+        ("pace_without_what_was_given", "pdes/engine/pace.cc", "return !given.empty();", "return false;"),
+        ("replayed_under_other_numbers", "pdes/engine/simulation.cc", "own.from_outside(event, i)", "own.from_outside(event, i + 1)"),
+        ("replayed_by_everybody", "pdes/engine/simulation.cc", "team.world.owner[event.to] != own.number", "false"),
         ("a_timer_hears_its_old_life", "include/pdes/timer.h", "timer.life_ == event.life && ", ""),
         ("a_timer_hears_what_is_cancelled", "include/pdes/timer.h", " && timer.cancel();", ";"),
         ("a_timer_anywhere", "pdes/engine/partition.cc", "place >= size || size - place < sizeof(Timer)", "false"),

@@ -28,8 +28,9 @@ KILLERS = {
     mutants.MISUSE: ("plain", ["hmalloc", "hmalloc-checked", "misuse_misuse", "misuse_own_api", "misuse_own_api-checked"],
                      [*CTEST, r"^misuse$"]),
     mutants.PDES: ("plain", ["pdes_library"], [*CTEST, r"^pdes\.library$"]),
-    mutants.ENGINE: ("plain", ["pdes_timer", "pdes_end_after", "pdes_report", "pdes_library"],
-                     [*CTEST, r"^pdes\.(timer|end_after|report|library)$"]),
+    mutants.ENGINE: ("plain", ["pdes_timer", "pdes_end_after", "pdes_report", "pdes_critical_path", "pdes_pace",
+                             "pdes_library"],
+                     [*CTEST, r"^pdes\.(timer|end_after|report|critical_path|pace|library)$"]),
     mutants.TSAN_UNIT: ("tsan", ["hm_unit"], [*CTEST, r"^unit\.(BlockState|Lock|Superblock|Guarded)"]),
     mutants.TSAN_STRESS: ("tsan", ["hm_stress"], [*STRESS, "20"]),
 }

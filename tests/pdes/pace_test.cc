@@ -1,0 +1,159 @@
+// Runs beside real time, and what comes from outside: never early, never in an LP's past, and the same again when replayed.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "simulations.h"
+
+namespace pdes {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Tick {};
+struct Knock {
+  std::uint64_t number;
+};
+struct Loud {};  // nobody hears it
+using PaceContext = Context<Tick, Cancellable<Knock>, Loud>;
+
+// Ticks once in a unit of time and tells the next one of what came from outside.
+struct Listener {
+  using Context = PaceContext;
+  Time last = 0;
+  std::uint64_t heard = 0;
+  void start(Context& context) { context.send_self(1 + 0.01 * context.id(), Tick{}); }
+  void on(Context& context, const Tick&) {
+    see(context);
+    context.send_self(1, Tick{});
+  }
+  void on(Context& context, const Knock& knock) {
+    see(context);
+    heard += knock.number;
+    if (knock.number % 3 != 0) context.send((context.id() + 1) % context.lp_count(), 0.5, Knock{knock.number - 1});
+  }
+  void report(Report& report) const { report.count("heard", heard); }
+
+ private:
+  void see(const Context& context) {
+    if (context.now() < last) throw std::logic_error("an event from the past");
+    last = context.now();
+  }
+};
+
+constexpr LpId kListeners = 6;
+
+Options paced(double pace, unsigned threads = 1) { return {.end = 40, .lookahead = 0.5, .threads = threads, .pace = pace}; }
+
+Result run(const Options& how, std::vector<Injected> replayed = {}) {
+  Simulation simulation(how);
+  simulation.add<Listener>(kListeners, [](LpId) { return Listener(); });
+  simulation.replay(std::move(replayed));
+  return simulation.run();
+}
+
+class Paced : public testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(Threads, Paced, testing::Values(1, 2, 3));
+
+TEST_P(Paced, ItTakesAtLeastItsTimeAndComesToTheSame) {
+  const Result result = run(paced(400, GetParam()));
+  EXPECT_GE(result.wall_s, 0.0999);
+  EXPECT_EQ(result.digest, run({.end = 40, .lookahead = 0.5}).digest);
+  EXPECT_TRUE(result.injected.empty());
+}
+
+TEST_P(Paced, WhatComesFromOutsideComesAgainInAReplay) {
+  Simulation simulation(paced(400, GetParam()));
+  simulation.add<Listener>(kListeners, [](LpId) { return Listener(); });
+  std::uint64_t given = 0;
+  std::jthread outside([&] {
+    while (simulation.inject<PaceContext>(static_cast<LpId>(given % kListeners), Knock{given}, static_cast<Priority>(given % 2))) {
+      ++given;
+      if (given % 5 == 0) std::this_thread::sleep_for(300us);
+    }
+  });
+  const Result result = simulation.run();
+  outside.join();
+  ASSERT_GT(result.injected.size(), 10u);
+  EXPECT_LE(result.injected.size(), given);
+  for (const Injected& event : result.injected) {
+    EXPECT_GE(event.time, 0);
+    EXPECT_LT(event.time, 40);
+  }
+  for (const unsigned threads : {1u, 2u, 4u}) {
+    const Result again = run({.end = 40, .lookahead = 0.5, .threads = threads}, result.injected);
+    EXPECT_EQ(again.digest, result.digest);
+    EXPECT_EQ(again.total.events, result.total.events);
+    EXPECT_EQ(again.injected.size(), result.injected.size());
+  }
+}
+
+TEST(Pace, HashedTiesAreReplayedToo) {
+  Options how = paced(1000, 2);
+  how.ties = Ties::hashed;
+  Simulation simulation(how);
+  simulation.add<Listener>(kListeners, [](LpId) { return Listener(); });
+  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_TRUE(simulation.inject<PaceContext>(i % kListeners, Knock{i}));
+  const Result result = simulation.run();
+  EXPECT_EQ(result.injected.size(), 100u);
+  how.pace = 0;
+  EXPECT_EQ(run(how, result.injected).digest, result.digest);
+}
+
+TEST_P(Paced, AStopEndsAWait) {
+  struct Sleeper {
+    using Context = PaceContext;
+    void start(Context& context) { context.send_self(1e6, Tick{}); }
+    void on(Context&, const Tick&) {}
+  };
+  Simulation simulation({.end = 2e6, .lookahead = 1, .threads = GetParam(), .pace = 1});
+  simulation.add<Sleeper>(3, [](LpId) { return Sleeper(); });
+  std::jthread outside([&] {
+    std::this_thread::sleep_for(50ms);
+    simulation.stop();
+  });
+  const Result result = simulation.run();
+  EXPECT_TRUE(result.stopped);
+  EXPECT_LT(result.reached, 1e6);
+  EXPECT_EQ(result.total.events, 0u);
+}
+
+TEST(Pace, NobodyIsToldWhenTheRunIsOver) {
+  Simulation simulation(paced(1e6));
+  simulation.add<Listener>(kListeners, [](LpId) { return Listener(); });
+  simulation.run();
+  EXPECT_FALSE(simulation.inject<PaceContext>(0, Knock{1}));
+}
+
+TEST(Pace, WhatIsWrongIsSaid) {
+  const auto given = [](const Options& how, auto give) {
+    return test::error_of([&] {
+      Simulation simulation(how);
+      simulation.add<Listener>(kListeners, [](LpId) { return Listener(); });
+      give(simulation);
+      simulation.run();
+    });
+  };
+  const auto knock = [](LpId to, Priority priority) {
+    return [=](Simulation& simulation) { simulation.inject<PaceContext>(to, Knock{1}, priority); };
+  };
+  const auto nothing = [](Simulation&) {};
+  EXPECT_EQ(given(paced(0), knock(0, 0)), "a run takes events from outside only if it keeps a pace");
+  EXPECT_EQ(given(paced(1e6), knock(6, 0)), "an event from outside is for LP 6, which does not exist");
+  EXPECT_EQ(given(paced(1e6), knock(0, 64)), "an event from outside has a priority above 63");
+  EXPECT_EQ(given(paced(-1), nothing), "the pace must be 0 or more");
+  Options neighbours = paced(1e6, 2);
+  neighbours.sync = Sync::neighbours;
+  EXPECT_EQ(given(neighbours, nothing), "a pace is kept by windows, on threads of one rank");
+  const auto replay = [](const Injected& event) { return [=](Simulation& simulation) { simulation.replay({event}); }; };
+  for (const Injected& event : {Injected{1, 6, 0, 0, {}}, Injected{1, 0, 3, 0, {}}, Injected{1, 0, 0, 0, std::vector<std::byte>(4)},
+                                Injected{-1, 0, 0, 0, std::vector<std::byte>(1)}})
+    EXPECT_EQ(given(paced(0), replay(event)), "what is replayed came from another model");
+  EXPECT_NE(given(paced(1e6), [](Simulation& simulation) { simulation.inject<PaceContext>(2, Loud{}); }).find("from outside"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace pdes
