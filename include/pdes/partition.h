@@ -80,8 +80,8 @@ class alignas(128) Partition {
     post(from, {time, tie, event});
   }
   [[noreturn]] void no_handler(const Lp& lp, const Event& event) const;
-  // An event of Simulation::inject, the number-th of the run, in a block.
-  Key from_outside(const Injected& event, std::uint64_t number);
+  // An event of Simulation::inject, the index-th of the run, in a block.
+  Key from_outside(const Injected& given, std::uint64_t index);
   // The run ends at now + delay, unless it ends earlier.
   void end_after(const Lp& from, Time delay);
   // Where in its object an LP has its timer.  Throws if it is elsewhere.

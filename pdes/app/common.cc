@@ -42,7 +42,8 @@ void declare_engine(CommandLine& line, Options& options, bool& oversubscribe) {
               "of events; free-list: private to the engine, the bound for any allocator");
   line.choice("blocks", options.blocks, kBlocks, "what hmalloc is asked for: small blocks, or whole cache lines");
   line.size("max-memory", options.max_memory, "end the run when events and queues need more, on one rank (no limit)");
-  line.number("pace", options.pace, "SPEED", "virtual time per second of real time, at most; 0: as fast as it can", 0.0, 1e9);
+  line.number("pace", options.pace, "SPEED", "virtual time per second of real time, at most; 0: as fast as it can", 0.0,
+              1e9);
   line.flag("pin", options.pin, "each thread to a CPU of its own");
   line.number("max-simultaneous", options.max_simultaneous, "N",
               "end the run when more events than that follow without delay", std::uint64_t{1},
@@ -67,7 +68,8 @@ void declare_common(CommandLine& line, Options& options, bool& oversubscribe, Ou
   line.number("interval", options.progress_interval, "SECONDS", "between two points of progress and series", 0.001, 1e6);
   line.text("trace", options.trace, "FILE", "time line of threads and windows, for chrome://tracing or Perfetto");
   line.flag("lookahead-report", options.measure_delays, "measure delays between LPs; one thread enforces no lookahead then");
-  line.flag("critical-path", options.measure_path, "measure the longest chain of events, on one thread: what more threads can gain");
+  line.flag("critical-path", options.measure_path,
+            "measure the longest chain of events, on one thread: what more threads can gain");
 }
 
 }  // namespace pdes::app

@@ -145,10 +145,9 @@ void print_delays(Page& page, const Run& run) {
 }
 
 void print_path(Page& page, const Path& path) {
-  page.row("longest chain",
-           path.events == 0 ? "none: nothing was executed"
-                            : several(path.events, "event") + " to " + path.last +
-                                  app::text(": at most %.3g threads can be busy", path.parallelism));
+  page.row("longest chain", path.events == 0 ? "none: nothing was executed"
+                                             : several(path.events, "event") + " to " + path.last +
+                                                   app::text(": at most %.3g threads can be busy", path.parallelism));
 }
 
 }  // namespace

@@ -158,7 +158,8 @@ Json summary(const Run& run) {
   if (!run.options.trace.empty()) line["trace_lost"] = result.trace_lost;
   if (run.options.measure_delays) line["delays"] = delays(result.delays);
   if (run.options.measure_path)
-    line["critical_path"] = {{"events", result.path.events}, {"parallelism", result.path.parallelism}, {"last", result.path.last}};
+    line["critical_path"] = {
+        {"events", result.path.events}, {"parallelism", result.path.parallelism}, {"last", result.path.last}};
   return line;
 }
 

@@ -37,7 +37,7 @@ class CriticalPath {
   static std::uint64_t name(LpId from, std::uint32_t sequence) noexcept {
     return std::uint64_t{from} << kSequenceBits | sequence;
   }
-  std::vector<std::uint64_t> chain_;                         // by LP: the longest chain that ends with its last event
+  std::vector<std::uint64_t> chain_;                          // by LP: the longest chain that ends with its last event
   std::unordered_map<std::uint64_t, std::uint64_t> waiting_;  // by pending event: the chain that ends with its sender
 };
 

@@ -85,8 +85,10 @@ const Result& Simulation::partial() const noexcept { return inside_->result; }
 
 bool Simulation::inject(Injected event) {
   if (!(inside_->options.pace > 0)) throw Error("a run takes events from outside only if it keeps a pace");
-  if (event.to >= lp_count()) throw Error("an event from outside is for LP " + std::to_string(event.to) + ", which does not exist");
-  if (event.priority > kLastPriority) throw Error("an event from outside has a priority above " + std::to_string(kLastPriority));
+  if (event.to >= lp_count())
+    throw Error("an event from outside is for LP " + std::to_string(event.to) + ", which does not exist");
+  if (event.priority > kLastPriority)
+    throw Error("an event from outside has a priority above " + std::to_string(kLastPriority));
   return inside_->outside.give(std::move(event));
 }
 
@@ -178,10 +180,11 @@ void open_files(Team& team) {
 void check_replayed(const World& world, const Options& options, const std::vector<Injected>& events) {
   if (events.empty() && options.pace == 0) return;
   if (world.lp_count > kOutside) throw Error("with events from outside, at most " + std::to_string(kOutside) + " LPs");
-  if (!events.empty() && !options.resume.empty()) throw Error("events are replayed from the beginning, not from a checkpoint");
+  if (!events.empty() && !options.resume.empty())
+    throw Error("events are replayed from the beginning, not from a checkpoint");
   for (const Injected& event : events)
-    if (event.to >= world.lp_count || event.type >= world.types.size() || event.priority > kLastPriority || !(event.time >= 0) ||
-        event.payload.size() != world.types[event.type].size)
+    if (event.to >= world.lp_count || event.type >= world.types.size() || event.priority > kLastPriority ||
+        !(event.time >= 0) || event.payload.size() != world.types[event.type].size)
       throw Error("what is replayed came from another model");
 }
 

@@ -45,11 +45,11 @@ class Sparse final : public WindowExchange {
   const int rank_;
   Watch& watch_;
   std::vector<int> others_;
-  std::vector<Box> boxes_;                              // by rank
-  std::vector<int> senders_;                            // of this window
-  std::vector<MPI_Request> sends_;                      // until the other side receives them
-  MPI_Request receiving_ = MPI_REQUEST_NULL;            // one at a time, so that a box grows only when it is at rest
-  MPI_Request counting_ = MPI_REQUEST_NULL;             // the reduction
+  std::vector<Box> boxes_;                    // by rank
+  std::vector<int> senders_;                  // of this window
+  std::vector<MPI_Request> sends_;            // until the other side receives them
+  MPI_Request receiving_ = MPI_REQUEST_NULL;  // one at a time, so that a box grows only when it is at rest
+  MPI_Request counting_ = MPI_REQUEST_NULL;   // the reduction
   enum class Stage { sending, counting, counted } stage_ = Stage::counted;
   std::uint64_t window_ = 0;  // the open one, or the last one, from 1
   Ranks::Vote mine_{}, all_{};

@@ -71,8 +71,8 @@ class Watch {
   const unsigned spins_;
   MPI_Comm comm_;  // its own communicator
   int rank_, count_;
-  std::vector<Seconds> silent_;  // by rank: since its last sign, or since this wait began
-  std::vector<unsigned> left_;   // by rank: checks since it announced that it leaves
+  std::vector<Seconds> silent_;            // by rank: since its last sign, or since this wait began
+  std::vector<unsigned> left_;             // by rank: checks since it announced that it leaves
   std::vector<std::uint64_t> windows_of_;  // by rank: that were over when it left
   std::uint64_t windows_ = 0;
   Clock::time_point given_{};

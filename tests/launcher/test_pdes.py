@@ -127,11 +127,16 @@ def test_signals_reach_a_run_that_is_watched(pdes, tmp_path):
     run = subprocess.Popen([LAUNCHER, "pdes", "phold", *ENDLESS, "--checkpoint", file, "--html", page], env=environment(),
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
+    def listens() -> bool:
+        """It has a mask of Python's, which passes them on, and the model a handler."""
+        children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+        return bool(children) and has_in(run.pid, "SigBlk") and all(has_in(child, "SigCgt") for child in children)
+
     def asked() -> bool:
         run.send_signal(signal.SIGUSR1)
         return file.exists()
 
-    time.sleep(1)  # until it is Python, which passes them on
+    wait_for(listens)
     wait_for(asked)
     run.send_signal(signal.SIGTERM)
     output, errors = run.communicate(timeout=60)
@@ -169,6 +174,15 @@ def test_a_failed_run_fails_everywhere(pdes):
     failed = pdes("phold", "--ranks", "2", "--max-memory", "1K")
     assert failed.returncode == 1 and failed.stdout.count("the run failed") == 1
     assert all(line.startswith("phold: memory limit reached") for line in failed.stderr.splitlines())
+
+
+def has_in(process: int | str, mask: str) -> bool:
+    """Whether SIGUSR1 is in this mask of the process; not if it has ended."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
+    return bool(int(re.search(rf"^{mask}:\s*(\w+)", status, re.MULTILINE)[1], 16) >> (signal.SIGUSR1 - 1) & 1)
 
 
 def wait_for(condition) -> None:

@@ -49,6 +49,8 @@ def test_it_comes_into_a_process_that_runs(built, tmp_path):
                 break
         if "ptrace" in said and "not permitted" in said:
             pytest.skip("nothing may be traced here")
+        if "Couldn't write extended state status" in said:
+            pytest.skip("this gdb cannot call functions on this processor, whose registers are more than it knows (on glibc neither)")
         assert said.endswith("injection finished\n"), said
         work(process)
         end(process)

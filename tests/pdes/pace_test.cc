@@ -69,7 +69,8 @@ TEST_P(Paced, WhatComesFromOutsideComesAgainInAReplay) {
   simulation.add<Listener>(kListeners, [](LpId) { return Listener(); });
   std::uint64_t given = 0;
   std::jthread outside([&] {
-    while (simulation.inject<PaceContext>(static_cast<LpId>(given % kListeners), Knock{given}, static_cast<Priority>(given % 2))) {
+    while (simulation.inject<PaceContext>(static_cast<LpId>(given % kListeners), Knock{given},
+                                          static_cast<Priority>(given % 2))) {
       ++given;
       if (given % 5 == 0) std::this_thread::sleep_for(300us);
     }
@@ -95,7 +96,7 @@ TEST(Pace, HashedTiesAreReplayedToo) {
   how.ties = Ties::hashed;
   Simulation simulation(how);
   simulation.add<Listener>(kListeners, [](LpId) { return Listener(); });
-  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_TRUE(simulation.inject<PaceContext>(i % kListeners, Knock{i}));
+  for (LpId i = 0; i < 100; ++i) EXPECT_TRUE(simulation.inject<PaceContext>(i % kListeners, Knock{i}));
   const Result result = simulation.run();
   EXPECT_EQ(result.injected.size(), 100u);
   how.pace = 0;
@@ -148,11 +149,13 @@ TEST(Pace, WhatIsWrongIsSaid) {
   neighbours.sync = Sync::neighbours;
   EXPECT_EQ(given(neighbours, nothing), "a pace is kept by windows, on threads of one rank");
   const auto replay = [](const Injected& event) { return [=](Simulation& simulation) { simulation.replay({event}); }; };
-  for (const Injected& event : {Injected{1, 6, 0, 0, {}}, Injected{1, 0, 3, 0, {}}, Injected{1, 0, 0, 0, std::vector<std::byte>(4)},
-                                Injected{-1, 0, 0, 0, std::vector<std::byte>(1)}})
+  for (const Injected& event :
+       {Injected{1, 6, 0, 0, {}}, Injected{1, 0, 3, 0, {}}, Injected{1, 0, 0, 0, std::vector<std::byte>(4)},
+        Injected{-1, 0, 0, 0, std::vector<std::byte>(1)}})
     EXPECT_EQ(given(paced(0), replay(event)), "what is replayed came from another model");
-  EXPECT_NE(given(paced(1e6), [](Simulation& simulation) { simulation.inject<PaceContext>(2, Loud{}); }).find("from outside"),
-            std::string::npos);
+  EXPECT_NE(
+      given(paced(1e6), [](Simulation& simulation) { simulation.inject<PaceContext>(2, Loud{}); }).find("from outside"),
+      std::string::npos);
 }
 
 }  // namespace
