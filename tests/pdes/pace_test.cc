@@ -68,6 +68,7 @@ TEST_P(Paced, WhatComesFromOutsideComesAgainInAReplay) {
   Simulation simulation(paced(400, GetParam()));
   simulation.add<Listener>(kListeners, [](LpId) { return Listener(); });
   std::uint64_t given = 0;
+  for (; given < 20; ++given) simulation.inject<PaceContext>(static_cast<LpId>(given % kListeners), Knock{given});
   std::jthread outside([&] {
     while (simulation.inject<PaceContext>(static_cast<LpId>(given % kListeners), Knock{given},
                                           static_cast<Priority>(given % 2))) {
@@ -77,7 +78,7 @@ TEST_P(Paced, WhatComesFromOutsideComesAgainInAReplay) {
   });
   const Result result = simulation.run();
   outside.join();
-  ASSERT_GT(result.injected.size(), 10u);
+  ASSERT_GE(result.injected.size(), 20u);
   EXPECT_LE(result.injected.size(), given);
   for (const Injected& event : result.injected) {
     EXPECT_GE(event.time, 0);
@@ -119,6 +120,26 @@ TEST_P(Paced, AStopEndsAWait) {
   EXPECT_TRUE(result.stopped);
   EXPECT_LT(result.reached, 1e6);
   EXPECT_EQ(result.total.events, 0u);
+}
+
+// Else this would take a quarter of an hour.
+TEST_P(Paced, WhatComesIsExecutedAtOnce) {
+  struct Waiter {
+    using Context = PaceContext;
+    void start(Context& context) { context.send_self(1e6, Tick{}); }
+    void on(Context&, const Tick&) {}
+    void on(Context& context, const Knock&) { context.end_after(1); }
+  };
+  Simulation simulation({.end = 2e6, .lookahead = 1, .threads = GetParam(), .pace = 1000});
+  simulation.add<Waiter>(3, [](LpId) { return Waiter(); });
+  std::jthread outside([&] {
+    std::this_thread::sleep_for(20ms);
+    simulation.inject<PaceContext>(2, Knock{1});
+  });
+  const Result result = simulation.run();
+  EXPECT_TRUE(result.ended_by_model);
+  EXPECT_EQ(result.total.events, 1u);
+  EXPECT_LT(result.reached, 1e6);
 }
 
 TEST(Pace, NobodyIsToldWhenTheRunIsOver) {
