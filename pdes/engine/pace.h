@@ -38,9 +38,6 @@ class Pace {
   };
 
   Pace(Team& team, Outside& outside);
-  ~Pace() { outside_.close(); }
-  Pace(const Pace&) = delete;
-  Pace& operator=(const Pace&) = delete;
   // For the first thread, between two barriers: until real time has come to the earliest event, or something was given.
   void wait(ReducingBarrier::Reduction all);
   // After the second barrier: for all threads, and for each its own.

@@ -22,6 +22,9 @@ void check(const Options& options) {
   if (!(options.checkpoint_every >= 0) || options.checkpoint_every > 1e9)
     throw Error("the time between checkpoints must be from 0 to 1e9 seconds");
   if (options.checkpoint_every > 0 && options.checkpoint.empty()) throw Error("checkpoints need a file");
+  if (!(options.pace >= 0) || !std::isfinite(options.pace)) throw Error("the pace must be 0 or more");
+  if (options.measure_path && !options.resume.empty())
+    throw Error("the longest chain of events is measured from the beginning, not from a checkpoint");
   if (options.lookahead > 0 && !(options.end + options.lookahead > options.end))
     throw Error("the lookahead vanishes beside the end: times near the end cannot tell them apart");
 }
@@ -114,12 +117,9 @@ World prepared(World world, const Options& options, Ranks* ranks) {
   if (world.lp_count == 0) throw Error("there are no LPs");
   if (partitions > kMaxThreads) throw Error("at most " + std::to_string(kMaxThreads) + " threads on all ranks");
   if (partitions > 1 && !(options.lookahead > 0)) throw Error("more than one thread or rank needs a lookahead above 0");
-  if (!(options.pace >= 0) || !std::isfinite(options.pace)) throw Error("the pace must be 0 or more");
   if (options.pace > 0 && (rank_count > 1 || (options.sync == Sync::neighbours && partitions > 1)))
     throw Error("a pace is kept by windows, on threads of one rank");
   if (options.measure_path && partitions > 1) throw Error("the longest chain of events is measured on one thread");
-  if (options.measure_path && !options.resume.empty())
-    throw Error("the longest chain of events is measured from the beginning, not from a checkpoint");
   if (options.sync == Sync::neighbours && rank_count > 1)
     throw Error("neighbour synchronisation works on threads of one rank; with several ranks use windows");
   if (!options.checkpoint.empty() || !options.resume.empty())
@@ -197,6 +197,18 @@ void replay(Team& team, Partition& own) {
   }
 }
 
+// However a run ends, nobody waits for it to take what is given from then on.
+class Closing {
+ public:
+  explicit Closing(Outside& outside) noexcept : outside_(outside) {}
+  ~Closing() { outside_.close(); }
+  Closing(const Closing&) = delete;
+  Closing& operator=(const Closing&) = delete;
+
+ private:
+  Outside& outside_;
+};
+
 void run_thread(Team& team, unsigned thread) {
   Partition& own = *team.partitions[thread];
   CpuPin place(team.world.first_partition + thread, team.options.pin);
@@ -225,6 +237,7 @@ void run_thread(Team& team, unsigned thread) {
 
 Result Simulation::run(Ranks* ranks) {
   if (std::exchange(inside_->has_run, true)) throw Error("a simulation runs once");
+  const Closing at_the_end(inside_->outside);
   Team team(inside_->options, prepared(std::move(inside_->world), inside_->options, ranks), ranks, inside_->requests);
   open_files(team);
   if (team.saver != nullptr) team.saver->on_save = inside_->on_save;
@@ -238,7 +251,6 @@ Result Simulation::run(Ranks* ranks) {
     for (unsigned i = 1; i < team.threads(); ++i) others.emplace_back([&team, i] { run_thread(team, i); });
     run_thread(team, 0);
   }
-  inside_->outside.close();
   inside_->result = collect_results(team);
   Result& result = inside_->result;
   if (team.tracer != nullptr) result.trace_error = team.tracer->finish(ranks, result.trace_lost);

@@ -14,7 +14,7 @@ void combine(void* from, void* into, int* count, MPI_Datatype*) {
 }  // namespace
 
 Sparse::Sparse(MPI_Comm comm, int rank, int count, Watch& watch)
-    : comm_(comm), rank_(rank), watch_(watch), boxes_(static_cast<std::size_t>(count)) {
+    : comm_(comm), watch_(watch), boxes_(static_cast<std::size_t>(count)) {
   for (int r = 0; r < count; ++r)
     if (r != rank) others_.push_back(r);
   MPI_Type_contiguous(sizeof(Ranks::Vote), MPI_BYTE, &type_);

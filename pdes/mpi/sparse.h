@@ -42,7 +42,6 @@ class Sparse final : public WindowExchange {
   std::vector<int> missing() const;
 
   const MPI_Comm comm_;
-  const int rank_;
   Watch& watch_;
   std::vector<int> others_;
   std::vector<Box> boxes_;                    // by rank

@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
+#include "in_process_ranks.h"
 #include "simulations.h"
 
 namespace pdes {
@@ -47,11 +49,11 @@ constexpr LpId kListeners = 6;
 
 Options paced(double pace, unsigned threads = 1) { return {.end = 40, .lookahead = 0.5, .threads = threads, .pace = pace}; }
 
-Result run(const Options& how, std::vector<Injected> replayed = {}) {
+Result run(const Options& how, std::vector<Injected> replayed = {}, Ranks* ranks = nullptr) {
   Simulation simulation(how);
   simulation.add<Listener>(kListeners, [](LpId) { return Listener(); });
   simulation.replay(std::move(replayed));
-  return simulation.run();
+  return simulation.run(ranks);
 }
 
 class Paced : public testing::TestWithParam<unsigned> {};
@@ -90,6 +92,76 @@ TEST_P(Paced, WhatComesFromOutsideComesAgainInAReplay) {
     EXPECT_EQ(again.total.events, result.total.events);
     EXPECT_EQ(again.injected.size(), result.injected.size());
   }
+  test::on_ranks(2, [&](std::size_t rank, Ranks& mine) {
+    const Result again = run({.end = 40, .lookahead = 0.5, .threads = 2}, result.injected, &mine);
+    if (rank == 0) { EXPECT_EQ(again.digest, result.digest); }
+  });
+}
+
+struct Talker {
+  using Context = PaceContext;
+  Simulation* own;
+  Time last = 0;
+  std::uint64_t heard = 0;
+  void start(Context& context) { context.send_self(1, Tick{}); }
+  void on(Context& context, const Tick&) {
+    see(context);
+    if (own != nullptr) own->inject<PaceContext>((context.id() + 1) % context.lp_count(), Knock{3});
+    context.send_self(1, Tick{});
+  }
+  void on(Context& context, const Knock& knock) {
+    see(context);
+    ++heard;
+    if (knock.number > 0) context.send((context.id() + 1) % context.lp_count(), 0.5, Knock{knock.number - 1});
+  }
+  void report(Report& report) const { report.count("heard", heard); }
+  void serialize(Archive& archive) { archive(last, heard); }
+  void see(const Context& context) {
+    if (context.now() < last) throw std::logic_error("an event from the past");
+    last = context.now();
+  }
+};
+
+// Several give at once, the model itself among them, while the run is saved again and again; then it is stopped.
+TEST_P(Paced, GiversSaversAndAStopAtOnce) {
+  const auto file = std::filesystem::path(testing::TempDir()) / ("pace" + std::to_string(GetParam()));
+  Options how{.end = 1e5, .lookahead = 0.5, .threads = GetParam(), .pace = 500};
+  how.checkpoint = file.string();
+  Result stopped;
+  {
+    Simulation simulation(how);
+    simulation.add<Talker>(5, [&](LpId) { return Talker{&simulation}; });
+    std::atomic<std::uint64_t> given = 0;
+    std::vector<std::jthread> others;
+    for (LpId to = 0; to < 3; ++to)
+      others.emplace_back([&, to] {
+        while (simulation.inject<PaceContext>(to, Knock{2})) {
+          if (++given % 64 == 0) std::this_thread::sleep_for(1ms);
+        }
+      });
+    others.emplace_back([&] {
+      for (int i = 0; i < 10; ++i) {
+        std::this_thread::sleep_for(5ms);
+        simulation.save();
+      }
+      while (given < 100) std::this_thread::yield();
+      simulation.stop();
+    });
+    stopped = simulation.run();
+  }
+  EXPECT_TRUE(stopped.stopped);
+  EXPECT_GT(stopped.checkpoints, 0u);
+  how.pace = 0;
+  how.checkpoint.clear();
+  how.resume = file.string();
+  how.end = 1e5;
+  how.threads = 2;
+  Simulation rest(how);
+  rest.add<Talker>(5, [](LpId) { return Talker{nullptr}; });
+  const Result end = rest.run();
+  EXPECT_EQ(end.events_before, stopped.total.events);
+  EXPECT_EQ(end.reached, 1e5);
+  std::filesystem::remove(file);
 }
 
 TEST(Pace, HashedTiesAreReplayedToo) {
