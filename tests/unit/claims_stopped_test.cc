@@ -14,7 +14,8 @@ using namespace hm::test;
 
 namespace {
 
-// Stops after each instruction of the operation at which may_stop() while another thread runs `meanwhile`.
+// Stops after each instruction of the operation at which may_stop() while another thread runs `meanwhile`.  Where others use
+// the machine a stop takes as long as their turns: what is left after two seconds goes by without.
 size_t stop_at_every_instruction(const std::function<void()>& operation, const std::function<void()>& meanwhile,
                                  const std::function<bool()>& may_stop) {
   std::atomic<int> turn{0};  // 1: the other's; 2: the end
@@ -27,8 +28,9 @@ size_t stop_at_every_instruction(const std::function<void()>& operation, const s
       turn.notify_one();
     }
   });
+  const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   auto let_the_other_work = [&] {
-    if (!may_stop()) return false;
+    if (!may_stop() || std::chrono::steady_clock::now() > last) return false;
     turn = 1;
     turn.notify_one();
     turn.wait(1);
