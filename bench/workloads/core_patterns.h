@@ -47,9 +47,11 @@ class Inbox {
     blocks_[count_++] = block;
     return true;
   }
-  void discard_all() {
-    while (count_ > 0) discard(blocks_[--count_]);
+  template <class Use>
+  void take_all(Use use) {
+    while (count_ > 0) use(blocks_[--count_]);
   }
+  void discard_all() { take_all(discard); }
 
  private:
   std::array<Block, 256> blocks_;
@@ -133,6 +135,47 @@ class AtRandom final : public Messages {
 
  private:
   Random random_{1};
+};
+
+// A conservative simulation: in a turn a core executes the events that were sent to it in the window before.  Each sends one
+// and is freed.
+class Simulation final : public Pattern {
+ public:
+  enum class To { any, next };
+  // remote: of 10,000 events, how many go to the core before or after, or to any, which may be their own.
+  Simulation(const Setting& setting, std::size_t event, unsigned remote, To to)
+      : Pattern(setting),
+        event_(event),
+        remote_(remote),
+        to_(to),
+        due_(setting.cores),
+        sent_(setting.cores),
+        window_(setting.cores) {}
+  void turn(unsigned core) override {
+    if (window_[core]++ == 0) {
+      for (unsigned i = 0; i < of_.grain; ++i) due_[core].put(make(event_));
+    }
+    due_[core].take_all([&](const Block& event) {
+      Block next = make(event_);
+      discard(event);
+      if (!sent_[destination(core)].put(next)) std::abort();
+    });
+    if (core + 1 == of_.cores) std::swap(due_, sent_);
+  }
+
+ private:
+  unsigned destination(unsigned core) {
+    if (random_.below(10'000) >= remote_) return core;
+    if (to_ == To::any) return random_.below(of_.cores);
+    return (core + (random_.next() % 2 == 0 ? 1 : of_.cores - 1)) % of_.cores;
+  }
+
+  const std::size_t event_;
+  const unsigned remote_;
+  const To to_;
+  Random random_{1};
+  PerCore<Inbox> due_, sent_;
+  PerCore<unsigned> window_;
 };
 
 // Each core replaces random ones of its blocks; what it replaces goes, by a coin, to the next core or back at once.

@@ -32,7 +32,14 @@ std::unique_ptr<Pattern> chosen(const std::string& name, const Setting& setting)
   if (name == "producer-consumer") return pattern<ProducerConsumer>(setting);
   if (name == "larson") return pattern<Larson>(setting);
   if (name == "threadtest") return pattern<Threadtest>(setting);
-  return pattern<LinuxScalability>(setting);
+  if (name == "linux-scalability") return pattern<LinuxScalability>(setting);
+  // Events with their headers, and how many of 10,000 leave their thread on so many, as the engine itself reports
+  // (docs/results/figures-12-14.md).
+  using To = Simulation::To;
+  if (name == "pcs") return std::make_unique<Simulation>(setting, 40, 3 * setting.cores, To::next);
+  if (name == "airport") return std::make_unique<Simulation>(setting, 24, std::min(2575U, 75 * setting.cores), To::next);
+  unsigned remote = name == "phold-25" ? 25 : name == "phold-50" ? 50 : 100;
+  return std::make_unique<Simulation>(setting, 16, 100 * remote, To::any);
 }
 
 void play(Pattern& pattern, unsigned count) {
@@ -63,8 +70,9 @@ void play(Pattern& pattern, unsigned count) {
 
 int main(int count, char** values) {
   Arguments arguments(count, values);
-  std::string name = arguments.choice(
-      "pattern", {"own", "ring", "random", "exchange", "producer-consumer", "larson", "threadtest", "linux-scalability"});
+  std::string name =
+      arguments.choice("pattern", {"own", "ring", "random", "exchange", "producer-consumer", "larson", "threadtest",
+                                   "linux-scalability", "phold-25", "phold-50", "phold-100", "pcs", "airport"});
   unsigned threads = arguments.count("threads", 2, 1, 64);
   unsigned grain = arguments.count("grain", 16, 1, 128);
   Setting setting{threads, grain, arguments.count("operations", 2048, grain)};

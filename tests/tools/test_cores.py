@@ -80,6 +80,14 @@ def test_the_allocators_that_take_a_lock_lock_and_hand_it_on(simulate):
 
 
 @simulated
+def test_the_more_events_leave_their_core_the_more_lines_move(simulate):
+    """Those of the events themselves, too, which whoever executes them reads."""
+    moved = [simulate(pattern, 8)["whole_disturbances"] for pattern in ("pcs", "phold-25", "phold-50", "phold-100")]
+    assert moved == sorted(moved)
+    assert moved[0] < moved[1] / 10
+
+
+@simulated
 def test_the_functions_that_move_lines_are_named(simulate):
     found = simulate("random", 16, "hmalloc")["sites"]
     assert max(found, key=lambda site: site[2] + site[3])[0] == "free"  # which reads the states of others' blocks

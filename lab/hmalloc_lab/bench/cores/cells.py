@@ -14,6 +14,11 @@ PATTERNS = {
     "larson": "threads leave their blocks to the next",
     "threadtest": "batches, freed by the core that made them",
     "linux-scalability": "all blocks are there before the first is freed",
+    "phold-25": "a simulation: of 100 events 25 go to another core",
+    "phold-50": "a simulation: half of the events go to another core",
+    "phold-100": "a simulation: all events go to another core",
+    "pcs": "a simulation: few events leave, to the core before or after",
+    "airport": "a simulation: some events leave, to the core before or after",
 }
 CORES = (1, 2, 4, 8, 16, 32, 64)
 MOST_CORES = 64
