@@ -21,9 +21,9 @@
 #include <stdint.h>
 
 #define HM_VERSION_MAJOR 0
-#define HM_VERSION_MINOR 1
+#define HM_VERSION_MINOR 2
 #define HM_VERSION_PATCH 0
-#define HM_VERSION_STRING "0.1.0"
+#define HM_VERSION_STRING "0.2.0"
 
 #ifdef __cplusplus
 #define HM_NOEXCEPT noexcept
@@ -35,7 +35,7 @@ extern "C" {
 #define HM_API __attribute__((visibility("default")))
 #define HM_ALLOC(...) __attribute__((malloc, warn_unused_result, alloc_size(__VA_ARGS__)))
 
-/* "0.1.0": the version of the library that serves the calls. */
+/* "0.2.0": the version of the library that serves the calls. */
 HM_API const char* hm_version(void) HM_NOEXCEPT;
 
 /* ---- General blocks: malloc and its family under hm_ names, for any thread. ---------------------------------- */

@@ -18,7 +18,12 @@ def versions_agree(options):
                           ("packaging/hmalloc.spec", f"^Version: *{version}$"),
                           ("meson.build", f"^project\\('hmalloc', .*version: '{version}'"),
                           ("MODULE.bazel", f'^module\\(name = "hmalloc", version = "{version}"\\)'),
-                          ("packaging/vcpkg/vcpkg.json", f'"version": "{version}"')):
+                          ("packaging/vcpkg/vcpkg.json", f'"version": "{version}"'),
+                          ("packaging/rust/hmalloc-sys/Cargo.toml", f'^version = "{version}"'),
+                          ("packaging/rust/hmalloc/Cargo.toml", rf'^version = "{version}"(.*\n)*hmalloc-sys = .*"={version}"'),
+                          ("CHANGELOG.md", rf"^## {version},"),
+                          # What hmalloc_local.h relies on may change with the next minor version.
+                          ("packaging/debian/libhmalloc0.symbols", rf"\(<< {major}\.{int(minor) + 1}~\)")):
         if not re.search(pattern, read(options, file), re.M):
             complaints.append(f"{file} does not say {version}, and CMakeLists.txt does")
     return complaints
