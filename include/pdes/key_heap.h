@@ -43,6 +43,11 @@ class KeyHeap {
     for (const Key& key : keys_) take(key);
     keys_ = std::vector<Key>();
   }
+  // Removes the keys that it is told to.
+  template <class F>
+  void remove_if(F&& leaves) {
+    if (std::erase_if(keys_, leaves) > 0) std::sort(keys_.begin(), keys_.end());  // a sorted array is a heap
+  }
 
  private:
   static constexpr std::size_t kArity = 4;

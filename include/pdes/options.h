@@ -34,6 +34,11 @@ enum class Ties : std::uint8_t {
   hashed,     // no LP is preferred
 };
 enum class Partitioning : std::uint8_t { blocks, round_robin, random };
+// Whether LPs move to other threads of their rank while the run goes on.
+enum class Balance : std::uint8_t {
+  off,
+  events,  // as the number of events says that each LP has executed
+};
 
 // The number of CPUs that the calling thread may use.
 unsigned allowed_cpus() noexcept;
@@ -50,6 +55,7 @@ struct Options {
   Generator generator = Generator::splitmix;
   Ties ties = Ties::by_source;
   Partitioning partitioning = Partitioning::blocks;
+  Balance balance = Balance::events;  // by windows, on several threads
   std::size_t max_memory = 0;   // bytes of pending events and queues on this rank; 0: no limit
   bool pin = false;             // thread i to the i-th allowed CPU
   bool measure_delays = false;  // of cross-LP events, for Result::delays; one thread then enforces no lookahead

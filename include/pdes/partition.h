@@ -100,6 +100,9 @@ class alignas(128) Partition {
   }
   // Takes the events that another partition has for this one.
   void receive(std::vector<Key>& keys);
+  // Puts the pending events of LPs that have another owner by now into the outboxes of that parity.
+  void part(unsigned parity);
+  std::vector<Lp*>& own_lps() noexcept { return own_lps_; }
   // Smallest time of anything pending or in an outbox.
   Time least() const { return std::min(pending.lower_bound(), min_sent); }
   // Adapts to numbers that change slowly.
@@ -107,8 +110,8 @@ class alignas(128) Partition {
   // After `events` have been executed without a pause: throws Error if more than `most` have been sent and executed at the
   // present time, that is, more than were pending when it was first seen here.
   void watch_time(std::uint64_t events, std::uint64_t most);
-  // Frees whatever is still pending or in an outbox.
-  void discard_events();
+  // Destroys its LPs, and frees whatever is still pending or in an outbox.
+  void discard();
   // Of pending events and queues.  Events count where they were allocated and where they are released: only the sum
   // over all threads is meaningful.
   std::int64_t bytes() const noexcept;
@@ -130,6 +133,8 @@ class alignas(128) Partition {
   std::uint64_t executed() const noexcept;
   std::unique_ptr<DelayRecorder> delays;
   std::unique_ptr<CriticalPath> path;
+  std::uint32_t* executed_by_lp = nullptr;  // counted while it is not null (engine/balance.h)
+  std::uint64_t parted = 0;                 // LPs that went to other partitions
   std::string name_of(const Lp& lp) const;
   Waits waits;
   double total_s = 0;
@@ -170,7 +175,8 @@ class alignas(128) Partition {
     }
     pending.push(key);
   }
-  template <bool kWithPath>
+  enum class Watch { nothing, path, load };
+  template <Watch kWatch>
   bool run(std::size_t most);
   void execute(const Key& key);
   void follow(const Key& key);

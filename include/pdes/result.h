@@ -24,6 +24,7 @@ struct Activity {
   std::uint64_t late = 0;       // events that arrived for the open bucket of the pending set
   std::uint64_t retunings = 0;  // of its bucket width
   std::uint64_t cancelled = 0;  // of the events: their timer had been cancelled or set anew, and nothing was done
+  std::uint64_t parted = 0;     // LPs that went to other threads (Options::balance)
 };
 
 // A snapshot of a running simulation, on the first rank; events and memory are of that rank's threads.

@@ -17,6 +17,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "pdes/event.h"
@@ -81,6 +82,8 @@ class TimingWheel {
   void start();
   // Removes and returns all keys, unordered.
   std::vector<Key> drain();
+  // Moves the keys for which `leaves` returns true to `left`.  An exception leaves each in one place.
+  void sift(const std::function<bool(const Key&)>& leaves, std::vector<Key>& left);
   // All keys, unordered; they stay.
   std::vector<Key> keys() const;
   bool is_valid() const;
@@ -145,6 +148,7 @@ class TimingWheel {
   void release(Chunk* chunk) noexcept;
   template <class F>
   void empty(std::size_t number, F&& take);
+  void sift_bucket(std::size_t number, const std::function<bool(const Key&)>& leaves, std::vector<Key>& left);
 
   const Key* min_slow(Time bound);
   std::size_t first_used(std::size_t from, std::size_t to) const noexcept;  // `to`: there is none

@@ -74,7 +74,8 @@ Json activities(const std::vector<Activity>& threads) {
                    {"working_s", thread.working_s},
                    {"blocked_s", thread.blocked_s},
                    {"late", thread.late},
-                   {"retunings", thread.retunings}});
+                   {"retunings", thread.retunings},
+                   {"parted", thread.parted}});
   return all;
 }
 
@@ -102,6 +103,7 @@ void add_options(Json& line, const Run& run) {
   line["generator"] = name_of(kGenerators, options.generator);
   line["ties"] = name_of(kTies, options.ties);
   line["partition"] = name_of(kPartitionings, options.partitioning);
+  line["balance"] = name_of(kBalances, options.balance);
 }
 
 void add_cost(Json& line, const Run& run) {
@@ -145,6 +147,7 @@ Json summary(const Run& run) {
   line["cancelled"] = total.cancelled;
   line["late"] = total.late;
   line["retunings"] = total.retunings;
+  line["parted"] = total.parted;
   line["bucket_width"] = result.bucket_width;
   add_cost(line, run);
   for (std::size_t type = 0; type < result.events_by_type.size(); ++type)

@@ -28,13 +28,14 @@ void add(Activity& sum, const Activity& other) noexcept {
   sum.late += other.late;
   sum.retunings += other.retunings;
   sum.cancelled += other.cancelled;
+  sum.parted += other.parted;
 }
 
 Activity activity_of(const Partition& partition) {
   return {partition.executed(),      partition.counts.sent,    partition.counts.crossed,
           partition.counts.dropped,  partition.windows,        std::max(0.0, partition.total_s - partition.waits.all_s),
           partition.waits.all_s,     partition.pending.late(), partition.pending.retunings(),
-          partition.counts.cancelled};
+          partition.counts.cancelled, partition.parted};
 }
 
 // Commutative over LPs: it does not matter which thread runs an LP.

@@ -60,11 +60,11 @@ Partition::Partition(const World& all, const Options& options, unsigned own_numb
   outbox = outboxes[0].data();
 }
 
-Partition::~Partition() {
-  for (Lp* lp : own_lps_) world.class_of(lp->id).destroy(lp->object());
-}
+Partition::~Partition() = default;
 
-void Partition::discard_events() {
+void Partition::discard() {
+  for (Lp* lp : own_lps_) world.class_of(lp->id).destroy(lp->object());
+  own_lps_.clear();
   for (const Key& key : pending.drain()) release(key.event);
   for (auto& boxes : outboxes) {
     for (auto& box : boxes) {
@@ -142,10 +142,11 @@ void Partition::set_min_delay(Time smallest) noexcept {
 
 bool Partition::run_until(Time bound, std::size_t most) {
   bound_ = std::min(bound, asked_end);  // which is where a thread alone ends, that has one window
-  return path == nullptr ? run<false>(most) : run<true>(most);
+  if (path != nullptr) return run<Watch::path>(most);
+  return executed_by_lp == nullptr ? run<Watch::nothing>(most) : run<Watch::load>(most);
 }
 
-template <bool kWithPath>
+template <Partition::Watch kWatch>
 bool Partition::run(std::size_t most) {
   for (std::size_t left = most; left > 0; --left) {
     const Key* least = pending.peek(bound_);
@@ -157,7 +158,8 @@ bool Partition::run(std::size_t most) {
       __builtin_prefetch(ahead[kPrefetchEvent].event, 1);
       __builtin_prefetch(world.lps[ahead[kPrefetchLp].event->destination], 1);
     }
-    if constexpr (kWithPath) follow(key);
+    if constexpr (kWatch == Watch::path) follow(key);
+    if constexpr (kWatch == Watch::load) ++executed_by_lp[key.event->destination];
     execute(key);
   }
   return false;
@@ -171,6 +173,15 @@ void Partition::follow(const Key& key) {
 // Backwards, so that an exception leaves every event in one place only; the order is irrelevant.
 void Partition::receive(std::vector<Key>& keys) {
   for (; !keys.empty(); keys.pop_back()) pending.push(keys.back());
+}
+
+// By way of the box for itself, so that an exception leaves every event in one place only.
+void Partition::part(unsigned parity) {
+  auto& boxes = outboxes[parity];
+  auto& leaving = boxes[number];
+  pending.sift([this](const Key& key) { return world.owner[key.event->destination] != number; }, leaving);
+  for (; !leaving.empty(); leaving.pop_back())
+    boxes[world.owner[leaving.back().event->destination]].push_back(leaving.back());
 }
 
 std::int64_t Partition::bytes() const noexcept { return static_cast<std::int64_t>(pending.bytes()) + memory.held(); }

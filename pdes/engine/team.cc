@@ -26,13 +26,16 @@ Team::Team(const Options& how, World all, Ranks* others, Requests& asked)
   }
   if (ranks != nullptr) exchange = std::make_unique<Exchange>(*this, *ranks);
   if (options.sync == Sync::neighbours) null_messages = std::make_unique<NullMessageGroup>(how.threads);
+  if (options.balance == Balance::events && options.sync == Sync::windows && how.threads > 1)
+    load_board = std::make_unique<LoadBoard>(how.threads, world.lp_count);
   if (!options.checkpoint.empty()) saver = std::make_unique<Saver>(*this, requests.save);
   before.executed_by_type.resize(world.types.size());
 }
 
-// Blocks of the private free lists travel between threads, so all events are freed before the first list.
+// Blocks of the private free lists travel between threads, and so do LPs, so all events are freed before the first list, and
+// LPs destroyed before the memory of the first.
 Team::~Team() {
-  for (auto& partition : partitions) partition->discard_events();
+  for (auto& partition : partitions) partition->discard();
 }
 
 void Team::save(unsigned thread, Time at, bool incomplete) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/balance.h"
 #include "engine/checkpoint.h"
 #include "engine/exchange.h"
 #include "engine/neighbours.h"
@@ -113,6 +114,7 @@ struct Team {
   std::vector<Gauge> gauges;
   ReducingBarrier barrier;
   std::unique_ptr<NullMessageGroup> null_messages;  // if Sync::neighbours
+  std::unique_ptr<LoadBoard> load_board;            // if load moves
   Requests& requests;
   std::unique_ptr<Saver> saver;                  // if there are checkpoints
   std::unique_ptr<Tracer> tracer;                // if there is a trace

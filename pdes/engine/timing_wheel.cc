@@ -173,6 +173,46 @@ std::vector<Key> TimingWheel::drain() {
   return keys;
 }
 
+// The hole that a key leaves is filled by the bucket's last one, which has been looked at already.  Events are scattered in
+// memory, so those of a chunk are fetched together.
+void TimingWheel::sift_bucket(std::size_t number, const std::function<bool(const Key&)>& leaves, std::vector<Key>& left) {
+  Bucket& last = buckets_[number];
+  Key* key = last;
+  for (Chunk *chunk = chunk_of(last), *older; chunk != nullptr; chunk = older) {
+    older = chunk->older;
+    for (const Key* ahead = chunk->keys.data(); ahead != key; ++ahead) __builtin_prefetch(ahead->event);
+    while (key != chunk->keys.data()) {
+      if (!leaves(*--key)) continue;
+      left.push_back(*key);
+      --size_;
+      *key = *--last;
+      Chunk* const newest = chunk_of(last + 1);
+      if (last != newest->keys.data()) continue;
+      last = newest->older == nullptr ? nullptr : newest->older->keys.data() + newest->older->keys.size();
+      release(newest);
+    }
+    if (older != nullptr) key = older->keys.data() + older->keys.size();
+  }
+  if (last == nullptr) used_[number / 64] &= ~(std::uint64_t{1} << number % 64);
+}
+
+void TimingWheel::sift(const std::function<bool(const Key&)>& leaves, std::vector<Key>& left) {
+  const auto open_count = static_cast<std::size_t>(open_end_ - open_);
+  left.reserve(left.size() + open_count + late_.size());
+  const std::size_t before = left.size();
+  const auto takes = [&](const Key& key) noexcept {
+    if (leaves(key)) left.push_back(key);
+    else return false;
+    return true;
+  };
+  Key* const open = const_cast<Key*>(open_);  // in sorted_
+  open_end_ = std::remove_if(open, open + open_count, takes);
+  late_.remove_if(takes);
+  size_ -= left.size() - before;
+  for (std::size_t number = 0; number < buckets_.size(); ++number)
+    if (buckets_[number] != nullptr) sift_bucket(number, leaves, left);
+}
+
 std::vector<Key> TimingWheel::keys() const {
   std::vector<Key> keys = late_.keys();
   keys.reserve(size_);

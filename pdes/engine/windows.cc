@@ -6,11 +6,13 @@
 //   barrier    everybody's earliest time, including what was sent, in one reduction
 //   receive    from the outboxes of the last window, which nobody fills now
 //   execute    into outboxes of the other parity
+// Between the last two LPs may move to other threads (engine/balance.h).
 // With ranks, the first thread sends the events for other ranks, with the reduction, before it receives, and then waits for
 // theirs; a second barrier tells the threads the result and hands them the arrivals.
 #include <algorithm>
 #include <optional>
 
+#include "engine/balance.h"
 #include "engine/team.h"
 
 namespace pdes {
@@ -22,11 +24,14 @@ constexpr std::uint64_t kLookEvery = 16;  // windows between two check points
 class Windows {
  public:
   Windows(Team& team, unsigned thread)
-      : team_(team), thread_(thread), own_(*team.partitions[thread]), flags_(own_.failure == nullptr ? 0u : kFailed) {}
+      : team_(team), thread_(thread), own_(*team.partitions[thread]), flags_(own_.failure == nullptr ? 0u : kFailed) {
+    if (team.load_board != nullptr) balancer_.emplace(team, thread);
+  }
 
   void run() {
     ReducingBarrier::Reduction all{};
     while (true) {
+      if (balancer_) balancer_->tell();
       all = meet({own_.least(), flags_});
       window_.reset();
       if (team_.ranks == nullptr) receive();
@@ -34,6 +39,7 @@ class Windows {
       if (team_.pace != nullptr) all = keep_pace(all);
       if (team_.saves(all.flags)) save(all.least);
       if ((all.flags & kEnds) != 0 || !(all.least < team_.end())) break;
+      if (balancer_ && balancer_->is_due()) move_load();
       execute(bound_of(all.least), all.least);
     }
     if (thread_ == 0) team_.conclude(all);
@@ -71,6 +77,14 @@ class Windows {
     const auto flags = meet({kNever, flags_}).flags;
     attempt([&] { own_.receive(team_.pace->arrivals(thread_)); });
     return {team_.pace->turn().least, all.flags | flags | team_.pace->turn().flags};
+  }
+
+  // Every event is in a pending set, and is again afterwards.
+  void move_load() {
+    attempt([&] { balancer_->part(sending_); });
+    meet({kNever, flags_});
+    receive();
+    attempt([&] { balancer_->welcome(); });
   }
 
   Time bound_of(Time least) const {
@@ -120,6 +134,7 @@ class Windows {
   unsigned sending_ = 0;  // parity of the outboxes that are filled now
   bool started_ = false;
   std::optional<Tracer::Scope> window_;
+  std::optional<Balancer> balancer_;  // if load moves
 };
 
 }  // namespace

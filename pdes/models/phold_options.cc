@@ -13,6 +13,8 @@ void declare(pdes::App& app, Parameters& p) {
       .option("mean", p.mean, "mean delay of an event, lookahead included", 0)
       .option("payload", p.payload, "bytes of an event: 8, 16, 32, ... 1024, or a mix such as 8:0.9,1024:0.1")
       .option("imbalance", p.imbalance, "share of remote events that go to the first eighth of the LPs", 0, 1)
+      .option("hot", p.hot, "an eighth of the LPs gets so many times as many remote events, and moves round", 1)
+      .option("hot-turn", p.hot_turn, "virtual time in which it moves round all LPs once", 1e-9)
       .option("state", p.state, "bytes of state of each LP, of which each event writes a cache line", 0, 1u << 30)
       .choice("distribution", p.distribution,
               {{"exponential", Distribution::exponential},
@@ -29,7 +31,7 @@ void check(const Parameters& p, const pdes::Options& options) {
 
 bool is_varied(const Parameters& p) {
   const Parameters plain;
-  return p.payload != plain.payload || p.imbalance != plain.imbalance || p.state != plain.state ||
+  return p.payload != plain.payload || p.imbalance != plain.imbalance || p.hot != plain.hot || p.state != plain.state ||
          p.distribution != plain.distribution;
 }
 

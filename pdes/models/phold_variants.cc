@@ -106,9 +106,22 @@ class VariedNode<std::index_sequence<kKind...>> {
     const Parameters& p = setting_->parameters;
     auto random = context.random();
     if (!random.chance(p.remote)) return context.id();
+    if (p.hot > 1) return in_or_out_of_the_hot_place(context);
     const bool preferred = p.imbalance > 0 && random.chance(p.imbalance);
     const pdes::LpId among = preferred ? std::max(context.lp_count() / 8, 1u) : context.lp_count();
     return static_cast<pdes::LpId>(random.integer(among));
+  }
+
+  // Where it is depends on the time alone.
+  pdes::LpId in_or_out_of_the_hot_place(Context& context) const {
+    const Parameters& p = setting_->parameters;
+    auto random = context.random();
+    const std::uint64_t all = context.lp_count(), hot = std::max<std::uint64_t>(all / 8, 1);
+    const double turns = context.now() / p.hot_turn;
+    const auto first = static_cast<std::uint64_t>((turns - std::floor(turns)) * static_cast<double>(all));
+    const double weight = p.hot * static_cast<double>(hot);
+    const bool inside = random.chance(weight / (weight + static_cast<double>(all - hot)));
+    return static_cast<pdes::LpId>((first + (inside ? random.integer(hot) : hot + random.integer(all - hot))) % all);
   }
 
   pdes::Time delay(Context& context) const {

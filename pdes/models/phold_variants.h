@@ -26,6 +26,7 @@ struct Parameters {
   double mean = 1;
   std::string payload = "8";
   double imbalance = 0;
+  double hot = 1, hot_turn = 80;
   std::uint64_t state = 0;
   Distribution distribution = Distribution::exponential;
 };

@@ -52,7 +52,7 @@ def test_help_has_the_model_s_own_options_first_with_defaults():
 def test_options_arrive_and_the_last_of_equal_ones_counts():
     own = {"delay": 2.5, "odd": -0.5, "lps": 7, "large": 18446744073709551615, "word": "a b", "kind": "plain"}
     engine = {"seed": 9, "end": 20, "lookahead": 0.5, "threads": 2, "allocator": "free-list", "queue": "heap",
-              "sync": "neighbours", "generator": "philox", "ties": "hashed", "partition": "round-robin"}
+              "sync": "neighbours", "generator": "philox", "ties": "hashed", "partition": "round-robin", "balance": "off"}
     said = result("--lps=3", *(f"--{name}={value}" for name, value in (own | engine).items()), "--flag")
     assert said["model_parameters"] == own | {"flag": True}
     assert {name: said[name] for name in engine} == engine and said["api"] == "free-list"
@@ -98,10 +98,10 @@ def test_json_is_one_line_with_all_keys():
     said = result()
     assert set(said) >= {
         "model", "digest", "events", "seconds", "events_per_s", "ns_per_op", "ops", "end", "reached", "stopped",
-        "threads", "ranks", "allocator", "queue", "sync", "generator", "partition", "blocks", "windows", "sent",
+        "threads", "ranks", "allocator", "queue", "sync", "generator", "partition", "balance", "blocks", "windows", "sent",
         "crossed", "dropped", "late", "blocked_share", "bytes_per_pending", "peak_bytes", "peak_pending", "vm_hwm_kb",
         "vm_peak_kb", "minor_faults", "cpu_share", "malloc_library", "api", "statistics", "model_parameters",
-        "thread_activity", "waited_on", "cancelled", "ended_by_model"}
+        "thread_activity", "waited_on", "cancelled", "ended_by_model", "parted"}
     assert said["model"] == "toy" and said["ranks"] == 1 and re.fullmatch(r"0x[0-9a-f]{16}", said["digest"])
     assert said["events"] == said["ops"] == 40 and said["dropped"] == 4 and said["events_by_type"] == {"Token": 40}
     assert said["ns_per_op"] == pytest.approx(1e9 / said["events_per_s"])

@@ -13,6 +13,7 @@ from programs import ROOT, model
 MODELS = {
     "phold": "phold --lps 300 --events-per-lp 3 --end 20",
     "payloads": "phold --lps 200 --end 20 --payload 8:3,64:2,1024:1 --imbalance 0.5 --state 100",
+    "hot": "phold --lps 300 --events-per-lp 3 --end 20 --hot 10 --hot-turn 25",
     "bimodal": "phold --lps 200 --end 30 --distribution bimodal",
     "ties": "phold --lps 200 --end 20 --distribution ties --lookahead 1",
     "pcs": "pcs --width 12 --height 10 --portables 12 --channels 4 --reserve 1 --move 300 --lookahead 5 --end 400",
@@ -55,6 +56,15 @@ def test_options_of_the_engine_change_no_answer(name):
         how = f"--threads {threads} --oversubscribe --sync {sync} --queue {queue} --partition {partition}"
         how += f" --allocator {next(allocators)}"
         assert answer(f"{MODELS[name]} {how}") == expected, how
+
+
+def test_load_moves_and_changes_no_answer():
+    skewed = "phold --lps 2000 --end 60 --hot 10 --hot-turn 60"
+    expected = answer(skewed)
+    for threads, balance in itertools.product((1, 2, 3, 4), ("off", "events")):
+        how = f"{skewed} --threads {threads} --oversubscribe --balance {balance}"
+        assert answer(how) == expected, how
+        assert ("LPs moved to other threads" in start(how).stdout) == (threads > 1 and balance == "events"), how
 
 
 @pytest.mark.parametrize("name", LIBRARY)

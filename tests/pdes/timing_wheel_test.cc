@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <numeric>
 #include <queue>
 
@@ -45,11 +47,44 @@ void hold(TimingWheel& wheel, test::Shape shape, std::size_t population, std::si
   EXPECT_TRUE(wheel.is_valid());
 }
 
+bool same_place(const Key& a, const Key& b) { return a.time == b.time && a.tie == b.tie; }
+
 class WheelHolds : public testing::TestWithParam<test::Shape> {
  protected:
   TimingWheel wheel_{Queue::wheel, 0.1}, unbounded_{Queue::wheel, 0}, heap_{Queue::heap, 0.1};
 };
 INSTANTIATE_TEST_SUITE_P(Shapes, WheelHolds, testing::ValuesIn(test::kShapes));
+
+// In the middle of a bucket that is open: of each three keys one, of one time all.
+TEST_P(WheelHolds, WhatIsLeftWhenSomeLeave) {
+  for (TimingWheel* wheel : {&wheel_, &heap_}) {
+    for (const auto& leaves : {std::function([](const Key& key) { return key.tie % 3 == 0; }),
+                               std::function([](const Key& key) { return key.tie % 3 != 0; }),
+                               std::function([](const Key&) { return true; })}) {
+      for (const Key& key : test::keys(GetParam(), 3000, 7)) wheel->push(key);
+      if (wheel->retunings() == 0 && wheel->width() == 0) wheel->start();
+      for (const Time late : {0.0, 0.0, 0.5}) {
+        wheel->pop(wheel->peek(kNever));
+        wheel->push({late, 3, nullptr});
+        wheel->push({late, 4, nullptr});
+      }
+      std::vector<Key> all = wheel->keys(), left;
+      const auto staying = std::partition(all.begin(), all.end(), leaves);
+      wheel->sift(leaves, left);
+      ASSERT_TRUE(wheel->is_valid());
+      std::sort(left.begin(), left.end());
+      std::sort(all.begin(), staying);
+      ASSERT_TRUE(std::equal(all.begin(), staying, left.begin(), left.end(), same_place));
+      std::sort(staying, all.end());
+      for (auto key = staying; key != all.end(); ++key) {
+        const Key* least = wheel->peek(kNever);
+        ASSERT_TRUE(least != nullptr && same_place(*least, *key));
+        wheel->pop(least);
+      }
+      EXPECT_EQ(wheel->size(), 0u);
+    }
+  }
+}
 
 TEST_P(WheelHolds, FewKeys) { hold(wheel_, GetParam(), 3, 2000, 0.1); }
 TEST_P(WheelHolds, ManyKeys) { hold(wheel_, GetParam(), 5000, 20000, 0.1); }

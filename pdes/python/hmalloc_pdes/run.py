@@ -20,7 +20,7 @@ REFUSALS = compiled.REFUSALS if compiled else (NotImplementedError,)
 
 call = library.call
 # Those of the engine that are not about output (docs/pdes.md).
-OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "partition", "queue", "allocator", "blocks",
+OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "partition", "balance", "queue", "allocator", "blocks",
            "max_memory", "pin", "interval")
 
 
