@@ -11,6 +11,7 @@
 #include "pdes/injected.h"
 #include "pdes/partition.h"
 #include "pdes/timer.h"
+#include "pdes/vacancies.h"
 
 namespace pdes {
 
@@ -26,6 +27,10 @@ struct SentAs {
 };
 template <class E>
 struct SentAs<Cancellable<E>> {
+  using Event = E;
+};
+template <class E>
+struct SentAs<Makes<E>> {
   using Event = E;
 };
 
@@ -52,9 +57,9 @@ class Context {
   // itself at least 0; otherwise the run ends with an Error.  Events at or after the end are dropped.
   template <class E>
   void send(LpId to, Time delay, const E& event, Priority priority = 0) {
-    static_assert(std::is_same_v<typename SentAs<E>::Event, E>, "send the event itself, without pdes::Cancellable");
-    if constexpr (kCancellable<E>) post(to, delay, Cancellable<E>{event, Cancellable<E>::kNoTimer, 0}, priority);
-    else post(to, delay, event, priority);
+    static_assert(std::is_same_v<typename SentAs<E>::Event, E>,
+                  "send the event itself, without pdes::Cancellable or pdes::Makes");
+    post(to, delay, as_listed(event), priority);
   }
   template <class E>
   void send_self(Time delay, const E& event, Priority priority = 0) {
@@ -70,6 +75,8 @@ class Context {
   // The run ends at now + delay, unless it ends earlier: events before that time are executed, on all threads.  The delay
   // must be at least the lookahead.
   void end_after(Time delay) { partition_.end_after(lp_, delay); }
+  // This LP, one of Simulation::add_vacant, reports and ends when its handler returns (vacancies.h).
+  void vacate() { partition_.vacate(lp_); }
 
   static std::vector<EventType> types() {
     return {EventType{sizeof(Events), type_name(typeid(typename SentAs<Events>::Event))}...};
@@ -80,8 +87,7 @@ class Context {
   // An event for LP `to` from outside (Simulation::inject).
   template <class E>
   static Injected from_outside(LpId to, const E& event, Priority priority) {
-    if constexpr (kCancellable<E>) return packed(to, Cancellable<E>{event, Cancellable<E>::kNoTimer, 0}, priority);
-    else return packed(to, event, priority);
+    return packed(to, as_listed(event), priority);
   }
 
   template <class Object>
@@ -89,10 +95,35 @@ class Context {
     static constexpr Handler kTable[] = {&handle<Object, Events>...};
     return kTable;
   }
+  // Of LPs that come and go: while one is there, and while nobody is.
+  template <class Object>
+  static const Handler* passing_handlers() noexcept {
+    static constexpr Handler kTable[] = {&handle_passing<Object, Events>...};
+    return kTable;
+  }
+  template <class Object>
+  static const Handler* vacant_handlers() noexcept {
+    static_assert((kMakes<Object, Events> || ...),
+                  "nothing makes these LPs: list an event type as pdes::Makes, and give them an on for it");
+    static constexpr Handler kTable[] = {&handle_vacant<Object, Events>...};
+    return kTable;
+  }
 
  private:
   template <class E>
   static constexpr bool kCancellable = (std::is_same_v<Cancellable<E>, Events> || ...);
+  template <class Object, class E>
+  static constexpr bool kHandles = requires(Object& object, Context& context, const E& event) { object.on(context, event); };
+  // Whether what is listed so makes LPs of that class.
+  template <class Object, class Listed>
+  static constexpr bool kMakes = std::is_same_v<Listed, Makes<typename SentAs<Listed>::Event>> &&
+                                 kHandles<Object, typename SentAs<Listed>::Event>;
+  template <class E>
+  static decltype(auto) as_listed(const E& event) {
+    if constexpr (kCancellable<E>) return Cancellable<E>{event, Cancellable<E>::kNoTimer, 0};
+    else if constexpr ((std::is_same_v<Makes<E>, Events> || ...)) return Makes<E>{event};
+    else return (event);
+  }
   template <class Listed>
   void post(LpId to, Time delay, const Listed& event, Priority priority) {
     static_assert((std::is_same_v<Listed, Events> || ...), "this event type is not in the Context's list");
@@ -114,7 +145,9 @@ class Context {
   template <class Object, class Listed>
   static void handle(Partition& partition, Lp& lp, const Event& event) {
     using E = typename SentAs<Listed>::Event;
-    if constexpr (requires(Object& object, Context& context, const E& payload) { object.on(context, payload); }) {
+    if constexpr (std::is_same_v<Listed, Makes<E>>) {
+      partition.refuse_to_make(lp, event);
+    } else if constexpr (kHandles<Object, E>) {
       Context context(partition, lp);
       Object& object = *static_cast<Object*>(lp.object());
       const auto& payload = *static_cast<const Listed*>(event.payload());
@@ -123,6 +156,26 @@ class Context {
       else ++partition.counts.cancelled;
     } else {
       partition.no_handler(lp, event);
+    }
+  }
+  template <class Object, class Listed>
+  static void handle_passing(Partition& partition, Lp& lp, const Event& event) {
+    if (partition.is_of_another_life(lp)) {
+      ++partition.counts.undelivered;
+    } else {
+      handle<Object, Listed>(partition, lp, event);
+      partition.end_if_asked(lp);
+    }
+  }
+  template <class Object, class Listed>
+  static void handle_vacant(Partition& partition, Lp& vacant, const Event& event) {
+    if constexpr (kMakes<Object, Listed>) {
+      Lp& lp = partition.make(vacant);
+      Context context(partition, lp);
+      static_cast<Object*>(lp.object())->on(context, static_cast<const Listed*>(event.payload())->event);
+      partition.end_if_asked(lp);
+    } else {
+      partition.to_nobody(vacant, event);
     }
   }
 

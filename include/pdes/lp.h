@@ -47,6 +47,10 @@ struct LpClass {
   void (*start)(Partition&, Lp&);
   void (*report)(const void*, Report&);
   Saving saving{};
+  // Of LPs that come and go (vacancies.h): the handlers of an id where nobody is, and whether it drops what others send.
+  const Handler* vacant_handlers = nullptr;
+  bool drops = false;
+  bool comes_and_goes() const noexcept { return vacant_handlers != nullptr; }
 };
 
 }  // namespace pdes

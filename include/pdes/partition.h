@@ -48,6 +48,18 @@ struct World {
 
 struct Counts {
   std::uint64_t sent = 0, crossed = 0, dropped = 0, cancelled = 0;
+  std::uint64_t made = 0, ended = 0, undelivered = 0;  // LPs that come and go; events for none of them
+};
+
+// What lies before the record of an LP that comes and goes.  While it is there, World::lps has that record, which takes over
+// from the one that the id has while nobody is there, and hands back to it.
+struct alignas(16) Life {
+  Event block;         // so that it comes from where events come from
+  std::uint32_t born;  // sequence number of the id then
+  bool leaves;         // when the handler returns
+  Lp* vacant;
+  Lp& lp() noexcept { return *reinterpret_cast<Lp*>(this + 1); }
+  static Life& of(Lp& lp) noexcept { return reinterpret_cast<Life*>(&lp)[-1]; }
 };
 
 class alignas(128) Partition {
@@ -86,6 +98,17 @@ class alignas(128) Partition {
   void end_after(const Lp& from, Time delay);
   // Where in its object an LP has its timer.  Throws if it is elsewhere.
   std::uint32_t place_of_timer(const Lp& lp, const void* timer) const;
+
+  // ---- For handlers of LPs that come and go.
+  Lp& make(Lp& vacant);
+  void vacate(Lp& lp);
+  void end_if_asked(Lp& lp) {
+    if (Life::of(lp).leaves) end(lp);
+  }
+  // Whether the event that is executed was sent by an LP to itself that was there before this one.
+  bool is_of_another_life(Lp& lp) const noexcept;
+  void to_nobody(const Lp& vacant, const Event& event);
+  [[noreturn]] void refuse_to_make(const Lp& lp, const Event& event) const;
 
   // ---- For the loops.  Builds the LPs; then they send their first events, or go on from a checkpoint unless it is null.
   void build(const Checkpoint* from);
@@ -141,6 +164,7 @@ class alignas(128) Partition {
   std::uint64_t windows = 0;
   std::exception_ptr failure;
   std::string failed_at;  // which LP failed, when, on which event
+  Report ended;           // of the LPs that have ended
 
  private:
   void check(const Lp& from, LpId to, Time delay, std::uint16_t type, Priority priority) {
@@ -186,6 +210,12 @@ class alignas(128) Partition {
   std::size_t restore_lps(Archive& part);
   void restore_events(Archive& part);
   void set_min_delay(Time smallest) noexcept;
+  Lp& occupy(Lp& vacant);
+  void end(Lp& lp);
+  void leave(const LpClass& of, Lp& lp) noexcept;
+  std::uint64_t tie_by_source(std::uint64_t tie) const noexcept {
+    return world.ties == Ties::by_source ? tie : unhashed(tie);
+  }
 
   std::string place_of(const Key& key) const;
   void blame(Event& event) noexcept;

@@ -8,3 +8,4 @@
 #include "pdes/result.h"
 #include "pdes/simulation.h"
 #include "pdes/timer.h"
+#include "pdes/vacancies.h"

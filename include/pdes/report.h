@@ -72,6 +72,7 @@ class Report {
 
   void merge(const Report& other);
   void ends_at(double now) noexcept { now_ = now; }  // for the engine
+  void sort();                                       // by name
   // Of the exact values, independent of the order of names.
   std::uint64_t digest() const noexcept;
 

@@ -36,23 +36,21 @@ class Simulation {
   template <class Object, class Make>
   LpId add(LpId count, Make make) {
     using Context = typename Object::Context;
-    LpClass added{type_name(typeid(Object)),
-                  0,
-                  count,
-                  sizeof(Object),
-                  Context::template handlers<Object>(),
-                  [make = std::move(make)](void* place, LpId id) { ::new (place) Object(make(id)); },
-                  [](void* object) noexcept { static_cast<Object*>(object)->~Object(); },
-                  [](Partition& partition, Lp& lp) {
-                    Context context(partition, lp);
-                    static_cast<Object*>(lp.object())->start(context);
-                  },
-                  [](const void* object, Report& report) {
-                    if constexpr (requires(const Object& o) { o.report(report); })
-                      static_cast<const Object*>(object)->report(report);
-                  },
-                  saving_of<Object>()};
-    static_assert(alignof(Object) <= 16, "an LP needs an alignment of at most 16");
+    LpClass added = described<Object>(count, std::move(make), Context::template handlers<Object>());
+    added.start = [](Partition& partition, Lp& lp) {
+      Context context(partition, lp);
+      static_cast<Object*>(lp.object())->start(context);
+    };
+    return add_class(std::move(added), Context::types(), &Context::kName);
+  }
+  // Adds count ids where nobody is at first; make(id) returns the LP that an event makes there (pdes/vacancies.h).  Object
+  // needs no start.
+  template <class Object, class Make>
+  LpId add_vacant(LpId count, Make make, Undelivered others = Undelivered::refused) {
+    using Context = typename Object::Context;
+    LpClass added = described<Object>(count, std::move(make), Context::template passing_handlers<Object>());
+    added.vacant_handlers = Context::template vacant_handlers<Object>();
+    added.drops = others == Undelivered::dropped;
     return add_class(std::move(added), Context::types(), &Context::kName);
   }
 
@@ -95,6 +93,23 @@ class Simulation {
   const Result& partial() const noexcept;
 
  private:
+  template <class Object, class Make>
+  static LpClass described(LpId count, Make make, const Handler* handlers) {
+    static_assert(alignof(Object) <= 16, "an LP needs an alignment of at most 16");
+    return {type_name(typeid(Object)),
+            0,
+            count,
+            sizeof(Object),
+            handlers,
+            [make = std::move(make)](void* place, LpId id) { ::new (place) Object(make(id)); },
+            [](void* object) noexcept { static_cast<Object*>(object)->~Object(); },
+            nullptr,
+            [](const void* object, Report& report) {
+              if constexpr (requires(const Object& o) { o.report(report); })
+                static_cast<const Object*>(object)->report(report);
+            },
+            saving_of<Object>()};
+  }
   bool inject(Injected event);
   struct Inside;
   std::unique_ptr<Inside> inside_;

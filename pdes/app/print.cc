@@ -51,6 +51,7 @@ void print_events(Page& page, const Run& run) {
   page.row("events", grouped(total.events) + " executed, " + grouped(total.sent) + " for other LPs, " +
                          grouped(total.crossed) + " across threads, " + grouped(total.dropped) + " dropped at the end");
   if (total.cancelled > 0) page.row("  cancelled", grouped(total.cancelled));
+  if (total.undelivered > 0) page.row("  undelivered", grouped(total.undelivered) + ", whoever they were for had ended");
   if (!run.options.resume.empty()) page.row("  before", grouped(result.events_before) + ", in the checkpoint");
   if (result.events_by_type.size() > 1)
     for (std::size_t type = 0; type < result.events_by_type.size(); ++type)
@@ -59,6 +60,12 @@ void print_events(Page& page, const Run& run) {
     page.row("late",
              app::text("%.1f %% of events, bucket width %.3g",
                        100 * static_cast<double>(total.late) / static_cast<double>(total.events), result.bucket_width));
+}
+
+void print_lps(Page& page, const Activity& total) {
+  if (total.made == 0) return;
+  page.row("LPs", grouped(total.made) + " made, " + grouped(total.ended) + " ended, " + grouped(total.made - total.ended) +
+                      " there at the end");
 }
 
 void print_threads(Page& page, const Run& run) {
@@ -178,6 +185,7 @@ void print_summary(const Run& run, std::FILE* to) {
   if (run.error.empty()) page.row("digest", app::text("0x%016llx", static_cast<unsigned long long>(result.digest)));
   page.row("how", how(run));
   print_events(page, run);
+  print_lps(page, run.result.total);
   print_threads(page, run);
   print_memory(page, run);
   print_files(page, run);

@@ -145,6 +145,9 @@ Json summary(const Run& run) {
   line["crossed"] = total.crossed;
   line["dropped"] = total.dropped;
   line["cancelled"] = total.cancelled;
+  line["made"] = total.made;
+  line["ended"] = total.ended;
+  line["undelivered"] = total.undelivered;
   line["late"] = total.late;
   line["retunings"] = total.retunings;
   line["parted"] = total.parted;

@@ -28,7 +28,7 @@ struct Identity {
         ties(world.ties) {
     for (const EventType& type : world.types) types.emplace_back(type.name, type.size);
     for (const LpClass& of : world.classes) {
-      classes.emplace_back(of.name, of.count);
+      classes.emplace_back(of.name + (of.comes_and_goes() ? ", vacant" : ""), of.count);
       object_sizes.push_back(of.size);
     }
   }
@@ -60,6 +60,9 @@ void add(Before& sum, const Counts& counts, const std::vector<std::uint64_t>& ex
   sum.counts.crossed += counts.crossed;
   sum.counts.dropped += counts.dropped;
   sum.counts.cancelled += counts.cancelled;
+  sum.counts.made += counts.made;
+  sum.counts.ended += counts.ended;
+  sum.counts.undelivered += counts.undelivered;
   for (std::size_t type = 0; type < executed_by_type.size(); ++type) sum.executed_by_type[type] += executed_by_type[type];
 }
 
@@ -99,6 +102,7 @@ void Saver::take(unsigned thread, bool incomplete) noexcept {
     own.save(archive);
     part.bytes = archive.take();
     part.counts = own.counts;
+    part.ended = own.ended.write();
     part.executed_by_type = own.executed_by_type;
   } catch (const std::exception& failure) { part.error = failure.what(); }
 }
@@ -111,7 +115,7 @@ std::vector<Saver::Part> Saver::of_all_ranks() {
   try {
     message = to_bytes(mine);
   } catch (const std::exception& failure) {
-    mine.assign(1, {failure.what(), {}, {}, {}});
+    mine.assign(1, {failure.what(), {}, {}, {}, {}});
     message = to_bytes(mine);
   }
   mine.clear();
@@ -144,12 +148,15 @@ void Saver::write_file(Time at, std::vector<Part> parts) {
   before.wall_s = team_.seconds();
   before.end = team_.end();  // perhaps lower already than where the parts were taken: they ask for the same again
   before.executed_by_type.resize(team_.world.types.size());
+  Report ended = Report::read(before.ended);
   std::vector<ByteBlock> blocks(1);
   for (Part& part : parts) {
     if (!part.error.empty()) throw Error("an LP cannot be saved: " + part.error);
     add(before, part.counts, part.executed_by_type);
+    ended.merge(Report::read(part.ended));
     blocks.push_back(std::move(part.bytes));
   }
+  before.ended = ended.write();
   Identity identity(team_.world, team_.options.model);
   std::uint64_t part_count = parts.size();
   blocks.front() = to_bytes(identity, before, part_count);

@@ -29,9 +29,10 @@ struct Before {
   double wall_s = 0;
   Counts counts;
   std::vector<std::uint64_t> executed_by_type;
+  std::vector<std::byte> ended;  // the report of LPs that had ended
   template <class A>
   void serialize(A& archive) {
-    archive(at, end, wall_s, counts, executed_by_type);
+    archive(at, end, wall_s, counts, executed_by_type, ended);
   }
 };
 
@@ -69,10 +70,10 @@ class Saver {
     std::string error;  // why it could not be taken
     Counts counts;
     std::vector<std::uint64_t> executed_by_type;
-    std::vector<std::byte> bytes;
+    std::vector<std::byte> ended, bytes;
     template <class A>
     void serialize(A& archive) {
-      archive(error, counts, executed_by_type, bytes);
+      archive(error, counts, executed_by_type, ended, bytes);
     }
   };
   std::vector<Part> of_all_ranks();

@@ -29,13 +29,17 @@ void add(Activity& sum, const Activity& other) noexcept {
   sum.retunings += other.retunings;
   sum.cancelled += other.cancelled;
   sum.parted += other.parted;
+  sum.made += other.made;
+  sum.ended += other.ended;
+  sum.undelivered += other.undelivered;
 }
 
 Activity activity_of(const Partition& partition) {
   return {partition.executed(),      partition.counts.sent,    partition.counts.crossed,
           partition.counts.dropped,  partition.windows,        std::max(0.0, partition.total_s - partition.waits.all_s),
           partition.waits.all_s,     partition.pending.late(), partition.pending.retunings(),
-          partition.counts.cancelled, partition.parted};
+          partition.counts.cancelled, partition.parted,         partition.counts.made,
+          partition.counts.ended,     partition.counts.undelivered};
 }
 
 // Commutative over LPs: it does not matter which thread runs an LP.
@@ -44,8 +48,18 @@ void visit_lps(Team& team, std::uint64_t& digest, Report& statistics) {
     const Lp* lp = team.world.lps[id];
     if (lp == nullptr) continue;
     digest += mix(lp->digest ^ mix(id));
-    team.world.class_of(id).report(lp->object(), statistics);
+    const LpClass& of = team.world.class_of(id);
+    if (lp->handlers != of.vacant_handlers) of.report(lp->object(), statistics);
   }
+}
+
+// By name, because which thread or rank an LP ended on must not show.
+void add_ended(Team& team, Report& statistics) {
+  Report ended;
+  if (team.world.first_partition == 0) ended = Report::read(team.before.ended);
+  for (auto& partition : team.partitions) ended.merge(partition->ended);
+  ended.sort();
+  statistics.merge(ended);
 }
 
 // What was counted before the run was resumed.
@@ -59,6 +73,9 @@ void go_on(const Before& before, Activity& activity, Result& result) {
   activity.crossed += before.counts.crossed;
   activity.dropped += before.counts.dropped;
   activity.cancelled += before.counts.cancelled;
+  activity.made += before.counts.made;
+  activity.ended += before.counts.ended;
+  activity.undelivered += before.counts.undelivered;
 }
 
 class Bytes {
@@ -133,6 +150,7 @@ Result collect_results(Team& team) {
   if (team.world.first_partition == 0) go_on(team.before, sums.activity, result);
   result.statistics.ends_at(team.reached);
   visit_lps(team, sums.lps_digest, result.statistics);
+  add_ended(team, result.statistics);
   if (team.ranks != nullptr) exchange(*team.ranks, result, sums, delays);
   result.wall_s += team.before.wall_s;
   result.digest = mix(sums.lps_digest ^ result.statistics.digest());

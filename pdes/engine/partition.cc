@@ -21,7 +21,9 @@ constexpr std::ptrdiff_t kPrefetchEvent = 8;  // keys ahead: prefetches the even
 constexpr std::ptrdiff_t kPrefetchLp = 3;     // by then the event is here, and names its LP
 constexpr std::size_t kLpAlign = 16;
 
-std::size_t lp_size(const LpClass& of) noexcept { return (sizeof(Lp) + of.size + kLpAlign - 1) & ~(kLpAlign - 1); }
+std::size_t lp_size(const LpClass& of) noexcept {
+  return (sizeof(Lp) + (of.comes_and_goes() ? 0 : of.size) + kLpAlign - 1) & ~(kLpAlign - 1);
+}
 
 // Adds one event to the digest of its LP.  Not commutative: the digest depends on the order.
 std::uint64_t digest_of(std::uint64_t before, const Key& key, std::uint16_t type) noexcept {
@@ -63,7 +65,11 @@ Partition::Partition(const World& all, const Options& options, unsigned own_numb
 Partition::~Partition() = default;
 
 void Partition::discard() {
-  for (Lp* lp : own_lps_) world.class_of(lp->id).destroy(lp->object());
+  for (Lp* lp : own_lps_) {
+    const LpClass& of = world.class_of(lp->id);
+    if (!of.comes_and_goes()) of.destroy(lp->object());
+    else if (Lp& there = *world.lps[lp->id]; &there != lp) leave(of, there);
+  }
   own_lps_.clear();
   for (const Key& key : pending.drain()) release(key.event);
   for (auto& boxes : outboxes) {
@@ -98,8 +104,9 @@ void Partition::make_lps() {
   own_lps_.reserve(ids.size());
   for (LpId id : ids) {
     const LpClass& of = world.class_of(id);
-    Lp* lp = ::new (reinterpret_cast<void*>(place)) Lp{of.handlers, 0, Stream(world.seed, id, 0), id};
-    of.construct(lp->object(), id);
+    const Handler* handlers = of.comes_and_goes() ? of.vacant_handlers : of.handlers;
+    Lp* lp = ::new (reinterpret_cast<void*>(place)) Lp{handlers, 0, Stream(world.seed, id, 0), id};
+    if (!of.comes_and_goes()) of.construct(lp->object(), id);
     own_lps_.push_back(lp);
     world.lps[id] = lp;
     place += lp_size(of);
@@ -108,8 +115,10 @@ void Partition::make_lps() {
 
 void Partition::start_lps() {
   for (Lp* lp : own_lps_) {
+    const LpClass& of = world.class_of(lp->id);
+    if (of.comes_and_goes()) continue;
     try {
-      world.class_of(lp->id).start(*this, *lp);
+      of.start(*this, *lp);
     } catch (...) {
       failed_at = name_of(*lp) + ", at its start";
       throw;
@@ -166,7 +175,7 @@ bool Partition::run(std::size_t most) {
 }
 
 void Partition::follow(const Key& key) {
-  const std::uint64_t tie = world.ties == Ties::by_source ? key.tie : unhashed(key.tie);
+  const std::uint64_t tie = tie_by_source(key.tie);
   path->executes(key.event->destination, source_of(tie), static_cast<std::uint32_t>(tie));
 }
 

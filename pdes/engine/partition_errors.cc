@@ -24,7 +24,7 @@ std::string Partition::name_of(const Lp& lp) const {
 }
 
 std::string Partition::place_of(const Key& key) const {
-  const std::uint64_t tie = world.ties == Ties::by_source ? key.tie : unhashed(key.tie);
+  const std::uint64_t tie = tie_by_source(key.tie);
   const LpId source = source_of(tie);
   return name_of(*world.lps[key.event->destination]) + ", at time " + text_of(key.time) + " on " +
          world.types[key.event->type].name +
@@ -40,6 +40,10 @@ void Partition::blame(Event& event) noexcept {
 
 void Partition::no_handler(const Lp& lp, const Event& event) const {
   throw Misdeed("", name_of(lp), "has no handler for " + world.types[event.type].name);
+}
+
+void Partition::refuse_to_make(const Lp& lp, const Event& event) const {
+  throw Misdeed("", name_of(lp), "is there already: " + world.types[event.type].name + " makes an LP at a vacant id");
 }
 
 void Partition::throw_bad_send(const Lp& from, LpId to, Time delay, std::uint16_t type) const {

@@ -14,7 +14,8 @@ struct Lived {
   std::uint32_t sequence;
   std::uint64_t digest;
   Stream stream;
-  std::uint64_t bytes;  // of the object that follow
+  std::uint32_t there, born;  // of an LP that comes and goes: whether it is there, Life::born
+  std::uint64_t bytes;        // of the object that follow
 };
 
 struct Head {
@@ -38,11 +39,15 @@ std::uint64_t count_in(Archive& part, std::size_t least_size) {
 void Partition::save(Archive& archive) const {
   std::uint64_t count = own_lps_.size();
   archive(count);
-  for (Lp* lp : own_lps_) {
+  for (Lp* own : own_lps_) {
+    Lp& lp = *world.lps[own->id];
+    const LpClass& of = world.class_of(lp.id);
+    Lived lived{lp.id, lp.sequence, lp.digest, lp.stream, &lp != own, 0, 0};
+    if (lived.there) lived.born = Life::of(lp).born;
     Archive object;
-    world.class_of(lp->id).saving.archive(object, lp->object());
+    if (lp.handlers != of.vacant_handlers) of.saving.archive(object, lp.object());
     std::vector<std::byte> bytes = object.take();
-    Lived lived{lp->id, lp->sequence, lp->digest, lp->stream, bytes.size()};
+    lived.bytes = bytes.size();
     archive(lived);
     archive.raw(bytes.data(), bytes.size());
   }
@@ -79,12 +84,17 @@ std::size_t Partition::restore_lps(Archive& part) {
     if (lived.id >= world.lp_count) throw Error("it has an LP too many");
     Archive object(part.next(lived.bytes));
     if (!world.owner.empty() && world.owner[lived.id] != number) continue;
-    Lp& lp = *world.lps[lived.id];
-    lp.digest = lived.digest;
-    lp.stream = lived.stream;
-    lp.sequence = lived.sequence;
-    const LpClass& of = world.class_of(lp.id);
-    of.saving.archive(object, lp.object());
+    Lp* lp = world.lps[lived.id];
+    lp->digest = lived.digest;
+    lp->stream = lived.stream;
+    lp->sequence = lived.sequence;
+    const LpClass& of = world.class_of(lp->id);
+    if (lived.there != 0) {
+      if (lp->handlers != of.vacant_handlers) throw Error("it has an LP where one is already");
+      lp = &occupy(*lp);
+      Life::of(*lp).born = lived.born;
+    }
+    if (lp->handlers != of.vacant_handlers) of.saving.archive(object, lp->object());
     if (!object.left().empty()) throw Error(of.name + " does not read what it wrote");
     ++taken;
   }

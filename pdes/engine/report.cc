@@ -225,6 +225,10 @@ void Report::merge(const Report& other) {
   }
 }
 
+void Report::sort() {
+  std::sort(numbers_.begin(), numbers_.end(), [](const Number& a, const Number& b) { return a.name < b.name; });
+}
+
 const Report::Number* Report::find(std::string_view name) const noexcept {
   const auto at = std::find_if(numbers_.begin(), numbers_.end(), [&](const Number& n) { return n.name == name; });
   return at == numbers_.end() ? nullptr : &*at;

@@ -32,7 +32,7 @@ Team::Team(const Options& how, World all, Ranks* others, Requests& asked)
   before.executed_by_type.resize(world.types.size());
 }
 
-// Blocks of the private free lists travel between threads, and so do LPs, so all events are freed before the first list, and
+// Blocks of the private free lists travel between threads, and so do LPs, so all blocks are freed before the first list, and
 // LPs destroyed before the memory of the first.
 Team::~Team() {
   for (auto& partition : partitions) partition->discard();

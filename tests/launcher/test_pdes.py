@@ -13,7 +13,8 @@ import pytest
 from conftest import LAUNCHER, environment
 from sharing_runs import on_a_terminal
 
-MODELS = ["phold", "pcs", "airport", "jackson", "closed", "epidemic", "pandemic", "network", "traffic", "arq"]
+MODELS = ["phold", "pcs", "airport", "jackson", "closed", "epidemic", "pandemic", "network", "traffic", "arq",
+          "colonies"]
 SMALL = ("--lps", "200", "--end", "20")
 ENDLESS = ("--lps", "200", "--end", "1e9")
 need_mpirun = pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun")

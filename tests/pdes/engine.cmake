@@ -5,6 +5,7 @@ add_pdes_test(determinism determinism_test.cc)
 add_pdes_test(balance balance_test.cc)
 add_pdes_test(timer timer_test.cc)
 add_pdes_test(end_after end_after_test.cc)
+add_pdes_test(vacancies vacancies_test.cc)
 add_pdes_test(pace pace_test.cc)
 add_pdes_test(critical_path critical_path_test.cc)
 if(NOT HM_SANITIZE)  # it has an operator new of its own

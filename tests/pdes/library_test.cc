@@ -7,6 +7,7 @@
 
 #include "models/arq.h"
 #include "models/closed.h"
+#include "models/colonies.h"
 #include "models/epidemic.h"
 #include "models/jackson.h"
 #include "models/network.h"
@@ -33,6 +34,7 @@ TEST(Library, ThreadsChangeNothing) {
   const network::Dragonfly dragonfly(2);
   const traffic::Parameters road{.cells = 500, .segments = 20, .cars = 150};
   const arq::Parameters wires{.wires = 20, .precision = 0.1, .batch = 10};
+  const colonies::Parameters cells{.colonies = 20, .room = 50};
   const std::vector<std::pair<Options, Model>> models{
       {options(100, 1), [&](auto& simulation) { jackson::add(simulation, jackson_small); }},
       {options(100, 5), [&](auto& simulation) { closed::add(simulation, closed_small, shares); }},
@@ -42,6 +44,7 @@ TEST(Library, ThreadsChangeNothing) {
       {options(80, 2), [&](auto& simulation) { network::add(simulation, groups, dragonfly); }},
       {options(40, 0.5), [&](auto& simulation) { traffic::add(simulation, road); }},
       {options(1e4, 1), [&](auto& simulation) { arq::add(simulation, wires); }},
+      {options(20, 0.1), [&](auto& simulation) { colonies::add(simulation, cells); }},
   };
   for (const auto& [chosen, model] : models) {
     const Result alone = run(chosen, model);

@@ -11,6 +11,6 @@ pdes_later(models_test pdes_models_test)
 add_pdes_pytest(models test_models.py)
 
 # The library of models, against theory.
-add_pdes_test(library library_test.cc library_arq_test.cc library_illness_test.cc library_network_test.cc library_queues_test.cc
-  library_traffic_test.cc ${PROJECT_SOURCE_DIR}/pdes/models/graph.cc ${PROJECT_SOURCE_DIR}/pdes/models/number_file.cc)
+add_pdes_test(library library_test.cc library_arq_test.cc library_colonies_test.cc library_illness_test.cc library_network_test.cc
+  library_queues_test.cc library_traffic_test.cc ${PROJECT_SOURCE_DIR}/pdes/models/graph.cc ${PROJECT_SOURCE_DIR}/pdes/models/number_file.cc)
 pdes_later(library pdes_library)

@@ -141,7 +141,7 @@ def test_any_number_of_ranks_gives_the_same_answer(words):
     "jackson --stations 30 --end 100 --warm-up 0", "closed --stations 30 --customers 90 --end 200",
     "epidemic --people 300 --end 60", "pandemic --width 5 --height 4 --end 10", "network --width 5 --height 4 --end 100",
     "network --shape dragonfly --end 60", "traffic --cells 500 --segments 30 --cars 150 --end 50",
-    "arq --wires 20 --precision 0.1 --batch 10"])
+    "arq --wires 20 --precision 0.1 --batch 10", "colonies --colonies 30 --room 40 --end 30"])
 def test_the_library_gives_the_same_answer_on_two_ranks_and_three(words):
     name, *options = words.split()
     command = [model(name), *options, "--json"]

@@ -30,6 +30,7 @@ LIBRARY = {
     "dragonfly": "network --shape dragonfly --traffic hard --end 100 --packets 9",
     "traffic": "traffic --cells 700 --segments 40 --cars 200 --end 60 --ties hashed",
     "arq": "arq --wires 20 --loss 0.3 --precision 0.1 --batch 10",
+    "colonies": "colonies --colonies 30 --room 40 --end 30",
 }
 ALLOCATORS = ("hmalloc", "malloc", "free-list", "hmalloc --blocks dense", "hmalloc --blocks lines")
 
@@ -80,7 +81,7 @@ def test_options_of_the_engine_change_no_answer_of_the_library(name):
     ("ties", "--ties hashed"), ("pcs", "--seed 2"), ("jackson", "--servers 2"), ("closed", "--skew 1"),
     ("epidemic", "--rewired 0.2"), ("epidemic", "--contacts star"), ("pandemic", "--flight 0.5"), ("torus", "--buffers 3"),
     ("dragonfly", "--links 3"), ("traffic", "--dawdle 0.1"),
-    ("arq", "--patience 4"), ("arq", "--precision 0.2")])
+    ("arq", "--patience 4"), ("arq", "--precision 0.2"), ("colonies", "--death 0.9")])
 def test_what_is_asked_changes_the_answer(name, other):
     words = (MODELS | LIBRARY)[name]
     assert answer(words)[0] != answer(f"{words} {other}")[0]
@@ -99,6 +100,14 @@ def test_a_model_says_what_it_found_when_it_ends_itself():
     found = said["statistics"]
     assert found["took"]["quantiles"]["0.5"] == pytest.approx(2, rel=0.02) and found["mean_time"]["confidence"] == 0.95
     assert found["mean_time"]["half_width"] < 0.1 < found["retrying"]["mean"] < 0.3
+
+
+def test_a_model_says_how_many_lps_have_come_and_gone():
+    words = "colonies --colonies 20 --division 0.5 --end 100"
+    said = json.loads(start(f"{words} --json").stdout)
+    assert said["made"] == said["ended"] == said["statistics"]["life"]["count"] > 20 and said["undelivered"] == 0
+    shown = start(words).stdout
+    assert re.search(rf"\n  LPs +{said['made']} made, {said['ended']} ended, 0 there at the end\n", shown)
 
 
 def test_plain_phold_is_the_varied_one_in_forty_lines():
@@ -124,6 +133,7 @@ def test_extremes_that_make_sense(words):
     "pandemic --residents 0 --end 2", "pandemic --width 1 --height 1 --end 9", "network --backlog 0 --end 50",
     "network --width 1 --height 1 --end 50", "network --shape dragonfly --links 1 --end 50", "network --wire 0 --lookahead 1 --end 50",
     "arq --wires 1 --loss 0 --end 99", "arq --loss 0.99 --end 99", "arq --precision 1 --batch 1",
+    "colonies --room 1 --end 9", "colonies --room 2 --founders 5 --end 9", "colonies --death 1000 --division 0.001 --end 9",
     "traffic --cars 0 --end 9", "traffic --cars 10000 --end 9", "traffic --segments 1 --dawdle 1 --end 9"])
 def test_extremes_of_the_library(words):
     assert answer(f"{words} --threads 2") == answer(words)
@@ -144,6 +154,7 @@ def test_extremes_of_the_library(words):
     ("network --wire 0.5", "--transfer and --wire"), ("network --buffers 0", "buffers"), ("network --links 0", "links"),
     ("traffic --cars 10001", "--cars must not"), ("traffic --segments 5000", "at least --max-speed cells"),
     ("arq --wire 0.5", "--wire must not"), ("arq --patience 1.5", "--patience must"), ("arq --loss 1", "loss"),
+    ("colonies --signal 0.05", "--signal must not"), ("colonies --colonies 1000000 --room 1000", "more --room than"),
     ("traffic --lookahead 1", "half a step"), ("traffic --max-speed 0", "max-speed"), ("traffic --dawdle 1.1", "dawdle")])
 def test_what_makes_no_sense_is_one_line(words, said):
     refused(words, said)
