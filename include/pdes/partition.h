@@ -27,6 +27,7 @@ namespace pdes {
 
 class CriticalPath;
 class DelayRecorder;
+class LinkRecorder;
 struct Checkpoint;
 std::string type_name(const std::type_info& type);
 
@@ -57,6 +58,7 @@ struct alignas(16) Life {
   Event block;         // so that it comes from where events come from
   std::uint32_t born;  // sequence number of the id then
   bool leaves;         // when the handler returns
+  bool long_lived;     // it has sent so much that sequence numbers no longer tell what was sent before
   Lp* vacant;
   Lp& lp() noexcept { return *reinterpret_cast<Lp*>(this + 1); }
   static Life& of(Lp& lp) noexcept { return reinterpret_cast<Life*>(&lp)[-1]; }
@@ -155,6 +157,7 @@ class alignas(128) Partition {
   std::vector<std::uint64_t> executed_by_type;
   std::uint64_t executed() const noexcept;
   std::unique_ptr<DelayRecorder> delays;
+  std::unique_ptr<LinkRecorder> links;  // with it
   std::unique_ptr<CriticalPath> path;
   std::uint32_t* executed_by_lp = nullptr;  // counted while it is not null (engine/balance.h)
   std::uint64_t parted = 0;                 // LPs that went to other partitions

@@ -54,6 +54,13 @@ struct Delays {
   double smallest = 0, mean = 0, largest = 0;
   double percentile(double p) const;     // 0 < p < 100, to 3 % or better
   std::vector<std::uint64_t> histogram;  // logarithmic, 32 buckets for each power of two from 2^-32 on
+  // By classes of LPs and type of event, the smallest first: which of them keeps the lookahead small.
+  struct Link {
+    std::string from, to, event;
+    std::uint64_t count;
+    double smallest;
+  };
+  std::vector<Link> links;
 };
 
 // The longest chain of events of which each had to wait for the one before (Options::measure_path): no number of threads

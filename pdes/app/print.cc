@@ -147,9 +147,17 @@ void print_delays(Page& page, const Run& run) {
   page.row("mean", app::text("%g", seen.mean));
   page.row("1, 50, 99 %", app::text("below %.3g, %.3g, %.3g", seen.percentile(1), seen.percentile(50), seen.percentile(99)));
   page.row("largest", app::text("%g", seen.largest));
+  constexpr std::size_t kMostLinks = 8;
+  for (std::size_t i = 0; i < std::min(seen.links.size(), kMostLinks); ++i) {
+    const Delays::Link& link = seen.links[i];
+    page.row(i == 0 ? "by link" : "", app::text("%g and more, from %s to %s, %s of %s", link.smallest, link.from.c_str(),
+                                                link.to.c_str(), grouped(link.count).c_str(), link.event.c_str()));
+  }
   if (!(seen.smallest > 0)) return page.line("  There is no lookahead: some events take no time to another LP.");
   page.line(app::text("  Try --lookahead %g.  A smallest delay that was seen is no proof: the model must guarantee it.",
                       suggested_lookahead(seen.smallest)));
+  if (seen.links.size() > 1 && seen.links[1].smallest > seen.links[0].smallest)
+    page.line(app::text("  Without the first link it could be %g.", suggested_lookahead(seen.links[1].smallest)));
 }
 
 void print_path(Page& page, const Path& path) {

@@ -79,12 +79,25 @@ Json activities(const std::vector<Activity>& threads) {
   return all;
 }
 
+Json links(const Delays& seen) {
+  Json all = Json::array();
+  for (const Delays::Link& link : seen.links)
+    all.push_back({{"from", link.from},
+                   {"to", link.to},
+                   {"event", link.event},
+                   {"count", link.count},
+                   {"smallest", link.smallest},
+                   {"suggested_lookahead", suggested_lookahead(link.smallest)}});
+  return all;
+}
+
 Json delays(const Delays& seen) {
   return {{"count", seen.count},
           {"smallest", seen.smallest},
           {"mean", seen.mean},
           {"largest", seen.largest},
           {"percentiles", {{"1", seen.percentile(1)}, {"50", seen.percentile(50)}, {"99", seen.percentile(99)}}},
+          {"links", links(seen)},
           {"suggested_lookahead", suggested_lookahead(seen.smallest)}};
 }
 

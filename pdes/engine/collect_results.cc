@@ -102,10 +102,14 @@ class Bytes {
   std::size_t at_ = 0;
 };
 
-void exchange(Ranks& ranks, Result& result, Sums& sums, DelayRecorder& delays) {
+void exchange(Ranks& ranks, Result& result, Sums& sums, DelayRecorder& delays, LinkRecorder::Named& links) {
   Bytes mine;
   mine.put(&sums, 1);
   mine.put(&delays, 1);
+  const std::vector<std::byte> named = to_bytes(links);
+  const std::size_t named_size = named.size();
+  mine.put(&named_size, 1);
+  mine.put(named.data(), named_size);
   mine.put(result.events_by_type.data(), result.events_by_type.size());
   std::vector<std::byte> report = result.statistics.write();
   mine.put(report.data(), report.size());
@@ -117,6 +121,13 @@ void exchange(Ranks& ranks, Result& result, Sums& sums, DelayRecorder& delays) {
     std::vector<std::uint64_t> by_type(result.events_by_type.size());
     theirs.get(&other, 1);
     theirs.get(&other_delays, 1);
+    std::size_t size = 0;
+    theirs.get(&size, 1);
+    std::vector<std::byte> other_named(size);
+    theirs.get(other_named.data(), size);
+    LinkRecorder::Named other_links;
+    from_bytes(other_named, other_links);
+    for (const auto& [link, seen] : other_links) links[link].add(seen);
     theirs.get(by_type.data(), by_type.size());
     sums.lps_digest += other.lps_digest;
     add(sums.activity, other.activity);
@@ -134,6 +145,7 @@ Result collect_results(Team& team) {
   Result result;
   Sums sums;
   DelayRecorder delays;
+  LinkRecorder::Named links;
   result.events_by_type.resize(team.world.types.size());
   for (const EventType& type : team.world.types) result.type_names.push_back(type.name);
   for (auto& partition : team.partitions) {
@@ -141,7 +153,10 @@ Result collect_results(Team& team) {
     add(sums.activity, result.threads.back());
     result.waited_on.push_back(partition->waits.on_s);
     result.wall_s = std::max(result.wall_s, partition->total_s);
-    if (partition->delays != nullptr) delays.merge(*partition->delays);
+    if (partition->delays != nullptr) {
+      delays.merge(*partition->delays);
+      partition->links->add_to(links, team.world);
+    }
     for (std::size_t i = 0; i < partition->executed_by_type.size(); ++i)
       result.events_by_type[i] += partition->executed_by_type[i];
   }
@@ -151,7 +166,7 @@ Result collect_results(Team& team) {
   result.statistics.ends_at(team.reached);
   visit_lps(team, sums.lps_digest, result.statistics);
   add_ended(team, result.statistics);
-  if (team.ranks != nullptr) exchange(*team.ranks, result, sums, delays);
+  if (team.ranks != nullptr) exchange(*team.ranks, result, sums, delays, links);
   result.wall_s += team.before.wall_s;
   result.digest = mix(sums.lps_digest ^ result.statistics.digest());
   result.total = sums.activity;
@@ -163,6 +178,7 @@ Result collect_results(Team& team) {
   result.bucket_width = team.partitions[0]->pending.width();
   result.blocks = team.partitions[0]->memory.kind();
   result.delays = delays.result();
+  result.delays.links = LinkRecorder::sorted(links);
   const Partition& first = *team.partitions[0];
   if (first.path != nullptr && first.path->length() > 0) {
     const auto length = first.path->length();

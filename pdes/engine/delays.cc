@@ -4,6 +4,8 @@
 #include <numeric>
 #include <type_traits>
 
+#include "pdes/partition.h"
+
 namespace pdes {
 
 static_assert(std::is_trivially_copyable_v<DelayRecorder>);
@@ -24,6 +26,19 @@ Delays DelayRecorder::result() const {
   delays.mean = sum_.value() / static_cast<double>(delays.count);
   delays.largest = largest_;
   return delays;
+}
+
+void LinkRecorder::add_to(Named& named, const World& world) const {
+  for (const auto& [link, seen] : seen_)
+    named[{world.class_of(link[0]).name, world.class_of(link[1]).name, world.types[link[2]].name}].add(seen);
+}
+
+std::vector<Delays::Link> LinkRecorder::sorted(const Named& named) {
+  std::vector<Delays::Link> links;
+  for (const auto& [link, seen] : named) links.push_back({link[0], link[1], link[2], seen.count, seen.smallest});
+  std::stable_sort(links.begin(), links.end(),
+                   [](const Delays::Link& a, const Delays::Link& b) { return a.smallest < b.smallest; });
+  return links;
 }
 
 double Delays::percentile(double p) const {

@@ -8,10 +8,16 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <string>
+#include <vector>
 
+#include "pdes/lp.h"
 #include "pdes/result.h"
 
 namespace pdes {
+
+struct World;
 
 class DelayRecorder {
  public:
@@ -39,6 +45,29 @@ class DelayRecorder {
   std::array<std::uint64_t, kBuckets> histogram_{};
   ExactSum sum_;
   double smallest_ = std::numeric_limits<double>::infinity(), largest_ = 0;
+};
+
+// The same by link: from a class to a class, by a type of event.  Each thread has one.
+class LinkRecorder {
+ public:
+  void add(const LpClass& from, const LpClass& to, std::uint16_t type, double delay) {
+    seen_[{from.first, to.first, type}].add({1, delay});
+  }
+  struct Seen {
+    std::uint64_t count = 0;
+    double smallest = std::numeric_limits<double>::infinity();
+    void add(const Seen& more) noexcept {
+      count += more.count;
+      smallest = std::min(smallest, more.smallest);
+    }
+  };
+  // Named, because a name may have several classes.
+  using Named = std::map<std::array<std::string, 3>, Seen>;
+  void add_to(Named& named, const World& world) const;
+  static std::vector<Delays::Link> sorted(const Named& named);
+
+ private:
+  std::map<std::array<LpId, 3>, Seen> seen_;  // first LPs of two classes, and the type
 };
 
 }  // namespace pdes

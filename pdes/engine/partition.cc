@@ -54,7 +54,10 @@ Partition::Partition(const World& all, const Options& options, unsigned own_numb
       memory(options.allocator, options.blocks, partitions > 1),
       executed_by_type(all.types.size()) {
   for (const EventType& type : all.types) sizes_.push_back(static_cast<std::uint32_t>(sizeof(Event)) + type.size);
-  if (options.measure_delays) delays = std::make_unique<DelayRecorder>();
+  if (options.measure_delays) {
+    delays = std::make_unique<DelayRecorder>();
+    links = std::make_unique<LinkRecorder>();
+  }
   if (options.measure_path) path = std::make_unique<CriticalPath>(world.lp_count);
   set_min_delay(0);
   if (partitions == 1) return;
@@ -252,7 +255,10 @@ std::uint32_t Partition::place_of_timer(const Lp& lp, const void* timer) const {
 
 void Partition::check_slow(const Lp& from, LpId to, Time delay, std::uint16_t type) {
   if (!(delay >= allowed_) || to >= world.lp_count) throw_bad_send(from, to, delay, type);
-  if (delays != nullptr && delay < kNever) delays->add(delay);
+  if (delays != nullptr && delay < kNever) {
+    delays->add(delay);
+    links->add(world.class_of(from.id), world.class_of(to), type, delay);
+  }
   if (path != nullptr) path->sent(from.id, from.sequence);
 }
 

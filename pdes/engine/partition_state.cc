@@ -14,7 +14,7 @@ struct Lived {
   std::uint32_t sequence;
   std::uint64_t digest;
   Stream stream;
-  std::uint32_t there, born;  // of an LP that comes and goes: whether it is there, Life::born
+  std::uint32_t there, born;  // of an LP that comes and goes: 1 if it is there, 2 if long-lived (Life)
   std::uint64_t bytes;        // of the object that follow
 };
 
@@ -43,7 +43,10 @@ void Partition::save(Archive& archive) const {
     Lp& lp = *world.lps[own->id];
     const LpClass& of = world.class_of(lp.id);
     Lived lived{lp.id, lp.sequence, lp.digest, lp.stream, &lp != own, 0, 0};
-    if (lived.there) lived.born = Life::of(lp).born;
+    if (lived.there != 0) {
+      lived.there += Life::of(lp).long_lived;
+      lived.born = Life::of(lp).born;
+    }
     Archive object;
     if (lp.handlers != of.vacant_handlers) of.saving.archive(object, lp.object());
     std::vector<std::byte> bytes = object.take();
@@ -93,6 +96,7 @@ std::size_t Partition::restore_lps(Archive& part) {
       if (lp->handlers != of.vacant_handlers) throw Error("it has an LP where one is already");
       lp = &occupy(*lp);
       Life::of(*lp).born = lived.born;
+      Life::of(*lp).long_lived = lived.there == 2;
     }
     if (lp->handlers != of.vacant_handlers) of.saving.archive(object, lp->object());
     if (!object.left().empty()) throw Error(of.name + " does not read what it wrote");

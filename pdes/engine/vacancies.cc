@@ -19,7 +19,7 @@ Lp& Partition::occupy(Lp& vacant) {
   Event* block = memory.allocate(size);
   if (block == nullptr) no_memory();
   const Event header{vacant.id, 0, block->block};
-  Life& life = *::new (block) Life{header, vacant.sequence, false, &vacant};
+  Life& life = *::new (block) Life{header, vacant.sequence, false, false, &vacant};
   try {
     of.construct(life.lp().object(), vacant.id);
   } catch (...) {
@@ -62,8 +62,11 @@ void Partition::leave(const LpClass& of, Lp& lp) noexcept {
 }
 
 bool Partition::is_of_another_life(Lp& lp) const noexcept {
+  Life& life = Life::of(lp);
+  if (lp.sequence - life.born >= std::uint32_t{1} << 31) life.long_lived = true;
+  if (life.long_lived) return false;
   const std::uint64_t tie = tie_by_source(pending.popped_tie());
-  return source_of(tie) == lp.id && static_cast<std::int32_t>(static_cast<std::uint32_t>(tie) - Life::of(lp).born) < 0;
+  return source_of(tie) == lp.id && static_cast<std::int32_t>(static_cast<std::uint32_t>(tie) - life.born) < 0;
 }
 
 void Partition::to_nobody(const Lp& vacant, const Event& event) {

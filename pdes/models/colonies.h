@@ -14,7 +14,7 @@ namespace colonies {
 struct Parameters {
   std::uint32_t colonies = 1000;
   std::uint32_t founders = 1;  // cells of each at the start
-  std::uint32_t room = 200;    // for so many cells at a time
+  std::uint32_t room = 100;    // for so many cells at a time
   double division = 1.2;       // rate, of each cell
   double death = 1;            // likewise
   double signal = 0.1;         // time of a message between a colony and a cell

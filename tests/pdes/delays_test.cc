@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <tuple>
 #include <vector>
+
+#include "in_process_ranks.h"
+#include "pdes/pdes.h"
 
 namespace pdes {
 namespace {
@@ -63,6 +68,55 @@ TEST(Delays, BucketsAreA32ndOfAPowerOfTwoAndTheLastTakeAllBeyond) {
     ASSERT_EQ(delays.histogram.size(), last + 1);
     EXPECT_EQ(delays.histogram[bucket], 1u) << delay;
   }
+}
+
+// ---- By link. -----------------------------------------------------------------------------------------------------
+
+struct Ask {};
+struct Answer {};
+struct Clerk {
+  using Context = pdes::Context<Ask, Answer>;
+  void start(Context&) {}
+  void on(Context& context, const Ask&) {
+    context.send(0, 0.5, Answer{});
+    context.send((context.id() + 1) % context.lp_count(), 0.75, Answer{});
+    context.send_self(0.1, Answer{});  // no link
+  }
+  void on(Context&, const Answer&) {}
+};
+struct Asker {
+  using Context = Clerk::Context;
+  void start(Context& context) {
+    for (pdes::LpId id = 1; id < context.lp_count(); ++id) context.send(id, 2 + id, Ask{});
+  }
+  void on(Context&, const Answer&) {}
+};
+
+Delays of_links(pdes::Options how, Ranks* ranks = nullptr) {
+  how.end = 100;
+  how.lookahead = 0.5;
+  how.measure_delays = true;
+  Simulation simulation(how);
+  simulation.add<Asker>(1, [](LpId) { return Asker(); });
+  simulation.add<Clerk>(2, [](LpId) { return Clerk(); });
+  simulation.add<Clerk>(3, [](LpId) { return Clerk(); });  // the same class by name
+  return simulation.run(ranks).delays;
+}
+
+TEST(Delays, AreKnownByClassesAndTypeTheSmallestFirst) {
+  const auto expect_all = [](const Delays& delays) {
+    using Row = std::tuple<std::string, std::string, std::string, std::uint64_t, double>;
+    std::vector<Row> rows;
+    for (const auto& link : delays.links) rows.emplace_back(link.from, link.to, link.event, link.count, link.smallest);
+    EXPECT_EQ(rows, (std::vector<Row>{{"Clerk", "Asker", "Answer", 6, 0.5},
+                                      {"Clerk", "Clerk", "Answer", 4, 0.75},
+                                      {"Asker", "Clerk", "Ask", 5, 3}}));
+    EXPECT_EQ(delays.count, 15u);
+  };
+  for (const unsigned threads : {1u, 3u}) expect_all(of_links({.threads = threads}));
+  std::vector<Delays> of_ranks(2);
+  test::on_ranks(2, [&](std::size_t rank, Ranks& others) { of_ranks[rank] = of_links({.threads = 2}, &others); });
+  expect_all(of_ranks[0]);
 }
 
 }  // namespace

@@ -147,6 +147,9 @@ def test_the_lookahead_report_suggests_and_warns():
     assert "There is no lookahead" in toy("--lookahead-report", "--kind", "hasty").stdout
     delays = result("--lookahead-report", "--delay", "1.299")["delays"]
     assert (delays["count"], delays["smallest"], delays["suggested_lookahead"]) == (32, 1.299, 1.2)
+    (link,) = delays["links"]
+    assert (link["count"], link["smallest"], link["event"], link["suggested_lookahead"]) == (32, 1.299, "Token", 1.2)
+    assert re.search(rf"by link +1\.299 and more, from {link['from']} to {link['to']}, 32 of Token\n", shown)
     assert "any lookahead would do" in toy("--lookahead-report", "--end", "0").stdout
 
 

@@ -192,6 +192,30 @@ TEST(Vacancies, WhatAnLpSendsToItselfEndsWithIt) {
   }
 }
 
+// However much it sends: sequence numbers wrap, and then a sign does not tell what was sent before.
+TEST(Vacancies, AnLpHearsItselfHoweverLongItLives) {
+  const Visit visit({sends(Born{1})}, [](Guest& guest, TestContext& context, std::uint32_t number) {
+    if (number > 4) return;
+    reinterpret_cast<Lp*>(&guest)[-1].sequence += std::uint32_t{1} << 30;  // as if it had sent so many
+    context.send_self(1, Word{number + 1});
+  });
+  EXPECT_EQ(visit.error, "no error");
+  EXPECT_EQ(visit.diary.lines,
+            (std::vector<std::string>{"1.5 born 1", "2.5 word 2", "3.5 word 3", "4.5 word 4", "5.5 word 5"}));
+  EXPECT_EQ(visit.result.total.undelivered, 0u);
+}
+
+TEST(Vacancies, AnEventFromOutsideMakesAnLpToo) {
+  const Injected born = TestContext::from_outside(kGuest, Born{1}, 0);
+  Simulation simulation({.end = 20});
+  Diary diary;
+  simulation.add<Host>(1, [&](LpId) { return Host{{}}; });
+  simulation.add_vacant<Guest>(2, [&](LpId) { return Guest{&diary, leaves_at_go}; });
+  simulation.replay({{2.5, born.to, born.type, born.priority, born.payload}});
+  simulation.run();
+  EXPECT_EQ(diary.lines, (std::vector<std::string>{"2.5 born 1"}));
+}
+
 TEST(Vacancies, EventsForNobodyAreRefusedOrDroppedAndCounted) {
   EXPECT_EQ(Visit({sends(Word{1})}, leaves_at_go).error,
             "LP 1 (Guest), at time 1.5 on Word from LP 0, is vacant: nobody is there to execute Word");
