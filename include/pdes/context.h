@@ -116,8 +116,8 @@ class Context {
   static constexpr bool kHandles = requires(Object& object, Context& context, const E& event) { object.on(context, event); };
   // Whether what is listed so makes LPs of that class.
   template <class Object, class Listed>
-  static constexpr bool kMakes = std::is_same_v<Listed, Makes<typename SentAs<Listed>::Event>> &&
-                                 kHandles<Object, typename SentAs<Listed>::Event>;
+  static constexpr bool kMakes =
+      std::is_same_v<Listed, Makes<typename SentAs<Listed>::Event>> && kHandles<Object, typename SentAs<Listed>::Event>;
   template <class E>
   static decltype(auto) as_listed(const E& event) {
     if constexpr (kCancellable<E>) return Cancellable<E>{event, Cancellable<E>::kNoTimer, 0};

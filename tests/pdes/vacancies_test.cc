@@ -100,9 +100,7 @@ struct Visit {
         Options how = {.end = 20}) {
     Simulation simulation(how);
     simulation.add<Host>(1, [&](LpId) { return Host{steps}; });
-    EXPECT_EQ(simulation.add_vacant<Guest>(
-                  2, [&](LpId) { return Guest{&diary, deed}; }, others),
-              kGuest);
+    EXPECT_EQ(simulation.add_vacant<Guest>(2, [&](LpId) { return Guest{&diary, deed}; }, others), kGuest);
     error = error_of([&] { result = simulation.run(); });
   }
   Diary diary;
@@ -279,10 +277,9 @@ TEST(Vacancies, ExceptionsEndTheRunWithTheirPlace) {
 
 TEST(Vacancies, ATimerOutsideOfItsLpIsRefused) {
   Timer global;
-  EXPECT_EQ(Visit({sends(Born{1})},
-                  [&](Guest&, TestContext& context, std::uint32_t) { context.set(global, 1, Alarm{1}); })
-                .error,
-            "LP 1 (Guest), at time 1.5 on Born from LP 0, sets a timer that is no member of it");
+  EXPECT_EQ(
+      Visit({sends(Born{1})}, [&](Guest&, TestContext& context, std::uint32_t) { context.set(global, 1, Alarm{1}); }).error,
+      "LP 1 (Guest), at time 1.5 on Born from LP 0, sets a timer that is no member of it");
 }
 
 // ---- Vacancies. ---------------------------------------------------------------------------------------------------
@@ -388,8 +385,7 @@ Result cafe(Options how, Ranks* ranks = nullptr, const std::function<void(Simula
   how.lookahead = kWalk;
   Simulation simulation(how);
   simulation.add<Door>(kDoors, [](LpId id) { return Door(id); });
-  simulation.add_vacant<Customer>(
-      kDoors * kSeats, [](LpId) { return Customer(); }, Undelivered::dropped);
+  simulation.add_vacant<Customer>(kDoors * kSeats, [](LpId) { return Customer(); }, Undelivered::dropped);
   if (prepare) prepare(simulation);
   return simulation.run(ranks);
 }
@@ -464,9 +460,8 @@ TEST(Vacancies, GoesOnFromACheckpoint) {
     saved({.threads = 2, .resume = path}, 50);
     expect_same_cafe(cafe({.threads = 3, .resume = path}), whole);
     std::vector<Result> results(2);
-    test::on_ranks(2, [&](std::size_t rank, Ranks& others) {
-      results[rank] = cafe({.threads = 2, .resume = path}, &others);
-    });
+    test::on_ranks(2,
+                   [&](std::size_t rank, Ranks& others) { results[rank] = cafe({.threads = 2, .resume = path}, &others); });
     expect_same_cafe(results[0], whole);
   }
   Simulation other({.end = kClosing, .lookahead = kWalk, .resume = path});
