@@ -51,7 +51,7 @@ void print_events(Page& page, const Run& run) {
   page.row("events", grouped(total.events) + " executed, " + grouped(total.sent) + " for other LPs, " +
                          grouped(total.crossed) + " across threads, " + grouped(total.dropped) + " dropped at the end");
   if (total.cancelled > 0) page.row("  cancelled", grouped(total.cancelled));
-  if (total.undelivered > 0) page.row("  undelivered", grouped(total.undelivered) + ", whoever they were for had ended");
+  if (total.undelivered > 0) page.row("  undelivered", grouped(total.undelivered) + ", nobody was there for them");
   if (!run.options.resume.empty()) page.row("  before", grouped(result.events_before) + ", in the checkpoint");
   if (result.events_by_type.size() > 1)
     for (std::size_t type = 0; type < result.events_by_type.size(); ++type)
