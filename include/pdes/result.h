@@ -14,17 +14,6 @@ namespace pdes {
 
 // Of one thread, or summed over several.
 struct Activity {
-  std::uint64_t events = 0;     // executed
-  std::uint64_t sent = 0;       // to other LPs
-  std::uint64_t crossed = 0;    // of these, to LPs of other threads and ranks
-  std::uint64_t dropped = 0;    // at or after the end
-  std::uint64_t windows = 0;    // or, with Sync::neighbours, advances of the clock
-  double working_s = 0;         // executing and sorting events
-  double blocked_s = 0;         // waiting for other threads and ranks
-  std::uint64_t late = 0;       // events that arrived for the open bucket of the pending set
-  std::uint64_t retunings = 0;  // of its bucket width
-  std::uint64_t cancelled = 0;  // of the events: their timer had been cancelled or set anew, and nothing was done
-  std::uint64_t parted = 0;     // LPs that went to other threads (Options::balance)
   std::uint64_t events = 0;           // executed
   std::uint64_t sent = 0;             // to other LPs
   std::uint64_t crossed = 0;          // of these, to LPs of other threads and ranks
@@ -35,6 +24,7 @@ struct Activity {
   std::uint64_t late = 0;             // events that arrived for the open bucket of the pending set
   std::uint64_t retunings = 0;        // of its bucket width
   std::uint64_t cancelled = 0;        // of the events: their timer had been cancelled or set anew, and nothing was done
+  std::uint64_t parted = 0;           // LPs that went to other threads (Options::balance)
   std::uint64_t made = 0, ended = 0;  // LPs that come and go (vacancies.h)
   std::uint64_t undelivered = 0;      // of the events: the LP had ended, or none was there, and nothing was done
 };
