@@ -45,6 +45,8 @@ class App {
 
   // How the model is run unless the user says otherwise; at least its end and lookahead.
   App& defaults(const Options& options);
+  // The lookahead, unless the user gives one: what the model guarantees with its options as they are then.
+  App& lookahead(std::function<Time()> least);
 
   // Adds an option --name of the model.  The present value is the default; value must live until run() has returned.
   App& option(const std::string& name, double& value, const std::string& help,
@@ -55,6 +57,8 @@ class App {
               std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
   App& option(const std::string& name, std::string& value, const std::string& help);
   App& option(const std::string& name, bool& flag, const std::string& help);
+  // A file that is there and can be read; empty is none, as the default.
+  App& file(const std::string& name, std::string& path, const std::string& help);
 
   // One of several named values.
   template <class Value>

@@ -39,6 +39,7 @@ struct App::Inside {
   std::string name;
   app::CommandLine line;
   Options options;
+  std::function<Time()> lookahead{};
   bool oversubscribe = false;
   app::Output output;
   std::unique_ptr<Ranks> ranks;
@@ -56,13 +57,18 @@ struct App::Inside {
 };
 
 App::App(std::string name, std::string description)
-    : inside_(new Inside{std::move(name), {program_invocation_short_name, description}, {}, {}, {}, nullptr}) {
+    : inside_(new Inside{std::move(name), {program_invocation_short_name, description}, {}, {}, {}, {}, nullptr}) {
   inside_->line.group(kOwn);
 }
 App::~App() = default;
 
 App& App::defaults(const Options& options) {
   inside_->options = options;
+  return *this;
+}
+
+App& App::lookahead(std::function<Time()> least) {
+  inside_->lookahead = std::move(least);
   return *this;
 }
 
@@ -88,6 +94,10 @@ App& App::option(const std::string& name, bool& flag, const std::string& help) {
   inside_->line.flag(name, flag, help);
   return *this;
 }
+App& App::file(const std::string& name, std::string& path, const std::string& help) {
+  inside_->line.file(name, path, help);
+  return *this;
+}
 App& App::choose(const std::string& name, std::vector<std::string> names, std::size_t now, const std::string& help,
                  std::function<void(std::size_t)> set) {
   inside_->line.choice(name, std::move(names), now, help, std::move(set));
@@ -96,8 +106,12 @@ App& App::choose(const std::string& name, std::vector<std::string> names, std::s
 
 // False if only help was requested.
 bool App::Inside::parse(int argc, char** argv) {
+  if (lookahead) options.lookahead = lookahead();  // the help shows it
   app::declare_common(line, options, oversubscribe, output);
-  if (line.parse(argc, argv)) return true;
+  if (line.parse(argc, argv)) {
+    if (lookahead && !line.given("lookahead")) options.lookahead = lookahead();
+    return true;
+  }
   if (first_rank()) std::fputs(line.help().c_str(), stdout);
   flush_output();
   return false;

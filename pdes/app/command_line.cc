@@ -1,7 +1,11 @@
 #include "app/command_line.h"
 
+#include <unistd.h>
+
 #include <charconv>
 #include <concepts>
+#include <cstring>
+#include <filesystem>
 #include <limits>
 #include <memory>
 
@@ -91,6 +95,16 @@ void CommandLine::size(const std::string& name, std::size_t& bytes, const std::s
 void CommandLine::text(const std::string& name, std::string& value, const std::string& unit, const std::string& help) {
   add(name, unit, help, value, [&value](const std::string& given) { value = given; });
   remember(name, [&value] { return Json(value); });
+}
+
+// It is not opened, for it may be a pipe.
+void CommandLine::file(const std::string& name, std::string& path, const std::string& help) {
+  add(name, "FILE", help, path, [&path](const std::string& given) {
+    if (access(given.c_str(), R_OK) != 0) throw Error("'" + given + "' cannot be read: " + std::strerror(errno));
+    if (std::filesystem::is_directory(given)) throw Error("'" + given + "' is a folder");
+    path = given;
+  });
+  remember(name, [&path] { return Json(path); });
 }
 
 void CommandLine::flag(const std::string& name, bool& value, const std::string& help) {

@@ -41,6 +41,7 @@ class CommandLine {
               Number most);
   void size(const std::string& name, std::size_t& bytes, const std::string& help);
   void text(const std::string& name, std::string& value, const std::string& unit, const std::string& help);
+  void file(const std::string& name, std::string& path, const std::string& help);  // one that can be read
   void flag(const std::string& name, bool& value, const std::string& help);
   void choice(const std::string& name, std::vector<std::string> names, std::size_t now, const std::string& help,
               std::function<void(std::size_t)> set);
@@ -57,6 +58,7 @@ class CommandLine {
 
   // False if help was requested and should be printed.  Throws Error.
   bool parse(int argc, char** argv);
+  bool given(const std::string& name) const { return cli_.count("--" + name) > 0; }
   std::string help() const;
 
   // The options of a group with their values.

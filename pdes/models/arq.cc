@@ -6,9 +6,9 @@ int main(int argc, char** argv) {
   arq::Parameters p;
   pdes::Options defaults;
   defaults.end = 100'000;
-  defaults.lookahead = 1;
   pdes::App app("arq", "packets that are sent again when no acknowledgement comes");
   app.defaults(defaults)
+      .lookahead([&] { return p.wire; })
       .option("wires", p.wires, "wires, each with a sender and a receiver", 1, 10'000'000)
       .option("loss", p.loss, "share of packets, and of acknowledgements, that are lost", 0, 0.99)
       .option("wire", p.wire, "time on the wire, either way", 0)

@@ -8,16 +8,16 @@ int main(int argc, char** argv) {
   Graph graph;
   pdes::Options defaults;
   defaults.end = 300;
-  defaults.lookahead = 1;
   pdes::App app("epidemic", "an illness that spreads along the edges of a graph");
   app.defaults(defaults)
+      .lookahead([&] { return p.latent; })
       .choice("contacts", p.contacts,
               {{"regular", Contacts::regular},
                {"small-world", Contacts::small_world},
                {"path", Contacts::path},
                {"star", Contacts::star}},
               "who meets whom")
-      .option("edges", p.edges, "instead, a file with the two nodes of an edge on each line")
+      .file("edges", p.edges, "instead, a file with the two nodes of an edge on each line")
       .option("people", p.people, "people, unless they are in the file", 1, pdes::kMaxLps)
       .option("degree", p.degree, "neighbours of each, if regular or a small world", 1, 1000)
       .option("rewired", p.rewired, "share of a small world's edges that go anywhere", 0, 1)

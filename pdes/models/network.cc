@@ -8,9 +8,9 @@ int main(int argc, char** argv) {
   network::AnyShape shape = make_shape(p);
   pdes::Options defaults;
   defaults.end = 2000;
-  defaults.lookahead = 2;
   pdes::App app("network", "packets in a torus or dragonfly of routers that give credits");
   app.defaults(defaults)
+      .lookahead([&] { return p.transfer + p.wire; })
       .choice("shape", p.kind, {{"torus", Kind::torus}, {"dragonfly", Kind::dragonfly}}, "of the network")
       .option("width", p.torus.width, "columns of a torus", 1, Torus::kMax)
       .option("height", p.torus.height, "rows of a torus", 1, Torus::kMax)

@@ -7,12 +7,12 @@ int main(int argc, char** argv) {
   Graph routes;
   pdes::Options defaults;
   defaults.end = 200;
-  defaults.lookahead = 0.25;
   pdes::App app("pandemic", "an illness that planes carry from city to city");
   app.defaults(defaults)
+      .lookahead([&] { return p.flight; })
       .option("width", p.torus.width, "columns of cities", 1, Torus::kMax)
       .option("height", p.torus.height, "rows of cities", 1, Torus::kMax)
-      .option("routes", p.routes, "instead, a file with from,to,passengers on each line")
+      .file("routes", p.routes, "instead, a file with from,to,passengers on each line")
       .option("residents", p.residents, "residents of each city", 0, 1000000000)
       .option("passengers", p.passengers, "passengers of each plane, without a file", 0, 1000000)
       .option("sources", p.sources, "cities where there are infected at the start")

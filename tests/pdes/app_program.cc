@@ -8,10 +8,10 @@ namespace {
 enum class Kind : std::uint8_t { plain, throwing, greedy, hasty };
 
 struct Parameters {
-  double delay = 1, odd = 0;
+  double delay = 1, least = 1, odd = 0;
   std::uint32_t lps = 4;
   std::uint64_t large = 5'000'000'000;
-  std::string word = "some";
+  std::string word = "some", file;
   bool flag = false;
   Kind kind = Kind::plain;
 };
@@ -52,12 +52,15 @@ class Place {
 int main(int argc, char** argv) {
   Parameters p;
   pdes::App app("toy", "tokens that go round");
-  app.defaults({.end = 10, .lookahead = 1})
+  app.defaults({.end = 10})
+      .lookahead([&] { return p.least; })
       .option("delay", p.delay, "of a token", 0)
+      .option("least", p.least, "delay that it has at least")
       .option("odd", p.odd, "refused by the model if it is 2", -1, 3)
       .option("lps", p.lps, "places", 1, 1000)
       .option("large", p.large, "a number")
       .option("word", p.word, "a text")
+      .file("file", p.file, "to read")
       .option("flag", p.flag, "yes or no")
       .choice("kind", p.kind,
               {{"plain", Kind::plain}, {"throwing", Kind::throwing}, {"greedy", Kind::greedy}, {"hasty", Kind::hasty}},

@@ -44,13 +44,14 @@ def test_help_has_the_model_s_own_options_first_with_defaults():
     words = " ".join(shown.stdout.split())
     for option in ("--delay NUMBER of a token (1)", "--lps N places (4)", "--large N a number (5000000000)",
                    "--word TEXT a text (some)", "--flag yes or no", "--kind plain|throwing|greedy|hasty of run (plain)",
-                   "--end TIME virtual time to simulate to (10)", "--lookahead TIME"):
+                   "--least NUMBER delay that it has at least (1)", "--file FILE to read --flag",
+                   "--end TIME virtual time to simulate to (10)", "--lookahead TIME least delay of an event for another LP (1)"):
         assert option in words
     assert max(map(len, shown.stdout.splitlines())) <= 120
 
 
 def test_options_arrive_and_the_last_of_equal_ones_counts():
-    own = {"delay": 2.5, "odd": -0.5, "lps": 7, "large": 18446744073709551615, "word": "a b", "kind": "plain"}
+    own = {"delay": 2.5, "least": 0.75, "odd": -0.5, "lps": 7, "large": 18446744073709551615, "word": "a b", "file": __file__, "kind": "plain"}
     engine = {"seed": 9, "end": 20, "lookahead": 0.5, "threads": 2, "allocator": "free-list", "queue": "heap",
               "sync": "neighbours", "generator": "philox", "ties": "hashed", "partition": "round-robin", "balance": "off"}
     said = result("--lps=3", *(f"--{name}={value}" for name, value in (own | engine).items()), "--flag")
@@ -58,7 +59,15 @@ def test_options_arrive_and_the_last_of_equal_ones_counts():
     assert {name: said[name] for name in engine} == engine and said["api"] == "free-list"
 
 
+def test_the_lookahead_is_what_the_model_says_unless_the_user_does():
+    assert [result(*words.split())["lookahead"] for words in ("", "--least 0.5", "--least 0.5 --lookahead 0.25")] == [1, 0.5, 0.25]
+    assert result("--lookahead", "0.25", "--least", "0.5")["lookahead"] == 0.25
+    assert "lookahead" in toy("--least", "0", "--threads", "2", "--oversubscribe").stderr
+
+
 @pytest.mark.parametrize("words, about", [
+    ("--file /no/such", "--file: '/no/such' cannot be read: No such file or directory"),
+    ("--file /", "--file: '/' is a folder"), ("--file=", "--file: 1 required FILE missing"),
     ("--lps abc", "--lps: 'abc' is not a whole number from 1 to 1000"),
     ("--lps 0", "--lps: '0'"), ("--lps 1001", "--lps: '1001'"), ("--lps -1", "--lps: '-1'"), ("--lps 1.5", "'1.5'"),
     ("--lps 5000000000", "'5000000000'"), ("--large -1", "'-1'"), ("--large 18446744073709551616", "--large"),

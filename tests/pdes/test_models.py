@@ -147,13 +147,13 @@ def test_extremes_of_the_library(words):
     ("pcs --move 0", "move"), ("pcs --next-call 0", "next-call"), ("pcs --height 100000", "height"),
     ("jackson --servers 17", "servers"), ("jackson --load 1", "load"), ("jackson --walk 0.5", "--walk must not be below"),
     ("closed --walk 4", "--walk must not be below"), ("closed --skew -1", "skew"), ("closed --stations 0", "stations"),
-    ("epidemic --latent 0.5", "--latent must not"), ("epidemic --people 5 --degree 5", "as many neighbours"),
+    ("epidemic --latent 0.5 --lookahead 1", "--latent must not"), ("epidemic --people 5 --degree 5", "as many neighbours"),
     ("epidemic --people 5 --degree 3", "odd degree"), ("epidemic --contacts any", "'any' is not one of"),
-    ("epidemic --edges /no/such", "/no/such: cannot be read"), ("pandemic --routes /", "/: cannot be read"),
-    ("pandemic --flight 0.2", "--flight must not"), ("pandemic --every 0", "every"), ("network --shape ring", "'ring'"),
-    ("network --wire 0.5", "--transfer and --wire"), ("network --buffers 0", "buffers"), ("network --links 0", "links"),
+    ("epidemic --edges /no/such", "--edges: '/no/such' cannot be read: No such file"), ("pandemic --routes /", "'/' is a folder"),
+    ("pandemic --flight 0.2 --lookahead 0.25", "--flight must not"), ("pandemic --every 0", "every"), ("network --shape ring", "'ring'"),
+    ("network --wire 0.5 --lookahead 2", "--transfer and --wire"), ("network --buffers 0", "buffers"), ("network --links 0", "links"),
     ("traffic --cars 10001", "--cars must not"), ("traffic --segments 5000", "at least --max-speed cells"),
-    ("arq --wire 0.5", "--wire must not"), ("arq --patience 1.5", "--patience must"), ("arq --loss 1", "loss"),
+    ("arq --wire 0.5 --lookahead 1", "--wire must not"), ("arq --patience 1.5", "--patience must"), ("arq --loss 1", "loss"),
     ("colonies --signal 0.05", "--signal must not"), ("colonies --colonies 1000000 --room 1000", "more --room than"),
     ("traffic --lookahead 1", "half a step"), ("traffic --max-speed 0", "max-speed"), ("traffic --dawdle 1.1", "dawdle")])
 def test_what_makes_no_sense_is_one_line(words, said):
