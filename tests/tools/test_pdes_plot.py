@@ -131,6 +131,15 @@ def test_a_failed_run_has_no_digest():
     assert rows["failed"] == "out of memory" and "digest" not in rows
 
 
+def test_the_longest_chain_is_told_if_it_was_measured():
+    path = {"events": 1234, "parallelism": 12.34, "last": "LP 7 (Shop)"}
+    rows = dict(simulation.facts(SUMMARY | {"critical_path": path}))
+    assert rows["longest chain"] == "1,234 events to LP 7 (Shop): at most 12.3 threads can be busy"
+    none = {"events": 0, "parallelism": 0, "last": ""}
+    assert dict(simulation.facts(SUMMARY | {"critical_path": none}))["longest chain"] == "none: nothing was executed"
+    assert "longest chain" not in dict(simulation.facts(SUMMARY))
+
+
 def test_a_long_run_is_thinned_out(write):
     series = simulation.read(write([point(at) for at in range(10_001)]))
     assert len(series.numbers["now"]) < 4001 and series.numbers["now"][-1] == 25_000

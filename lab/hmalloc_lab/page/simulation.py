@@ -156,6 +156,10 @@ def facts(summary: dict) -> list[tuple[str, str]]:
              ("digest", summary["digest"]),
              ("how", ", ".join(how)),
              ("memory", f"{short(summary['peak_bytes'], 'B')} at most for {summary['peak_pending']:,} pending events")]
+    if path := summary.get("critical_path"):
+        chain = (f"{path['events']:,} event{'s' if path['events'] > 1 else ''} to {path['last']}: at most "
+                 f"{path['parallelism']:.3g} threads can be busy")
+        found.append(("longest chain", chain if path["events"] else "none: nothing was executed"))
     if "error" in summary:  # the digest depends on how far each thread was
         found = [("failed", summary["error"]), *(row for row in found if row[0] != "digest")]
     return found
