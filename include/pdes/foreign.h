@@ -5,7 +5,7 @@
  * Errors.  A simulation keeps its first error: what is called after it does nothing, hm_pdes_run returns null, and
  * hm_pdes_error says what it was.  So only the run has to be looked at.
  *
- * Threads.  A simulation is used by one thread at a time, except for hm_pdes_stop.  Handlers are called by several threads,
+ * Threads.  A simulation is used by one thread at a time, except for hm_pdes_stop and hm_pdes_inject.  Handlers are called by several threads,
  * those of one LP never by two at a time. */
 #ifndef HMALLOC_PDES_FOREIGN_H
 #define HMALLOC_PDES_FOREIGN_H
@@ -70,6 +70,19 @@ void hm_pdes_on_progress(hm_pdes* simulation, void (*call)(void* context, const 
 /* From any thread or signal handler: the run ends soon, with a partial result. */
 void hm_pdes_stop(hm_pdes* simulation);
 
+/* An event from outside of the simulation, as a run took it.  The payload has the size of its type. */
+typedef struct hm_pdes_injected {
+  double time;
+  uint32_t to, type, priority;
+  const void* payload;
+} hm_pdes_injected;
+/* From any thread, before the run (when all LPs are there) or while it goes on: LP `to` executes the event at the time that real
+ * time has come to (the option pace).  1; 0 if the run is over; -1 if this cannot be, as hm_pdes_inject_error says. */
+int hm_pdes_inject(hm_pdes* simulation, int64_t to, uint32_t type, const void* event, uint32_t priority);
+const char* hm_pdes_inject_error(void); /* of this thread's last that was -1 */
+/* Before the run: what another run of the model took (hm_pdes_result) comes at the same times again. */
+void hm_pdes_replay(hm_pdes* simulation, const hm_pdes_injected* events, size_t count);
+
 enum hm_pdes_kind { HM_PDES_COUNT, HM_PDES_SUM, HM_PDES_TALLY };
 typedef struct hm_pdes_statistic {
   const char* name;
@@ -85,6 +98,8 @@ typedef struct hm_pdes_result {
   const uint64_t* events_by_type;
   uint64_t statistic_count;
   const hm_pdes_statistic* statistics;
+  uint64_t injected_count;
+  const hm_pdes_injected* injected; /* what came from outside, for hm_pdes_replay */
 } hm_pdes_result;
 
 /* Runs it, once.  The result lives as long as the simulation; null after an error. */

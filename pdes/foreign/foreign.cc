@@ -1,5 +1,6 @@
 #include "pdes/foreign.h"
 
+#include <atomic>
 #include <memory>
 #include <new>
 #include <optional>
@@ -25,21 +26,48 @@ struct hm_pdes {
   }
 
   std::string error;
+  std::atomic<bool> over = false;  // also if it never began
   std::vector<pdes::EventType> types;
   std::vector<std::unique_ptr<pdes::ForeignClass>> classes;
   pdes::Result result;
   std::vector<hm_pdes_statistic> statistics;
+  std::vector<hm_pdes_injected> injected;
   hm_pdes_result given{};
   std::optional<pdes::Simulation> simulation;  // the last, for its LPs refer to the classes
 };
 
 namespace {
 
+thread_local std::string inject_error;
+
+// Stands for a model's Context, to which the types of events are known: here they are numbers.
+struct AsItIs {
+  static pdes::Injected from_outside(pdes::LpId, const pdes::Injected& event, pdes::Priority) { return event; }
+};
+
+// Also before there is a run that would refuse it.
+pdes::Injected event_of(const hm_pdes& simulation, int64_t to, uint32_t type, const void* event, uint32_t priority,
+                        double time) {
+  const auto word = [](auto number) { return std::to_string(number); };
+  if (to < 0 || to >= simulation.simulation->lp_count())
+    throw pdes::Error("an event from outside is for LP " + word(to) + ", which does not exist");
+  if (type >= simulation.types.size())
+    throw pdes::Error("an event from outside is of type " + word(type) + ": there is none");
+  const auto* bytes = static_cast<const std::byte*>(event);
+  return {time,
+          static_cast<pdes::LpId>(to),
+          static_cast<std::uint16_t>(type),
+          priority,
+          {bytes, bytes + simulation.types[type].size}};
+}
+
 void describe(hm_pdes& of) {
   const pdes::Result& result = of.result;
   for (const auto& number : result.statistics.numbers())
     of.statistics.push_back({number.name.c_str(), static_cast<int64_t>(number.kind), number.count, number.sum.value(),
                              number.least, number.most});
+  for (const auto& event : result.injected)
+    of.injected.push_back({event.time, event.to, event.type, event.priority, event.payload.data()});
   of.given = {.digest = result.digest,
               .reached = result.reached,
               .wall_s = result.wall_s,
@@ -53,7 +81,9 @@ void describe(hm_pdes& of) {
               .peak_bytes = result.peak_bytes,
               .events_by_type = result.events_by_type.data(),
               .statistic_count = of.statistics.size(),
-              .statistics = of.statistics.data()};
+              .statistics = of.statistics.data(),
+              .injected_count = of.injected.size(),
+              .injected = of.injected.data()};
 }
 
 }  // namespace
@@ -103,11 +133,32 @@ void hm_pdes_stop(hm_pdes* simulation) {
   if (simulation->simulation) simulation->simulation->stop();
 }
 
+int hm_pdes_inject(hm_pdes* simulation, int64_t to, uint32_t type, const void* event, uint32_t priority) {
+  if (simulation->over.load(std::memory_order_acquire) || !simulation->simulation) return 0;
+  try {
+    auto given = event_of(*simulation, to, type, event, priority, 0);
+    return simulation->simulation->inject<AsItIs>(given.to, given) ? 1 : 0;
+  } catch (const std::exception& what) { inject_error = what.what(); }
+  return -1;
+}
+
+const char* hm_pdes_inject_error() { return inject_error.c_str(); }
+
+void hm_pdes_replay(hm_pdes* simulation, const hm_pdes_injected* events, size_t count) {
+  simulation->attempt([&] {
+    std::vector<pdes::Injected> replayed;
+    for (const auto* event = events; event != events + count; ++event)
+      replayed.push_back(event_of(*simulation, event->to, event->type, event->payload, event->priority, event->time));
+    simulation->simulation->replay(std::move(replayed));
+  });
+}
+
 const hm_pdes_result* hm_pdes_run(hm_pdes* simulation) {
   simulation->attempt([&] {
     simulation->result = simulation->simulation->run();
     describe(*simulation);
   });
+  simulation->over.store(true, std::memory_order_release);
   return simulation->error.empty() ? &simulation->given : nullptr;
 }
 

@@ -37,6 +37,8 @@ void set(Options& options, std::string_view name, std::string_view value) {
   if (name == "threads") return read(name, value, options.threads);
   if (name == "seed") return read(name, value, options.seed);
   if (name == "max-memory") return read(name, value, options.max_memory);
+  if (name == "max-simultaneous") return read(name, value, options.max_simultaneous);
+  if (name == "pace") return read(name, value, options.pace);
   if (name == "interval") return read(name, value, options.progress_interval);
   if (name == "pin") return choose(name, value, options.pin, {{"0", false}, {"1", true}});
   if (name == "queue") return choose(name, value, options.queue, {{"wheel", Queue::wheel}, {"heap", Queue::heap}});

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -143,6 +145,95 @@ TEST(ForeignSimulation, IsStoppedByItsProgressFunction) {
   ASSERT_NE(result, nullptr);
   EXPECT_TRUE(result->stopped);
   EXPECT_LT(result->reached, 1e9);
+}
+
+// The events that a run took, with what they point at.
+struct Taken {
+  explicit Taken(const hm_pdes_result& result) : events(result.injected, result.injected + result.injected_count) {
+    for (const auto& event : events) payloads.push_back(*static_cast<const hop*>(event.payload));
+    for (std::size_t i = 0; i < events.size(); ++i) events[i].payload = &payloads[i];
+  }
+  std::vector<hm_pdes_injected> events;
+  std::vector<hop> payloads;
+};
+
+TEST(ForeignOutside, WhatAThreadGivesComesAgainInAReplay) {
+  std::vector<state> finals;
+  const std::string options = "end=50 lookahead=0.25 threads=2";
+  std::unique_ptr<Taken> taken;
+  std::uint64_t digest = 0;
+  {
+    const Foreign simulation = model(options + " pace=500", finals);
+    for (std::int64_t i = 0; i < 5; ++i) {
+      const hop early{100 + i, 'e'};
+      EXPECT_EQ(hm_pdes_inject(simulation.get(), i, 0, &early, 1), 1);
+    }
+    std::jthread outside([&] {
+      for (hop given{200, 'o'}; hm_pdes_inject(simulation.get(), given.hops % 20, 0, &given, 0) == 1; ++given.hops)
+        std::this_thread::sleep_for(std::chrono::microseconds(300));
+    });
+    const hm_pdes_result* result = hm_pdes_run(simulation.get());
+    outside.join();
+    ASSERT_NE(result, nullptr) << hm_pdes_error(simulation.get());
+    EXPECT_GE(result->wall_s, 0.0999);
+    taken = std::make_unique<Taken>(*result);
+    digest = result->digest;
+  }
+  ASSERT_GE(taken->events.size(), 5u);
+  EXPECT_EQ(taken->payloads.front().hops, 100);
+  EXPECT_EQ(taken->events.front().priority, 1u);
+  for (const bool replayed : {true, false}) {
+    const Foreign simulation = model(options, finals);
+    if (replayed) hm_pdes_replay(simulation.get(), taken->events.data(), taken->events.size());
+    const hm_pdes_result* result = hm_pdes_run(simulation.get());
+    ASSERT_NE(result, nullptr) << hm_pdes_error(simulation.get());
+    EXPECT_EQ(result->injected_count, replayed ? taken->events.size() : 0);
+    EXPECT_EQ(result->digest == digest, replayed);
+  }
+}
+
+TEST(ForeignOutside, WhatMakesNoSenseIsToldToWhoGivesIt) {
+  std::vector<state> finals;
+  const Foreign simulation = model("end=1 lookahead=0.25 pace=1000", finals);
+  const hop given{1, 'x'};
+  const auto said = [&](std::int64_t to, std::uint32_t type, std::uint32_t priority) {
+    EXPECT_EQ(hm_pdes_inject(simulation.get(), to, type, &given, priority), -1);
+    return std::string(hm_pdes_inject_error());
+  };
+  EXPECT_EQ(said(20, 0, 0), "an event from outside is for LP 20, which does not exist");
+  EXPECT_EQ(said(-1, 0, 0), "an event from outside is for LP -1, which does not exist");
+  EXPECT_EQ(said(0, 1, 0), "an event from outside is of type 1: there is none");
+  EXPECT_EQ(said(0, 0, 64), "an event from outside has a priority above 63");
+  EXPECT_NE(hm_pdes_run(simulation.get()), nullptr) << hm_pdes_error(simulation.get());
+  EXPECT_EQ(hm_pdes_inject(simulation.get(), 0, 0, &given, 0), 0);
+  const Foreign fast = model("end=1", finals);
+  EXPECT_EQ(hm_pdes_inject(fast.get(), 0, 0, &given, 0), -1);
+  EXPECT_STREQ(hm_pdes_inject_error(), "a run takes events from outside only if it keeps a pace");
+}
+
+TEST(ForeignOutside, NobodyGivesToARunThatCannotBe) {
+  std::vector<state> finals;
+  const hop given{1, 'x'};
+  const Foreign none = model("end=x pace=1", finals), late = model("end=1 pace=1", finals);
+  EXPECT_EQ(hm_pdes_inject(none.get(), 0, 0, &given, 0), 0);
+  hm_pdes_event_type(late.get(), "Late", 8);
+  EXPECT_EQ(hm_pdes_inject(late.get(), 0, 0, &given, 0), 1);
+  EXPECT_EQ(hm_pdes_run(late.get()), nullptr);
+  EXPECT_EQ(hm_pdes_inject(late.get(), 0, 0, &given, 0), 0);
+}
+
+TEST(ForeignOutside, WhatIsReplayedMustBeOfTheModel) {
+  const hop given{1, 'x'};
+  for (const auto& [event, said] :
+       {std::pair(hm_pdes_injected{1, 20, 0, 0, &given}, "an event from outside is for LP 20, which does not exist"),
+        std::pair(hm_pdes_injected{1, 0, 1, 0, &given}, "an event from outside is of type 1: there is none"),
+        std::pair(hm_pdes_injected{-1, 0, 0, 0, &given}, "what is replayed came from another model")}) {
+    std::vector<state> finals;
+    const Foreign simulation = model("end=1", finals);
+    hm_pdes_replay(simulation.get(), &event, 1);
+    EXPECT_EQ(hm_pdes_run(simulation.get()), nullptr);
+    EXPECT_STREQ(hm_pdes_error(simulation.get()), said);
+  }
 }
 
 }  // namespace
