@@ -10,7 +10,7 @@ import llvmlite.binding
 import numba
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, errors
 from numba.core.datamodel import models
 from numba.core.errors import NumbaError, TypingError
 from numba.core.imputils import lower_getattr_generic
@@ -22,7 +22,7 @@ from numba.np.arrayobj import record_getattr
 from . import library, records
 from .errors import Error, text_of
 
-REFUSALS = (NumbaError, NotImplementedError)
+REFUSALS = (NumbaError, NotImplementedError, getattr(errors, "UnsupportedBytecodeError", NumbaError))
 _UNKNOWN = "is no event of this model: no LP has a handler of it"
 _INT32, _INT64, _DOUBLE, _VOID = ir.IntType(32), ir.IntType(64), ir.DoubleType(), ir.VoidType()
 _BYTES = ir.IntType(8).as_pointer()

@@ -27,6 +27,10 @@ class Progress(ctypes.Structure):
     _fields_ = [("wall_s", c_double), ("now", c_double), ("events", c_uint64), ("pending", c_uint64), ("bytes", c_uint64)]
 
 
+class Injected(ctypes.Structure):
+    _fields_ = [("time", c_double), ("to", c_uint32), ("type", c_uint32), ("priority", c_uint32), ("payload", c_void_p)]
+
+
 PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Progress))
 
 
@@ -41,7 +45,8 @@ COUNTS = ("events", "sent", "crossed", "dropped", "windows", "peak_pending", "pe
 class Result(ctypes.Structure):
     _fields_ = [("digest", c_uint64), ("reached", c_double), ("wall_s", c_double), ("stopped", c_uint64),
                 *((name, c_uint64) for name in COUNTS),
-                ("events_by_type", POINTER(c_uint64)), ("statistic_count", c_uint64), ("statistics", POINTER(Statistic))]
+                ("events_by_type", POINTER(c_uint64)), ("statistic_count", c_uint64), ("statistics", POINTER(Statistic)),
+                ("injected_count", c_uint64), ("injected", POINTER(Injected))]
 
 
 # Result, arguments.
@@ -53,6 +58,9 @@ FUNCTIONS = {
     "set_neighbours": (None, c_void_p, c_void_p, c_void_p),
     "on_progress": (None, c_void_p, PROGRESS, c_void_p),
     "stop": (None, c_void_p),
+    "inject": (c_int, c_void_p, c_int64, c_uint32, c_void_p, c_uint32),
+    "inject_error": (c_char_p,),
+    "replay": (None, c_void_p, POINTER(Injected), c_size_t),
     "run": (POINTER(Result), c_void_p),
     "error": (c_char_p, c_void_p),
     "send": (None, POINTER(Lp), c_int64, c_double, c_uint32, c_void_p, c_uint32),

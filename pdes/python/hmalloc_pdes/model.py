@@ -1,10 +1,13 @@
 """A model: a function that says which LPs there are."""
 
+import contextlib
 import functools
 import inspect
 
 from .errors import Error
 from .run import OPTIONS, Run, Simulation
+
+_OF_RUN = ("progress", "plain", "outside", "replay")
 
 
 class Model:
@@ -18,11 +21,14 @@ class Model:
         for name, default in self.parameters.items():
             if default is inspect.Parameter.empty:
                 raise Error(f"model {self.__name__}: parameter {name} has no default")
-            if name in OPTIONS or name in ("progress", "plain"):
+            if name in OPTIONS or name in _OF_RUN:
                 raise Error(f"model {self.__name__}: parameter {name} has the name of an option of the engine")
-        for name in defaults:
+        for name, default in defaults.items():
             if name not in OPTIONS:
                 raise Error(f"model {self.__name__}: there is no option '{name}'")
+            for asked in _asked(default):
+                if asked not in self.parameters:
+                    raise Error(f"model {self.__name__}: {name} follows from {asked}, which is no parameter")
 
     def _sorted(self, given):
         """Parameters and options, both with the defaults."""
@@ -31,6 +37,9 @@ class Model:
                 raise Error(f"model {self.__name__} has no parameter '{name}', nor is that an option of the engine")
         parameters = self.parameters | {name: value for name, value in given.items() if name in self.parameters}
         options = self.defaults | {name: value for name, value in given.items() if name in OPTIONS}
+        for name, value in options.items():
+            if callable(value):
+                options[name] = value(**{asked: parameters[asked] for asked in _asked(value)})
         return parameters, options
 
     def check(self, given):
@@ -44,20 +53,25 @@ class Model:
         self._build(simulation, **parameters)
         return Run(simulation, plain), parameters, options
 
-    def run(self, *, progress=False, plain=False, **given):
+    def run(self, *, progress=False, plain=False, outside=None, replay=(), **given):
         """Runs it.  Names are those of the model's parameters and of the engine's options.
 
         progress: True shows a bar; or a function of (wall_s, now, events, pending, bytes).
         plain: compiles nothing, to debug handlers.
+        outside: an Outside, by which other threads give events to the run while it keeps a pace.
+        replay: what came from outside of another run, its `injected`, comes at the same times again.
         """
-        run, parameters, options = self.prepare(plain, **given)
-        if progress is True:
-            with _Bar(options.get("end", 0)) as bar:
-                result = run(options, bar)
-        else:
-            result = run(options, progress or None)
+        with outside.of_one_run() if outside is not None else contextlib.nullcontext():
+            run, parameters, options = self.prepare(plain, **given)
+            with _Bar(options.get("end", 0)) if progress is True else contextlib.nullcontext(progress or None) as told:
+                result = run(options, told, outside, replay)
         result.parameters.update(parameters)
         return result
+
+
+def _asked(default):
+    """The parameters of the model that an option follows from: `lookahead=lambda drive: drive`."""
+    return inspect.signature(default).parameters if callable(default) else ()
 
 
 class _Bar:

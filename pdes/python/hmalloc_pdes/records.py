@@ -24,7 +24,7 @@ class Tally:
             self.most = value
 
 
-TALLY = np.dtype([("count", "i8"), ("sum", "f8"), ("least", "f8"), ("most", "f8")])
+TALLY = np.dtype([("count", "i8"), ("sum", "f8"), ("least", "f8"), ("most", "f8")], align=True)
 EMPTY_TALLY = np.array((0, 0.0, math.inf, -math.inf), TALLY)
 
 

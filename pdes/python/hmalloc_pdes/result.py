@@ -7,6 +7,8 @@ import numpy as np
 from .records import TALLY, Tally
 
 _KINDS = ("count", "sum", "tally")
+_SAID = {"count": ("kind", "value", "count"), "sum": ("kind", "value", "sum"),
+         "tally": ("kind", "value", "count", "sum", "mean", "least", "most")}
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Result:
     peak_bytes: int
     events_by_type: dict
     statistics: dict
+    injected: list = field(repr=False)
     series: list = field(repr=False)
     finals: dict = field(repr=False)
 
@@ -59,9 +62,11 @@ class Result:
         """The statistics as a DataFrame, one a row."""
         import pandas
 
-        columns = ["kind", "count", "sum", "mean", "least", "most"]
-        rows = [[getattr(statistic, column) for column in columns] for statistic in self.statistics.values()]
-        return pandas.DataFrame(rows, columns=columns, index=pandas.Index(self.statistics, name="statistic"))
+        columns = ["kind", "value", "count", "sum", "mean", "least", "most"]
+        rows = [[getattr(statistic, column) if column in _SAID[statistic.kind] else None for column in columns]
+                for statistic in self.statistics.values()]
+        frame = pandas.DataFrame(rows, columns=columns, index=pandas.Index(self.statistics, name="statistic"))
+        return frame.astype({"count": "Int64"} | dict.fromkeys(columns[3:], float))
 
     def arrow(self):
         """The statistics as a table of Arrow's; needs pyarrow."""
@@ -99,6 +104,9 @@ class Result:
         how = "stopped" if self.stopped else "reached"
         lines = [f"{self.events:,} events in {self.wall_s:.3g} s, {self.events_per_s:,.0f} events/s; {how} {self.reached:g}",
                  f"digest {self.digest:#018x}"]
+        if self.options.get("threads", 1) > 1 and self.windows:
+            of_each = self.events / self.windows
+            lines.append(f"{self.options['threads']} threads, {self.windows:,} windows of {of_each:,.1f} events")
         for name, s in self.statistics.items():
             number = f"{s.count}: mean {s.mean:.6g}, from {s.least:.6g} to {s.most:.6g}" if s.kind == "tally" else s.value
             lines.append(f"{name:<20} {number}")
@@ -111,7 +119,7 @@ def _parts(name, values):
         return [(f"{name}.{part}", values[part]) for part in values.dtype.names]
     if isinstance(values, list) and values and isinstance(values[0], Tally):
         return [(f"{name}.{part}", [getattr(value, part) for value in values]) for part in TALLY.names]
-    return [(name, list(values) if np.ndim(values) > 1 else values)]
+    return [(name, list(values) if isinstance(values, np.ndarray) and values.ndim > 1 else values)]
 
 
 def statistics_of(result):

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from . import library, records, slow
+from . import library, outside, records, slow
 from .errors import Error, SlowModelWarning, text_of
 from .result import Result, statistics_of
 
@@ -21,7 +21,7 @@ REFUSALS = compiled.REFUSALS if compiled else (NotImplementedError,)
 call = library.call
 # Those of the engine that are not about output (docs/pdes.md).
 OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "partition", "balance", "queue", "allocator", "blocks",
-           "max_memory", "pin", "interval")
+           "max_memory", "max_simultaneous", "pace", "pin", "interval")
 
 
 def _as_text(options):
@@ -125,6 +125,7 @@ class Run:
         self._simulation, self.types = simulation, simulation.event_types()
         self.events = slow.Events(self.types)
         self.pack = self.events.pack
+        self.lp_count = simulation.lp_count
         self._error = None
         self._lock = threading.Lock()
         self.entries = []
@@ -145,7 +146,8 @@ class Run:
         else:
             self._hook(raised)
 
-    def __call__(self, options, progress=None):
+    def __call__(self, options, progress=None, given=None, replayed=()):
+        """given: the Outside, if there is one."""
         engine = call.new(_as_text(options).encode())
         if not engine:
             raise MemoryError
@@ -153,6 +155,10 @@ class Run:
             self._kept = []
             finals = self._describe(engine)
             series = self._watch(engine, progress)
+            if replayed:
+                outside.replay(self, engine, replayed)
+            if given is not None:
+                given.open(self, engine, options)
             self._hook, sys.unraisablehook = sys.unraisablehook, self._unraisable
             try:
                 with _CtrlC(lambda: call.stop(engine)):
@@ -162,6 +168,8 @@ class Run:
             self._raise_error(engine)
             return self._result(result.contents, options, series, finals)
         finally:
+            if given is not None:
+                given.close()
             call.free(engine)
 
     def _describe(self, engine):
@@ -229,4 +237,4 @@ class Run:
         numbers = {name: getattr(of, name) for name in ("digest", "reached", "wall_s", *library.COUNTS)}
         return Result(parameters={}, options=options, stopped=bool(of.stopped), series=series, finals=states,
                       events_by_type={event.name: of.events_by_type[event.number] for event in self.types},
-                      statistics=statistics_of(of), **numbers)
+                      statistics=statistics_of(of), injected=outside.taken(self, of), **numbers)

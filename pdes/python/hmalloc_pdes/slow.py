@@ -1,6 +1,7 @@
 """Handlers as plain Python: for what Numba does not take.  The engine, and so the answer, is the same; the speed is not."""
 
 import ctypes
+import itertools
 
 import numpy as np
 
@@ -68,26 +69,38 @@ class Events:
     def __init__(self, types):
         self.types = types
         self._by_event = {event.event: event for event in types}
-        self._waiting, self._tickets = {}, 0
+        self._waiting, self._tickets = {}, itertools.count(1)  # in one step, which no other thread parts
+        self._kept = {}
 
-    def pack(self, event):
+    def pack(self, event, kept=False):
+        """Number and payload.  kept: `again` will ask for it."""
         known = self._by_event.get(type(event))
         if known is None:
             raise Error(f"{type(event).__name__} is no event of this model: no LP has a handler of it")
         if known.dtype is not None:
             numbers = tuple(convert(value) for convert, value in zip(known.convert, event))
             return known.number, np.array(numbers, known.dtype).tobytes()
-        self._tickets += 1  # handlers hold the interpreter's lock, if only one at a time: no two get the same
-        ticket = self._tickets
+        ticket = next(self._tickets)
         self._waiting[ticket] = event
+        if kept:
+            self._kept[ticket] = event
         return known.number, ticket.to_bytes(8, "little")
 
     def unpack(self, known, payload):
         if known.dtype is None:
-            return self._waiting.pop(int.from_bytes(ctypes.string_at(payload, 8), "little"))
+            return self._waiting.pop(_ticket(payload))
         if known.size == 0:
             return known.event()
         return known.event(*np.frombuffer(ctypes.string_at(payload, known.size), known.dtype)[0].item())
+
+    def again(self, number, payload):
+        """Of an event that is kept, whether it has been executed or not."""
+        known = self.types[number]
+        return self._kept[_ticket(payload)] if known.dtype is None else self.unpack(known, payload)
+
+
+def _ticket(payload):
+    return int.from_bytes(ctypes.string_at(payload, 8), "little")
 
 
 def plain_class(lp):

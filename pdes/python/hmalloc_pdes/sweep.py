@@ -89,12 +89,12 @@ def _read(path, point):
 
     if not path.exists():
         return {}
-    parquet = path.suffix == ".parquet"
-    frame = pandas.read_parquet(path) if parquet else pandas.read_csv(path, float_precision="round_trip")
+    exactly = {"float_precision": "round_trip"} if int(pandas.__version__.partition(".")[0]) < 3 else {}
+    frame = pandas.read_parquet(path) if path.suffix == ".parquet" else pandas.read_csv(path, **exactly)
     missing = [name for name in (*point, "digest", "error") if name not in frame]
     if missing:
         raise Error(f"{path} is of another sweep: it has no column '{missing[0]}'")
-    frame["error"] = frame["error"].fillna("")
+    frame["error"] = frame["error"].astype(object).fillna("")
     rows = frame[frame["error"] == ""].to_dict("records")
     return {_key(row, point): row for row in rows}
 

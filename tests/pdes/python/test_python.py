@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -15,6 +16,8 @@ import hmalloc_pdes as pdes
 import numpy as np
 import pandas
 import pytest
+from hmalloc_pdes import records
+from hmalloc_pdes.slow import Events
 from models import Airport, Node, airport, phold
 
 PROGRAMS = Path(os.environ["HM_PDES_PROGRAMS"])
@@ -165,6 +168,11 @@ def test_frames():
     frame = result.frame()
     assert frame.loc["waiting", "count"] == result.statistics["waiting"].count > 0
     assert frame.loc["waiting", "mean"] == pytest.approx(frame.loc["waiting", "sum"] / frame.loc["waiting", "count"])
+    many = airport.run(**SMALL["airport"], threads=2)
+    assert f"\n2 threads, {many.windows:,} windows of {many.events / many.windows:,.1f} events\n" in str(many)
+    assert "windows" not in str(result)
+    assert frame.loc["departures", "value"] == result.statistics["departures"].value and frame["value"].notna().all()
+    assert frame.loc["departures", ["sum", "mean", "least", "most"]].isna().all()  # it has none
     states = result.states(Airport)
     assert states["departures"].sum() == frame.loc["departures", "count"]
     assert states["waiting.count"].sum() == frame.loc["waiting", "count"] and states.index.name == "lp"
@@ -354,6 +362,222 @@ def test_an_event_that_this_class_does_not_handle():
         call.run()
 
 
+# ---- Beside real time, and from outside.
+
+class Knock(NamedTuple):
+    number: int
+
+
+class Word(NamedTuple):
+    said: object
+
+
+@pdes.lp
+class Door:
+    last: float = 0.0
+    heard: int = 0
+
+    def start(self, context):
+        context.send_self(1, Nothing())
+
+    def nothing(self, context, event: Nothing):
+        self.see(context)
+        context.send_self(1, Nothing())
+
+    def knock(self, context, event: Knock):
+        self.see(context)
+        self.heard += event.number
+        if event.number % 3 != 0:
+            context.send((context.id + 1) % context.lp_count, 0.5, Knock(event.number - 1))
+
+    def see(self, context):
+        if context.now < self.last:
+            raise ValueError("an event from the past")
+        self.last = context.now
+
+    def report(self, report):
+        report.count("heard", self.heard)
+
+
+@pdes.model(end=40, lookahead=0.5)
+def doors(simulation):
+    simulation.add(Door, 6)
+
+
+def knocking(outside, given):
+    """A thread that gives until the run is over."""
+    def give():
+        while outside.inject(len(given) % 6, Knock(len(given)), len(given) % 2):
+            given.append(1)
+            time.sleep(0.0003)
+    thread = threading.Thread(target=give, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("options", [{}, {"threads": 2}, {"threads": 3, "plain": True}])
+def test_what_a_thread_gives_to_a_paced_run_comes_again_in_a_replay(options):
+    outside, given = pdes.Outside(), [1, 1]
+    assert outside.inject(0, Knock(7)) and outside.inject(1, Knock(8))  # before there is a run
+    thread = knocking(outside, given)
+    result = doors.run(pace=200, outside=outside, **options)
+    thread.join()
+    assert result.wall_s >= 0.199 and 2 <= len(result.injected) <= len(given)
+    assert {event.event.number for event in result.injected} >= {7, 8} and all(0 <= event.time < 40 for event in result.injected)
+    assert not outside.inject(0, Knock(1))
+    for again in ({}, {"threads": 2}, {"plain": True}, {"pace": 400}):
+        replayed = doors.run(replay=result.injected, **again)
+        assert (replayed.digest, replayed.events, replayed.injected) == (result.digest, result.events, result.injected)
+    assert doors.run().digest != result.digest and doors.run(pace=400).digest == doors.run().digest
+    assert doors.run().injected == []
+
+
+@pdes.lp
+class Listener:
+    words: object = list
+
+    def start(self, context):
+        context.send_self(1, Word("tick"))
+
+    def word(self, context, event: Word):
+        self.words.append(event.said)
+
+    def report(self, report):
+        report.count("words", len(self.words))
+
+
+def test_objects_come_from_outside_too():
+    @pdes.model(end=2, lookahead=1)
+    def listening(simulation):
+        simulation.add(Listener, 1)
+
+    with pytest.warns(pdes.SlowModelWarning):
+        listening.run()
+    outside = pdes.Outside()
+    assert outside.inject(0, Word({"a": 1})) and outside.inject(0, Word([2]))
+    result = listening.run(pace=100, outside=outside)
+    assert [event.event.said for event in result.injected] == [{"a": 1}, [2]]
+    again = listening.run(replay=result.injected)
+    assert again.states(Listener)["words"][0] == result.states(Listener)["words"][0] and len(again.injected) == 2
+    assert again.digest == result.digest
+
+
+def test_no_two_objects_have_one_ticket():
+    events = Events((records.EventType(Word, 0),))
+    packed, before = [[] for _ in range(8)], sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=lambda own=own: own.extend(events.pack(Word(0))[1] for _ in range(3000)))
+                   for own in packed]
+        for step in (threading.Thread.start, threading.Thread.join):
+            for thread in threads:
+                step(thread)
+    finally:
+        sys.setswitchinterval(before)
+    assert len({ticket for own in packed for ticket in own}) == 8 * 3000
+
+
+def test_a_process_hears_what_comes_from_outside():
+    from hmalloc_pdes.processes import Message, Processes
+
+    @pdes.lp
+    class Clerk(Processes):
+        heard: int = 0
+
+        def setup(self, env):
+            env.process(self.listen(env))
+
+        def listen(self, env):
+            while True:
+                self.heard += yield env.inbox.get()
+
+        def report(self, report):
+            report.count("heard", self.heard)
+
+    @pdes.model(end=2)
+    def clerk(simulation):
+        simulation.add(Clerk, 1)
+
+    outside = pdes.Outside()
+    outside.inject(0, Message(5))
+    result = clerk.run(pace=100, outside=outside)
+    assert result.statistics["heard"].value == 5 and clerk.run(replay=result.injected).digest == result.digest
+
+
+def test_what_cannot_come_from_outside_is_one_line():
+    def said(call):
+        with pytest.raises(pdes.Error) as error:
+            call()
+        return str(error.value)
+
+    def given(*event, **options):
+        outside = pdes.Outside()
+        assert outside.inject(*event)
+        return said(lambda: doors.run(outside=outside, **{"pace": 1e6} | options))
+
+    assert given(6, Knock(1)) == "an event from outside is for LP 6, which does not exist"
+    assert given(-1, Knock(1)) == "an event from outside is for LP -1, which does not exist"
+    assert given(0, Knock(1), 64) == "an event from outside has a priority above 63"
+    assert given(0, Tick(1)) == "Tick is no event of this model: no LP has a handler of it"
+    assert given(0, Knock(1), pace=0) == "a run takes events from outside only if it keeps a pace"
+    assert given(0, Knock(1), pace="x") == "option pace cannot be 'x'"
+    assert given(0, Knock(1), colour=1).startswith("model doors has no parameter 'colour'")
+    for event, about in ((pdes.Injected(1, 6, Knock(1)), "what is replayed is for LP 6, which does not exist"),
+                         (pdes.Injected(1, -1, Knock(1)), "what is replayed is for LP -1, which does not exist"),
+                         (pdes.Injected(-1, 0, Knock(1)), "what is replayed came from another model"),
+                         (pdes.Injected(1, 0, Tick(1)), "Tick is no event of this model: no LP has a handler of it")):
+        assert said(lambda event=event: doors.run(replay=[event])) == about
+    outside, given_later = pdes.Outside(), []
+    thread = threading.Thread(daemon=True, target=lambda: given_later.append(said(lambda: wrongly(outside))))
+
+    def wrongly(outside):
+        while outside.inject(0, Knock(1)):
+            time.sleep(0.01)
+            outside.inject(9, Knock(1))
+
+    thread.start()
+    assert doors.run(pace=100, outside=outside).stopped is False  # whoever gives nonsense hears of it, and not the run
+    thread.join()
+    assert given_later == ["an event from outside is for LP 9, which does not exist"]
+    assert said(lambda: doors.run(pace=1, outside=outside)) == "an Outside is of one run"
+
+
+def test_a_run_that_fails_tells_who_gives_to_it():
+    @pdes.model(end=10, lookahead=0)
+    def none(simulation):
+        pass
+
+    for model, options in ((none, {"pace": 1}), (doors, {"threads": 0, "pace": 1}), (doors, {"pace": "x"})):
+        outside, given = pdes.Outside(), []
+        thread = knocking(outside, given)
+        with pytest.raises(pdes.Error):
+            model.run(outside=outside, **options)
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_ctrl_c_ends_a_paced_run_in_which_nothing_happens(plain):
+    interrupted(f"""
+from test_python import *
+outside = pdes.Outside()
+doors.run(end=1e9, pace=1e-3, outside=outside, plain={plain}, progress=lambda *at: print(flush=True))
+""", lambda child: child.stdout.readline())
+
+
+def test_options_follow_from_parameters():
+    @pdes.model(end=20, lookahead=lambda mean: mean / 4)
+    def hops(simulation, lps=20, mean=1.0):
+        simulation.add(Node, lps, events=1, remote=0.5, mean=mean)
+
+    assert [hops.run(**given).options["lookahead"] for given in ({}, {"mean": 2.0}, {"lookahead": 0.1})] == [0.25, 0.5, 0.1]
+    assert hops.run(mean=2.0).digest == hops.run(mean=2.0, lookahead=0.5).digest != hops.run(mean=2.0, lookahead=0.25).digest
+    frame = pdes.sweep(hops, {"mean": [1.0, 2.0]}, progress=False)
+    assert [*frame["lookahead"]] == [0.25, 0.5]
+    with pytest.raises(pdes.Error, match="^model hops: lookahead follows from reach, which is no parameter$"):
+        pdes.model(end=1, lookahead=lambda reach: reach)(hops.__wrapped__)
+
+
 def test_classes_and_models_that_cannot_be():
     with pytest.raises(pdes.Error, match="^Idle does nothing"):
         pdes.lp(type("Idle", (), {}))
@@ -369,6 +593,8 @@ def test_classes_and_models_that_cannot_be():
         pdes.lp(Twice)
     with pytest.raises(pdes.Error, match="^model m: parameter seed has the name of an option"):
         pdes.model(_named("m", lambda simulation, seed=1: None))
+    with pytest.raises(pdes.Error, match="^model m: parameter outside has the name of an option"):
+        pdes.model(_named("m", lambda simulation, outside=1: None))
     with pytest.raises(pdes.Error, match="^model m: parameter x has no default$"):
         pdes.model(_named("m", lambda simulation, x: None))
 
@@ -466,7 +692,15 @@ def test_parquet_and_arrow(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     file = tmp_path / "sweep.parquet"
     whole = pdes.sweep(phold, GRID, file=file, progress=False, **TINY)
-    assert phold.run(**SMALL["phold"]).arrow().num_rows == 0 and airport.run(**SMALL["airport"]).arrow().num_rows == 5
+    result = airport.run(**SMALL["airport"])
+    table = result.arrow()
+    assert phold.run(**SMALL["phold"]).arrow().num_rows == 0 and table.num_rows == 5
+    assert dict(zip(table["statistic"].to_pylist(), table["value"].to_pylist())) == {
+        name: statistic.value for name, statistic in result.statistics.items()}
+    assert table.schema.field("count").type == "int64" and table["mean"].null_count == 3
+    in_file, order = pandas.read_parquet(file), ["remote", "seed"]  # there in the order in which they were done
+    pandas.testing.assert_frame_equal(in_file.sort_values(order, ignore_index=True), whole.assign(error="").sort_values(
+        order, ignore_index=True), check_dtype=False)
     monkeypatch.setattr(type(phold), "run", None)
     assert (pdes.sweep(phold, GRID, file=file, progress=False, **TINY)["digest"] == whole["digest"]).all()
 
