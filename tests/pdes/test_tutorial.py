@@ -1,4 +1,4 @@
-"""The pages about the engine say what is so: the tutorial of docs/pdes.md is followed as a new user would, its options
+"""The pages about the engine say what is so: the tutorial of docs/pdes.md and the newcomer's hour are followed as a new user would, its options
 are those of --help, and the table of the window model is what its script prints."""
 
 import re
@@ -45,9 +45,10 @@ def digests(output: str) -> set[str]:
     return set(re.findall(r"\b0x[0-9a-f]{16}\b", output))
 
 
-def test_the_tutorial_works_as_shown(prefix, tmp_path):
+def followed(page: str, prefix, tmp_path) -> set[str]:
+    """Does what the page shows; returns the digests."""
     seen = set()
-    for kind, name, text in BLOCK.findall(TUTORIAL):
+    for kind, name, text in BLOCK.findall(page):
         if name:
             (tmp_path / name).write_text(text)
         for command, shown in commands(text) if kind == "console" else ():
@@ -60,7 +61,16 @@ def test_the_tutorial_works_as_shown(prefix, tmp_path):
             absent = missing(shown, done.stdout)
             assert absent is None, f"$ {command}\nnot said: {absent}\n{done.stdout}"
             seen |= set() if fails else digests(done.stdout)
-    assert len(seen) == 1 and seen == digests(TUTORIAL)
+    return seen
+
+
+def test_the_tutorial_works_as_shown(prefix, tmp_path):
+    assert len(digests(TUTORIAL)) == 1 and followed(TUTORIAL, prefix, tmp_path) == digests(TUTORIAL)
+
+
+def test_what_the_newcomer_did_works_as_shown(prefix, tmp_path):
+    page = (ROOT / "docs" / "pdes-newcomer.md").read_text()
+    assert len(digests(page)) == 1 and followed(page, prefix, tmp_path) == digests(page)
 
 
 def test_the_template_is_a_project_by_itself(prefix, tmp_path):

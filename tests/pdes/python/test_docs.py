@@ -1,12 +1,20 @@
-"""What docs/pdes-python.md shows is true."""
+"""What docs/pdes-python.md and the newcomer's hour show is true."""
 
 import re
+import threading
+import time
 from pathlib import Path
+from typing import NamedTuple
 
 import hmalloc_pdes as pdes
+import pytest
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 BLOCKS = re.findall(r"```python\n(.*?)```", (DOCS / "pdes-python.md").read_text(), re.S)
+
+
+class Reading(NamedTuple):
+    value: float
 
 
 def test_the_first_model_has_the_digest_of_the_tutorial_in_cxx():
@@ -14,6 +22,35 @@ def test_the_first_model_has_the_digest_of_the_tutorial_in_cxx():
     exec(BLOCKS[0], names)
     [digest] = set(re.findall(r"digest +(0x\w{16})", (DOCS / "pdes.md").read_text()))
     assert f"{names['result'].digest:#018x}" == digest
+
+
+def test_the_newcomer_s_model_has_the_digest_of_that_in_cxx():
+    page = (DOCS / "pdes-newcomer.md").read_text()
+    [block] = re.findall(r"```python beds.py\n(.*?)```", page, re.S)
+    names = {"__name__": "beds"}
+    exec(block, names)
+    result, alone = names["region"].run(threads=2), names["region"].run(tries=1).statistics
+    assert {f"{result.digest:#018x}"} == set(re.findall(r"digest +(0x\w{16})", page))
+    assert alone["refused"].value / alone["came"].value == pytest.approx(names["erlang"](18, 20), rel=0.01)
+
+
+def test_what_comes_from_outside_in_the_example():
+    [block] = [block for block in BLOCKS if "Outside" in block]
+
+    @pdes.lp
+    class Plant:
+        seen: float = 0.0
+
+        def on_reading(self, context, reading: Reading):
+            self.seen += reading.value
+
+    @pdes.model(end=0.3)
+    def plant(simulation):
+        simulation.add(Plant, 1)
+
+    names = {"pdes": pdes, "threading": threading, "time": time, "Reading": Reading, "measure": lambda: 1.5, "plant": plant}
+    exec(block, names)
+    assert names["result"].injected and names["again"].digest == names["result"].digest
 
 
 def test_the_example_of_processes():
