@@ -547,7 +547,7 @@ def test_a_run_that_fails_tells_who_gives_to_it():
     def none(simulation):
         pass
 
-    for model, options in ((none, {"pace": 1}), (doors, {"threads": 0, "pace": 1}), (doors, {"pace": "x"})):
+    for model, options in ((none, {"pace": 1}), (doors, {"pace": 1, "colour": 1}), (doors, {"threads": 0, "pace": 1}), (doors, {"pace": "x"})):
         outside, given = pdes.Outside(), []
         thread = knocking(outside, given)
         with pytest.raises(pdes.Error):
