@@ -6,9 +6,9 @@ int main(int argc, char** argv) {
   colonies::Parameters p;
   pdes::Options defaults;
   defaults.end = 50;
-  defaults.lookahead = p.signal;
   pdes::App app("colonies", "cells that divide and die, each of them an LP");
   app.defaults(defaults)
+      .lookahead([&] { return p.signal; })
       .option("colonies", p.colonies, "colonies", 1)
       .option("founders", p.founders, "cells of each at the start", 1)
       .option("room", p.room, "cells that a colony has room for", 1, pdes::kMaxLps)

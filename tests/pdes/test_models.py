@@ -154,7 +154,7 @@ def test_extremes_of_the_library(words):
     ("network --wire 0.5 --lookahead 2", "--transfer and --wire"), ("network --buffers 0", "buffers"), ("network --links 0", "links"),
     ("traffic --cars 10001", "--cars must not"), ("traffic --segments 5000", "at least --max-speed cells"),
     ("arq --wire 0.5 --lookahead 1", "--wire must not"), ("arq --patience 1.5", "--patience must"), ("arq --loss 1", "loss"),
-    ("colonies --signal 0.05", "--signal must not"), ("colonies --colonies 1000000 --room 1000", "more --room than"),
+    ("colonies --signal 0.05 --lookahead 0.1", "--signal must not"), ("colonies --colonies 1000000 --room 1000", "more --room than"),
     ("traffic --lookahead 1", "half a step"), ("traffic --max-speed 0", "max-speed"), ("traffic --dawdle 1.1", "dawdle")])
 def test_what_makes_no_sense_is_one_line(words, said):
     refused(words, said)
