@@ -8,10 +8,11 @@
 namespace pdes {
 namespace {
 
-constexpr double kLook = 2048;                           // events of a thread between two looks
-constexpr double kLeast = 2, kMost = 64;                 // windows between two looks
-constexpr double kKeyPrice = 0.25, kLpPrice = 1. / 16;  // of a move, in events
-constexpr double kFixedPrice = 256;
+constexpr double kLook = 2048;            // events of a thread between two looks
+constexpr double kLeast = 2, kMost = 64;  // windows between two looks
+// What a move costs a thread, in events of some 40 ns: 4 to 20 ns for each pending key, which all are looked at, and a few for
+// each LP; two barriers.
+constexpr double kKeyPrice = 1. / 4, kLpPrice = 1. / 8, kFixedPrice = 256;
 constexpr double kIgnored = 1. / 32;  // share of the mean: no cut is more exact
 constexpr double kMaxPatience = 1024;
 
@@ -28,7 +29,8 @@ Balancer::Balancer(Team& team, unsigned thread)
 void Balancer::tell() noexcept {
   if (++window_ != next_look_) return;
   mine_.events = own_.executed();
-  mine_.pending = own_.pending.size();
+  mine_.price = kFixedPrice + kKeyPrice * static_cast<double>(own_.pending.size()) +
+                kLpPrice * static_cast<double>(own_.own_lps().size());
 }
 
 bool Balancer::is_due() noexcept {
@@ -72,9 +74,9 @@ bool Balancer::judge(double mean, double most) noexcept {
 }
 
 double Balancer::price() const noexcept {
-  std::uint64_t pending = 0;
-  for (const Load& load : team_.load_board->loads) pending = std::max(pending, load.pending);
-  return kFixedPrice + kKeyPrice * static_cast<double>(pending) + kLpPrice * team_.world.lp_count / team_.threads();
+  double most = 0;
+  for (const Load& load : team_.load_board->loads) most = std::max(most, load.price);
+  return most;
 }
 
 void Balancer::begin_to_count() noexcept {

@@ -22,7 +22,8 @@ struct Team;
 // What threads tell each other.  Written by its thread before a barrier, read by the others behind it, and not written again
 // before the barrier after the next.
 struct alignas(128) Load {
-  std::uint64_t events = 0, pending = 0;
+  std::uint64_t events = 0;               // executed so far
+  double price = 0;                       // of a move, in events
   std::vector<std::vector<Lp*>> leaving;  // by thread
 };
 

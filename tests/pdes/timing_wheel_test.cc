@@ -58,9 +58,9 @@ INSTANTIATE_TEST_SUITE_P(Shapes, WheelHolds, testing::ValuesIn(test::kShapes));
 // In the middle of a bucket that is open: of each three keys one, of one time all.
 TEST_P(WheelHolds, WhatIsLeftWhenSomeLeave) {
   for (TimingWheel* wheel : {&wheel_, &heap_}) {
-    for (const auto& leaves : {std::function([](const Key& key) { return key.tie % 3 == 0; }),
-                               std::function([](const Key& key) { return key.tie % 3 != 0; }),
-                               std::function([](const Key&) { return true; })}) {
+    for (const auto& leaves :
+         {std::function([](const Key& key) { return key.tie % 3 == 0; }),
+          std::function([](const Key& key) { return key.tie % 3 != 0; }), std::function([](const Key&) { return true; })}) {
       for (const Key& key : test::keys(GetParam(), 3000, 7)) wheel->push(key);
       if (wheel->retunings() == 0 && wheel->width() == 0) wheel->start();
       for (const Time late : {0.0, 0.0, 0.5}) {
