@@ -451,6 +451,17 @@ MUTANTS = [
         ("chunks_without_tags", "src/pages/slice_pool_regions.cc", "kHardened ? os::Access::kTagged", "kHardened ? os::Access::kReadWrite"),
         ("tags_not_frozen", "src/api/start.cc", "  memory_tags.freeze();\n", ""),
     ]),
+    # Load that moves
+    *(Mutant(name, file, old, new, (ENGINE,)) for name, file, old, new in [
+        ("sifted_and_still_counted", "pdes/engine/timing_wheel.cc", "      left.push_back(*key);\n      --size_;\n", "      left.push_back(*key);\n"),
+        ("late_ones_stay", "pdes/engine/timing_wheel.cc", "  late_.remove_if(takes);\n", ""),
+        ("owner_of_another_rank", "pdes/engine/balance.cc", "team_.world.first_partition + to", "to"),
+        ("events_stay_behind", "pdes/engine/balance.cc", "  if (leave) own_.part(parity);\n", "  (void)leave, (void)parity;\n"),
+        ("row_out_of_order", "pdes/engine/balance.cc", "thread < thread_ ? before : after", "thread > thread_ ? before : after"),
+        ("counts_go_on", "pdes/engine/balance.cc", "own_.executed_by_lp[lp->id] = 0;", "own_.executed_by_lp[lp->id] += lp->id == 0;"),
+        ("chance_moves_lps", "pdes/engine/balance.cc", " - by_chance - kIgnored * mean", " + 0 * by_chance"),
+        ("never_gives_up", "pdes/engine/balance.cc", "std::min(patience_ * 2, kMaxPatience)", "1.0"),
+    ]),
     # Timers, ends that models find, statistics
     *(Mutant(name, file, old, new, (ENGINE,)) for name, file, old, new in [
         ("chain_without_its_sender", "pdes/engine/critical_path.h", "        before = std::max(before, sender->second);\n", ""),
