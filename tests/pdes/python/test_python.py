@@ -656,6 +656,7 @@ def test_a_sweep_is_its_runs():
         assert row["digest"] == f"{phold.run(remote=row['remote'], seed=row['seed'], **TINY).digest:#018x}"
 
 
+@pytest.mark.filterwarnings("error:.*(float_precision|fill value)")  # which pandas will no longer take
 def test_a_sweep_goes_on_where_it_was_left(tmp_path, monkeypatch):
     file = tmp_path / "sweep.csv"
     pdes.sweep(phold, GRID | {"seed": [1, 3]}, file=file, progress=False, **TINY)
