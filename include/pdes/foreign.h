@@ -5,8 +5,8 @@
  * Errors.  A simulation keeps its first error: what is called after it does nothing, hm_pdes_run returns null, and
  * hm_pdes_error says what it was.  So only the run has to be looked at.
  *
- * Threads.  A simulation is used by one thread at a time, except for hm_pdes_stop and hm_pdes_inject.  Handlers are called by several threads,
- * those of one LP never by two at a time. */
+ * Threads.  A simulation is used by one thread at a time, except for hm_pdes_stop and hm_pdes_inject.  Handlers are called
+ * by several threads, those of one LP never by two at a time. */
 #ifndef HMALLOC_PDES_FOREIGN_H
 #define HMALLOC_PDES_FOREIGN_H
 
@@ -76,8 +76,8 @@ typedef struct hm_pdes_injected {
   uint32_t to, type, priority;
   const void* payload;
 } hm_pdes_injected;
-/* From any thread, before the run (when all LPs are there) or while it goes on: LP `to` executes the event at the time that real
- * time has come to (the option pace).  1; 0 if the run is over; -1 if this cannot be, as hm_pdes_inject_error says. */
+/* From any thread, before the run (when all LPs are there) or while it goes on: LP `to` executes the event at the time that
+ * real time has come to (the option pace).  1; 0 if the run is over; -1 if this cannot be, as hm_pdes_inject_error says. */
 int hm_pdes_inject(hm_pdes* simulation, int64_t to, uint32_t type, const void* event, uint32_t priority);
 const char* hm_pdes_inject_error(void); /* of this thread's last that was -1 */
 /* Before the run: what another run of the model took (hm_pdes_result) comes at the same times again. */
