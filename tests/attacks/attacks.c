@@ -197,7 +197,9 @@ static void unsafe_unlink(void) {
 }
 // The header of a block with a mapping of its own says that it is longer: its free takes the next one along.
 static void house_of_muney(void) {
+#if defined(M_MMAP_THRESHOLD)
   mallopt(M_MMAP_THRESHOLD, 128 << 10);  // as many programs set it: glibc would raise it otherwise
+#endif
   char* blocks[8];
   for (int i = 0; i < 8; ++i) blocks[i] = get(1 << 20);
   char *low = blocks[0], *next = NULL;

@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#if defined(__GLIBC__)
 #include <execinfo.h>
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -161,6 +163,7 @@ int pthread_key_delete(pthread_key_t key) {
   return NEXT(pthread_key_delete)(key);
 }
 
+#if defined(__GLIBC__)
 int backtrace(void** frames, int most) {
   meddle(kBacktrace);
   int found = NEXT(backtrace)(frames, most);
@@ -172,6 +175,7 @@ int _dl_find_object(void* address, struct dl_find_object* found) {
   meddle(kFindObject);
   return NEXT(_dl_find_object)(address, found);
 }
+#endif
 
 /* ---- Must not be called, by whoever serves: they take locks, start threads, or run what the program says. ---- */
 

@@ -9,6 +9,10 @@
 
 #include "worker.h"
 
+#if !defined(sigev_notify_thread_id)  // glibc has the field without the name
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
 namespace stress {
 namespace {
 
@@ -36,7 +40,7 @@ Naps::Naps(bool wanted) : wanted_(wanted) {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = SIGUSR1;
-  event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
+  event.sigev_notify_thread_id = static_cast<pid_t>(syscall(SYS_gettid));
   itimerspec often{{0, 1700 * kMicrosecond}, {0, 1700 * kMicrosecond}};
   if (timer_create(CLOCK_MONOTONIC, &event, &timer_) != 0) fail("no timer");
   timer_settime(timer_, 0, &often, nullptr);

@@ -14,6 +14,28 @@
 #include <time.h>
 #include <unistd.h>
 
+#if !defined(__GLIBC__)
+/* musl has no such names, hmalloc has them everywhere: looked up, because most programs get it by preload. */
+#include <dlfcn.h>
+
+static inline int malloc_trim(size_t pad) {
+  static int (*trim)(size_t);
+  if (trim == NULL) *(void**)&trim = dlsym(RTLD_DEFAULT, "malloc_trim");
+  return trim(pad);
+}
+static inline void* pvalloc(size_t size) {
+  static void* (*pages)(size_t);
+  if (pages == NULL) *(void**)&pages = dlsym(RTLD_DEFAULT, "pvalloc");
+  return pages(size);
+}
+static inline int mallopt(int parameter, int value) {
+  static int (*set)(int, int);
+  if (set == NULL) *(void**)&set = dlsym(RTLD_DEFAULT, "mallopt");
+  return set(parameter, value);
+}
+enum { M_TRIM_THRESHOLD = -1, M_ARENA_MAX = -8 };
+#endif
+
 #define KIB ((size_t)1024)
 #define MIB (KIB * KIB)
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))

@@ -20,7 +20,7 @@ static void take_and_give_back(size_t size, size_t count) {
 
 static void require_refused(void* block) { REQUIRE(block == NULL && errno == ENOMEM); }
 
-static void limit(__rlimit_resource_t resource, size_t bytes) {
+static void limit(int resource, size_t bytes) {
   struct rlimit value = {bytes, bytes};
   REQUIRE(setrlimit(resource, &value) == 0);
 }
