@@ -104,7 +104,8 @@ TEST_F(AClaim, WhoseThreadAwakesAtAnyInstruction) {
   });
   std::vector<void*> held;
   size_t moved = 0, emptied = 0;
-  for (int run = 0; run < 40; ++run) {
+  // Where the collector is stopped depends on the compiler, and so does how often it comes to the end.
+  for (int run = 0; run < 40 || (emptied <= 5 && run < 400); ++run) {
     sleeper.does([&] {
       free_all(std::exchange(held, {}));
       free_all(allocate_many(1 + random() % 20, 64));
