@@ -28,6 +28,8 @@ PROGRAMS = {
     "busybox": (["sh", "text.sh"], TEXT),
     "busybox, linked statically": (["env", "PATH=/opt/static", "sh", "text.sh"], TEXT),
     "corners.c": (["corners"], {"corners": 1}),
+    "fork_chain": (["forks", "fork_chain"], {"forks": 1}),
+    "spawn_ok": (["forks", "spawn_ok"], {"forks": 1, "true": 20, "sh": 20}),
 }
 MEASURED = list(PROGRAMS)[:4]
 
@@ -79,7 +81,10 @@ def measure(root, rounds):
         for number in range(rounds):
             order = [None, *LIBRARIES]
             order = order[number % 4:] + order[:number % 4]
-            found = {kind: run(root, argv, preloaded(LIBRARIES.get(kind)))[3:] for kind in order}
+            ran = {kind: run(root, argv, preloaded(LIBRARIES.get(kind))) for kind in order}
+            if any(status != 0 for status, *_ in ran.values()):
+                raise SystemExit(f"{name}: {ran}")
+            found = {kind: values[3:] for kind, values in ran.items()}
             own.append(found[None])
             for kind, pair in ratios.items():
                 for values, value, of in zip(pair, found[kind], found[None], strict=True):
