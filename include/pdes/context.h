@@ -170,13 +170,14 @@ class Context {
   template <class Object, class Listed>
   static void handle_vacant(Partition& partition, Lp& vacant, const Event& event) {
     if constexpr (kMakes<Object, Listed>) {
-      Lp& lp = partition.make(vacant);
-      Context context(partition, lp);
-      static_cast<Object*>(lp.object())->on(context, static_cast<const Listed*>(event.payload())->event);
-      partition.end_if_asked(lp);
-    } else {
-      partition.to_nobody(vacant, event);
+      if (!partition.is_own(vacant)) {
+        Lp& lp = partition.make(vacant);
+        Context context(partition, lp);
+        static_cast<Object*>(lp.object())->on(context, static_cast<const Listed*>(event.payload())->event);
+        return partition.end_if_asked(lp);
+      }
     }
+    partition.to_nobody(vacant, event);
   }
 
   Partition& partition_;

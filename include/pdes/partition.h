@@ -109,6 +109,8 @@ class alignas(128) Partition {
   }
   // Whether the event that is executed was sent by an LP to itself that was there before this one.
   bool is_of_another_life(Lp& lp) const noexcept;
+  // Whether it was sent by an LP at that id to itself.
+  bool is_own(const Lp& lp) const noexcept { return source_of(tie_by_source(pending.popped_tie())) == lp.id; }
   void to_nobody(const Lp& vacant, const Event& event);
   [[noreturn]] void refuse_to_make(const Lp& lp, const Event& event) const;
 

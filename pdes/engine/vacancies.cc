@@ -70,8 +70,7 @@ bool Partition::is_of_another_life(Lp& lp) const noexcept {
 }
 
 void Partition::to_nobody(const Lp& vacant, const Event& event) {
-  const bool own = source_of(tie_by_source(pending.popped_tie())) == vacant.id;
-  if (!own && !world.class_of(vacant.id).drops)
+  if (!is_own(vacant) && !world.class_of(vacant.id).drops)
     throw Misdeed("", name_of(vacant), "is vacant: nobody is there to execute " + world.types[event.type].name);
   ++counts.undelivered;
 }

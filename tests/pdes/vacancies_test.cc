@@ -6,9 +6,11 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
+#include <thread>
 
 #include "in_process_ranks.h"
 #include "pdes/archive.h"
@@ -177,6 +179,8 @@ TEST(Vacancies, WhatAnLpSendsToItselfEndsWithIt) {
                           context.send_self(2.25, Word{6});
                           context.send_self(7, Word{7});  // then the next is there
                           context.send_self(7, Alarm{2});
+                          context.send_self(2.25, Born{8});  // makes nobody
+                          context.send_self(7, Born{9});
                         }
                         if (number == 1 || number == 2) context.set(guest.timer, number == 1 ? 6 : 1, Alarm{10 * number});
                         leaves_at_go(guest, context, number);
@@ -185,7 +189,7 @@ TEST(Vacancies, WhatAnLpSendsToItselfEndsWithIt) {
     EXPECT_EQ(visit.error, "no error");
     EXPECT_EQ(visit.diary.lines,
               (std::vector<std::string>{"1.5 born 1", "2.5 word 9", "5.5 born 2", "6.5 alarm 20", "11 word 5"}));
-    EXPECT_EQ(visit.result.total.undelivered, 5u);
+    EXPECT_EQ(visit.result.total.undelivered, 7u);
     EXPECT_EQ(visit.result.total.cancelled, 0u);
   }
 }
@@ -315,19 +319,32 @@ struct Left {
 };
 using CafeContext = Context<Next, Makes<Enters>, Greets, Cancellable<Impatient>, Leaves, Left>;
 constexpr Time kWalk = 0.5, kClosing = 80;
-constexpr LpId kDoors = 8, kSeats = 40;
-std::atomic<int> g_seated{0};
+constexpr LpId kDoors = 8;
+std::atomic<int> g_seated{0},
+    g_moved{0};  // customers who are there; who ended on another thread than that where they were made
+
+struct Cafe {
+  LpId seats = 40;       // of each door
+  double pause = 0.2;    // between two who come
+  double rush = kNever;  // how long each door in turn has ten times as many
+};
+constexpr Cafe kRush{.seats = 1200, .pause = 0.02, .rush = 10};
 
 struct Door {
   using Context = CafeContext;
+  const Cafe& cafe;
   Vacancies seats;
   std::uint64_t refused = 0;
-  explicit Door(LpId id) : seats(kDoors + id * kSeats, kSeats) {}
-  void start(Context& context) { context.send_self(context.random().exponential(0.2), Next{}); }
+  Door(const Cafe& of, LpId id) : cafe(of), seats(kDoors + id * of.seats, of.seats) {}
+  Time pause(Context& context) const {
+    const bool busy = cafe.rush < kNever && static_cast<LpId>(context.now() / cafe.rush) % kDoors == context.id();
+    return context.random().exponential(busy ? cafe.pause / 10 : cafe.pause);
+  }
+  void start(Context& context) { context.send_self(pause(context), Next{}); }
   void on(Context& context, const Next&) {
     if (const auto seat = seats.take()) context.send(*seat, kWalk, Enters{context.id()});
     else ++refused;
-    context.send_self(context.random().exponential(0.2), Next{});
+    context.send_self(pause(context), Next{});
   }
   void on(Context&, const Left& left) { seats.give_back(left.who); }
   void report(Report& report) const { report.count("refused", static_cast<std::int64_t>(refused)); }
@@ -339,9 +356,11 @@ struct Door {
 
 struct Customer {
   using Context = CafeContext;
-  Customer() : memories(3) { ++g_seated; }
+  explicit Customer(const Cafe& of) : cafe(of), memories(3) { ++g_seated; }
   Customer(const Customer&) = delete;
   ~Customer() { --g_seated; }
+  const Cafe& cafe;
+  std::thread::id made_by = std::this_thread::get_id();
   LpId door = 0;
   std::uint32_t greeted = 0;
   Time came = 0;
@@ -352,7 +371,7 @@ struct Customer {
     came = context.now();
     context.set(patience, 6, Impatient{});
     context.send_self(context.random().exponential(10), Leaves{});
-    const auto whom = kDoors + static_cast<LpId>(context.random().integer(kDoors * kSeats));
+    const auto whom = kDoors + static_cast<LpId>(context.random().integer(kDoors * cafe.seats));
     context.send(whom, kWalk, Greets{});
   }
   void on(Context& context, const Greets&) {
@@ -366,6 +385,7 @@ struct Customer {
     memories.push_back(context.now() - came);
     context.send(door, kWalk, Left{context.id()});
     context.vacate();
+    g_moved += made_by != std::this_thread::get_id();
   }
   void report(Report& report) const {
     report.count("greeted", greeted);
@@ -383,12 +403,18 @@ struct Customer {
   }
 };
 
-Result cafe(Options how, Ranks* ranks = nullptr, const std::function<void(Simulation&)>& prepare = {}) {
+Options opened(Options how) {
   how.end = kClosing;
   how.lookahead = kWalk;
-  Simulation simulation(how);
-  simulation.add<Door>(kDoors, [](LpId id) { return Door(id); });
-  simulation.add_vacant<Customer>(kDoors * kSeats, [](LpId) { return Customer(); }, Undelivered::dropped);
+  return how;
+}
+void fill(Simulation& simulation, const Cafe& of) {
+  simulation.add<Door>(kDoors, [&of](LpId id) { return Door(of, id); });
+  simulation.add_vacant<Customer>(kDoors * of.seats, [&of](LpId) { return Customer(of); }, Undelivered::dropped);
+}
+Result cafe(Options how, Ranks* ranks = nullptr, const std::function<void(Simulation&)>& prepare = {}, const Cafe& of = {}) {
+  Simulation simulation(opened(how));
+  fill(simulation, of);
   if (prepare) prepare(simulation);
   return simulation.run(ranks);
 }
@@ -410,7 +436,7 @@ std::vector<std::string> names_of(const Report& report) {
 TEST(Vacancies, ComesToTheSameOnAnyThreads) {
   const Result alone = cafe({});
   EXPECT_GT(alone.total.made, 2'000u);
-  EXPECT_GT(alone.total.ended, alone.total.made - kDoors * kSeats);
+  EXPECT_GT(alone.total.ended, alone.total.made - kDoors * Cafe().seats);
   EXPECT_GT(alone.total.undelivered, 500u);
   EXPECT_GT(alone.total.cancelled, 100u);
   for (const Options& how :
@@ -441,21 +467,27 @@ TEST(Vacancies, ComesToTheSameOnAnyRanks) {
   }
 }
 
+// Stops soon after that time.
+Result cafe_until(Time at, Options how, const Cafe& of = {}) {
+  how.progress_interval = 0;
+  how.max_simultaneous = 100;
+  const auto stops = [at](Simulation& simulation) {
+    simulation.on_progress([&simulation, at](const Progress& progress) {
+      if (progress.now > at) simulation.stop();
+    });
+  };
+  Result part = cafe(how, nullptr, stops, of);
+  EXPECT_TRUE(part.stopped);
+  return part;
+}
+
 // Saved on one number of threads and ranks, resumed on others; then from a checkpoint of the resumed run.
 TEST(Vacancies, GoesOnFromACheckpoint) {
   const Result whole = cafe({});
   const std::string path = testing::TempDir() + "vacancies_test." + std::to_string(getpid());
-  const auto saved = [&](Options how, Time at, Ranks* ranks = nullptr) {
-    how.progress_interval = 0;
-    how.max_simultaneous = 100;
+  const auto saved = [&](Options how, Time at) {
     how.checkpoint = path;
-    const Result part = cafe(how, ranks, [&](Simulation& simulation) {
-      simulation.on_progress([&simulation, at](const Progress& progress) {
-        if (progress.now > at) simulation.stop();
-      });
-    });
-    ASSERT_TRUE(part.stopped);
-    ASSERT_LT(part.total.made, whole.total.made);
+    ASSERT_LT(cafe_until(at, how).total.made, whole.total.made);
   };
   for (const unsigned threads : {1u, 3u}) {
     saved({.threads = threads}, 25);
@@ -467,10 +499,86 @@ TEST(Vacancies, GoesOnFromACheckpoint) {
                    [&](std::size_t rank, Ranks& others) { results[rank] = cafe({.threads = 2, .resume = path}, &others); });
     expect_same_cafe(results[0], whole);
   }
+  const Cafe closed;
   Simulation other({.end = kClosing, .lookahead = kWalk, .resume = path});
-  other.add<Door>(kDoors, [](LpId id) { return Door(id); });
+  other.add<Door>(kDoors, [&closed](LpId id) { return Door(closed, id); });
   EXPECT_EQ(error_of([&] { other.run(); }), path + " is of another simulation: its LPs are others");
   std::remove(path.c_str());
+}
+
+// ---- The same while they move: those who end on another thread than where they were made are among them. ----------
+
+class Moving : public testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(Threads, Moving, testing::Values(2, 3, 4));
+
+TEST_P(Moving, ComesToTheSame) {
+  const Result by_source = cafe({}, nullptr, {}, kRush), hashed = cafe({.ties = Ties::hashed}, nullptr, {}, kRush);
+  EXPECT_GT(by_source.total.ended, 3 * kDoors * kRush.seats) << "ids are filled again and again";
+  EXPECT_GT(by_source.total.undelivered, 5'000u);
+  EXPECT_GT(by_source.total.cancelled, 100u);
+  for (Options how : {Options{}, Options{.queue = Queue::heap, .ties = Ties::hashed},
+                      Options{.allocator = Allocator::free_list}, Options{.blocks = Blocks::lines, .ties = Ties::hashed},
+                      Options{.allocator = Allocator::malloc, .partitioning = Partitioning::random, .measure_delays = true},
+                      Options{.balance = Balance::off}}) {
+    how.threads = GetParam();
+    g_moved = 0;
+    const Result result = cafe(how, nullptr, {}, kRush);
+    const Result& alone = how.ties == Ties::hashed ? hashed : by_source;
+    expect_same_cafe(result, alone);
+    EXPECT_EQ(names_of(result.statistics), names_of(alone.statistics));
+    const bool off = how.balance == Balance::off;
+    if (off) { EXPECT_EQ(g_moved, 0); }
+    if (off || how.partitioning == Partitioning::random) continue;  // which is even from the start
+    EXPECT_GT(result.total.parted, 100u);
+    EXPECT_GT(g_moved, 100);
+  }
+}
+
+TEST_P(Moving, GoesOnFromACheckpoint) {
+  const std::string path = testing::TempDir() + "vacancies_test.moving." + std::to_string(getpid());
+  const Result whole = cafe({}, nullptr, {}, kRush);
+  for (const Time at : {25., 45.}) {
+    const Result part = cafe_until(at, {.threads = GetParam(), .checkpoint = path}, kRush);
+    EXPECT_GT(part.total.parted, 0u);
+    ASSERT_LT(part.total.made, whole.total.made);
+    for (const unsigned threads : {1u, 2u, 4u}) {
+      const Result rest = cafe({.threads = threads, .resume = path}, nullptr, {}, kRush);
+      expect_same_cafe(rest, whole);
+      EXPECT_EQ(rest.total.parted > 0, threads > 1);
+    }
+  }
+  std::remove(path.c_str());
+}
+
+TEST(MovingOnRanks, ComesToTheSame) {
+  const Result alone = cafe({}, nullptr, {}, kRush);
+  for (auto [ranks, threads] : {std::pair{2u, 2u}, {2u, 3u}, {3u, 2u}}) {
+    std::vector<Result> results(ranks);
+    test::on_ranks(ranks, [&, threads = threads](std::size_t rank, Ranks& others) {
+      results[rank] = cafe({.threads = threads}, &others, {}, kRush);
+    });
+    expect_same_cafe(results[0], alone);
+    EXPECT_GT(results[0].total.parted, 100u);
+  }
+}
+
+// What comes from outside, for whoever is there wherever that is, or for nobody.
+TEST_P(Moving, BesideRealTime) {
+  Simulation simulation(opened({.threads = GetParam(), .pace = 1000}));
+  fill(simulation, kRush);
+  std::jthread outside([&] {
+    for (LpId to = 0; simulation.inject<CafeContext>(kDoors + to, Greets{}); to = (to + 7) % (kDoors * kRush.seats))
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+  });
+  const Result result = simulation.run();
+  outside.join();
+  EXPECT_GT(result.total.parted, 0u);
+  EXPECT_FALSE(result.injected.empty());
+  const auto replays = [&](Simulation& other) { other.replay(result.injected); };
+  const Result again = cafe({}, nullptr, replays, kRush);
+  EXPECT_EQ(again.digest, result.digest);
+  EXPECT_EQ(again.total.made, result.total.made);
+  EXPECT_EQ(again.total.undelivered, result.total.undelivered);
 }
 
 // ---- Memory: of a crowd nothing is left when it has gone. ---------------------------------------------------------
