@@ -137,8 +137,10 @@ class alignas(128) Partition {
   // After `events` have been executed without a pause: throws Error if more than `most` have been sent and executed at the
   // present time, that is, more than were pending when it was first seen here.
   void watch_time(std::uint64_t events, std::uint64_t most);
-  // Destroys its LPs, and frees whatever is still pending or in an outbox.
-  void discard();
+  // Destroys the LPs of all partitions of the rank, of whichever they are: some may be on their way, if memory ran out.
+  void destroy_lps() noexcept;
+  // Frees whatever is still pending or in an outbox.
+  void discard_events();
   // Of pending events and queues.  Events count where they were allocated and where they are released: only the sum
   // over all threads is meaningful.
   std::int64_t bytes() const noexcept;

@@ -67,13 +67,18 @@ Partition::Partition(const World& all, const Options& options, unsigned own_numb
 
 Partition::~Partition() = default;
 
-void Partition::discard() {
-  for (Lp* lp : own_lps_) {
-    const LpClass& of = world.class_of(lp->id);
-    if (!of.comes_and_goes()) of.destroy(lp->object());
-    else if (Lp& there = *world.lps[lp->id]; &there != lp) leave(of, there);
+void Partition::destroy_lps() noexcept {
+  for (const LpClass& of : world.classes) {
+    for (LpId id = of.first; id < of.first + of.count; ++id) {
+      Lp* lp = world.lps[id];
+      if (lp == nullptr || lp->handlers == of.vacant_handlers) continue;
+      if (of.comes_and_goes()) leave(of, *lp);
+      else of.destroy(lp->object());
+    }
   }
-  own_lps_.clear();
+}
+
+void Partition::discard_events() {
   for (const Key& key : pending.drain()) release(key.event);
   for (auto& boxes : outboxes) {
     for (auto& box : boxes) {

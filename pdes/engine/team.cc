@@ -35,7 +35,8 @@ Team::Team(const Options& how, World all, Ranks* others, Requests& asked)
 // Blocks of the private free lists travel between threads, and so do LPs, so all blocks are freed before the first list, and
 // LPs destroyed before the memory of the first.
 Team::~Team() {
-  for (auto& partition : partitions) partition->discard();
+  partitions.front()->destroy_lps();
+  for (auto& partition : partitions) partition->discard_events();
 }
 
 void Team::save(unsigned thread, Time at, bool incomplete) {
