@@ -31,7 +31,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/hmalloc DESTINATION ${CMAKE_INST
 set(HM_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/hmalloc)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/hmalloc-config.cmake.in
   ${CMAKE_BINARY_DIR}/hmalloc-config.cmake INSTALL_DESTINATION ${HM_CMAKE_DIR})
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/hmalloc-config-version.cmake COMPATIBILITY SameMinorVersion)
+# As the soname says: what was written for an earlier version goes on with this one, until the soname changes.
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/hmalloc-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(EXPORT hmalloc-targets NAMESPACE hmalloc:: DESTINATION ${HM_CMAKE_DIR})
 install(FILES ${CMAKE_BINARY_DIR}/hmalloc-config.cmake ${CMAKE_BINARY_DIR}/hmalloc-config-version.cmake
   DESTINATION ${HM_CMAKE_DIR})
