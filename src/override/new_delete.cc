@@ -14,8 +14,9 @@ using namespace hm;
 #define HM_EXPORT __attribute__((visibility("default")))
 #define HM_WEAK __attribute__((weak))
 
-// Needed for catching.  Without libstdc++ nothing is thrown, so none of it is missed.
-asm(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch\n.weak _Unwind_Resume");
+// Needed for catching, the last by what clang generates for noexcept.  Without libstdc++ nothing is thrown, so none is missed.
+asm(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n.weak __cxa_end_catch\n.weak _Unwind_Resume\n"
+    ".weak _ZSt9terminatev");
 
 extern "C" {
 // std::get_new_handler() and std::__throw_bad_alloc() of libstdc++, under their link names.
