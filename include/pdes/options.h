@@ -34,10 +34,11 @@ enum class Ties : std::uint8_t {
   hashed,     // no LP is preferred
 };
 enum class Partitioning : std::uint8_t { blocks, round_robin, random };
-// Whether LPs move to other threads of their rank while the run goes on.
+// Whether LPs move while the run goes on, as the number of events says that each has executed.
 enum class Balance : std::uint8_t {
   off,
-  events,  // as the number of events says that each LP has executed
+  threads,  // to other threads of their rank
+  ranks,    // to other ranks as well: they are saved there and made again here, as with a checkpoint
 };
 
 // The number of CPUs that the calling thread may use.
@@ -55,7 +56,7 @@ struct Options {
   Generator generator = Generator::splitmix;
   Ties ties = Ties::by_source;
   Partitioning partitioning = Partitioning::blocks;
-  Balance balance = Balance::events;  // by windows, on several threads
+  Balance balance = Balance::threads;  // by windows
   std::size_t max_memory = 0;         // bytes of pending events and queues on this rank; 0: no limit
   bool pin = false;                   // thread i to the i-th allowed CPU
   bool measure_delays = false;        // of cross-LP events, for Result::delays; one thread then enforces no lookahead

@@ -29,6 +29,7 @@ class CriticalPath;
 class DelayRecorder;
 class LinkRecorder;
 struct Checkpoint;
+struct Lived;
 std::string type_name(const std::type_info& type);
 
 // What all threads of a rank know; constant while the simulation runs.
@@ -43,6 +44,7 @@ struct World {
   std::vector<std::uint16_t> owner;  // partition of each LP; partitions are numbered over all ranks
   std::unique_ptr<Lp*[]> lps;        // of this rank; null elsewhere
   unsigned first_partition = 0;      // of this rank
+  bool lps_travel = false;           // to other ranks: each has memory of its own
 
   const LpClass& class_of(LpId id) const noexcept;
 };
@@ -130,6 +132,10 @@ class alignas(128) Partition {
   // Puts the pending events of LPs that have another owner by now into the outboxes of that parity.
   void part(unsigned parity);
   std::vector<Lp*>& own_lps() noexcept { return own_lps_; }
+  // An LP goes to another rank (World::lps_travel): it is saved here, dismissed, and admitted there.
+  void save_lp(Archive& archive, LpId id) const;
+  void dismiss(LpId id) noexcept;
+  Lp* admit(Archive& saved);
   // Smallest time of anything pending or in an outbox.
   Time least() const { return std::min(pending.lower_bound(), min_sent); }
   // Adapts to numbers that change slowly.
@@ -164,7 +170,7 @@ class alignas(128) Partition {
   std::unique_ptr<LinkRecorder> links;  // with it
   std::unique_ptr<CriticalPath> path;
   std::uint32_t* executed_by_lp = nullptr;  // counted while it is not null (engine/balance.h)
-  std::uint64_t parted = 0;                 // LPs that went to other partitions
+  std::uint64_t parted = 0, emigrated = 0;  // LPs that went to other partitions; of these, on other ranks
   std::string name_of(const Lp& lp) const;
   Waits waits;
   double total_s = 0;
@@ -212,14 +218,18 @@ class alignas(128) Partition {
   void execute(const Key& key);
   void follow(const Key& key);
   void make_lps();
+  Lp* make_lp(LpId id, void* place);
+  Lp* make_lp_apart(LpId id);
   void start_lps();
   void restore(const Checkpoint& from);
   std::size_t restore_lps(Archive& part);
+  void restore_lp(const Lived& lived, Archive& object);
   void restore_events(Archive& part);
   void set_min_delay(Time smallest) noexcept;
   Lp& occupy(Lp& vacant);
   void end(Lp& lp);
   void leave(const LpClass& of, Lp& lp) noexcept;
+  void depart(const LpClass& of, Lp& lp) noexcept;
   std::uint64_t tie_by_source(std::uint64_t tie) const noexcept {
     return world.ties == Ties::by_source ? tie : unhashed(tie);
   }

@@ -25,6 +25,7 @@ struct Activity {
   std::uint64_t retunings = 0;        // of its bucket width
   std::uint64_t cancelled = 0;        // of the events: their timer had been cancelled or set anew, and nothing was done
   std::uint64_t parted = 0;           // LPs that went to other threads (Options::balance)
+  std::uint64_t emigrated = 0;        // of these, to other ranks
   std::uint64_t made = 0, ended = 0;  // LPs that come and go (vacancies.h)
   std::uint64_t undelivered = 0;      // of the events: the LP had ended, or none was there, and nothing was done
 };

@@ -13,7 +13,7 @@ const Named<Generator> kGenerators{{"splitmix", Generator::splitmix}, {"philox",
 const Named<Ties> kTies{{"source", Ties::by_source}, {"hashed", Ties::hashed}};
 const Named<Partitioning> kPartitionings{
     {"blocks", Partitioning::blocks}, {"round-robin", Partitioning::round_robin}, {"random", Partitioning::random}};
-const Named<Balance> kBalances{{"off", Balance::off}, {"events", Balance::events}};
+const Named<Balance> kBalances{{"off", Balance::off}, {"threads", Balance::threads}, {"ranks", Balance::ranks}};
 
 namespace {
 
@@ -38,7 +38,7 @@ void declare_engine(CommandLine& line, Options& options, bool& oversubscribe) {
   line.flag("oversubscribe", oversubscribe, "more threads than CPUs, too: slower, and with the same result");
   line.choice("sync", options.sync, kSyncs, "all threads by windows, or each by its neighbours' clocks");
   line.choice("partition", options.partitioning, kPartitionings, "which thread gets which LPs");
-  line.choice("balance", options.balance, kBalances, "move LPs to other threads, as the events say that each executes");
+  line.choice("balance", options.balance, kBalances, "move LPs to other threads, or ranks too, by their numbers of events");
   line.choice("queue", options.queue, kQueues, "pending event set");
   line.choice("allocator", options.allocator, kAllocators,
               "of events; free-list: private to the engine, the bound for any allocator");

@@ -73,7 +73,9 @@ void print_threads(Page& page, const Run& run) {
   if (result.total.windows > 0 && (run.options.threads > 1 || run.ranks > 1))
     page.row("windows", app::text("%s, %.3g long on average", grouped(result.total.windows).c_str(),
                                   result.reached / static_cast<double>(result.total.windows)));
-  if (result.total.parted > 0) page.row("balance", several(result.total.parted, "LP") + " moved to other threads");
+  if (result.total.parted > 0)
+    page.row("balance", several(result.total.parted, "LP") + " moved to other threads" +
+                            (result.total.emigrated > 0 ? ", " + grouped(result.total.emigrated) + " to other ranks" : ""));
   if (result.threads.size() < 2 && run.ranks < 2) return;
   for (std::size_t i = 0; i < result.threads.size(); ++i) {
     const Activity& thread = result.threads[i];

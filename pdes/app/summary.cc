@@ -75,7 +75,8 @@ Json activities(const std::vector<Activity>& threads) {
                    {"blocked_s", thread.blocked_s},
                    {"late", thread.late},
                    {"retunings", thread.retunings},
-                   {"parted", thread.parted}});
+                   {"parted", thread.parted},
+                   {"emigrated", thread.emigrated}});
   return all;
 }
 
@@ -164,6 +165,7 @@ Json summary(const Run& run) {
   line["late"] = total.late;
   line["retunings"] = total.retunings;
   line["parted"] = total.parted;
+  line["emigrated"] = total.emigrated;
   line["bucket_width"] = result.bucket_width;
   add_cost(line, run);
   for (std::size_t type = 0; type < result.events_by_type.size(); ++type)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <utility>
 
 #include "engine/team.h"
 
@@ -11,38 +13,93 @@ namespace {
 constexpr double kLook = 2048;            // events of a thread between two looks
 constexpr double kLeast = 2, kMost = 64;  // windows between two looks
 // What a move costs a thread, in events of some 40 ns: 4 to 20 ns for each pending key, which all are looked at, and a few for
-// each LP; two barriers.
-constexpr double kKeyPrice = 1. / 4, kLpPrice = 1. / 8, kFixedPrice = 256;
+// each LP; two barriers, or two exchanges of ranks.
+constexpr double kKeyPrice = 1. / 4, kLpPrice = 1. / 8, kFixedPrice = 256, kFixedPriceOfRanks = 1024;
 constexpr double kIgnored = 1. / 32;  // share of the mean: no cut is more exact
 constexpr double kMaxPatience = 1024;
 
+template <class T>
+void append(std::vector<std::byte>& bytes, const T* values, std::size_t count) {
+  const std::size_t at = bytes.size();
+  bytes.resize(at + count * sizeof(T));
+  if (count > 0) std::memcpy(bytes.data() + at, values, count * sizeof(T));
+}
+
 }  // namespace
+
+LoadBoard::LoadBoard(const World& world, unsigned threads, bool by_ranks, unsigned ranks)
+    : between_ranks(by_ranks),
+      first(by_ranks ? world.first_partition : 0),
+      loads(by_ranks ? threads * ranks : threads),
+      moving(threads),
+      executed_by_lp(std::make_unique_for_overwrite<std::uint32_t[]>(world.lp_count)) {
+  for (Moving& each : moving) {
+    each.to_thread.resize(threads);
+    each.to_rank.resize(ranks);
+  }
+}
+
+void LoadBoard::write_loads(std::vector<std::byte>& message) const { append(message, &loads[first], moving.size()); }
+
+std::span<const std::byte> LoadBoard::read_loads(unsigned rank, std::span<const std::byte> message) {
+  const std::size_t bytes = moving.size() * sizeof(Load);
+  std::memcpy(&loads[rank * moving.size()], message.data(), bytes);
+  return message.subspan(bytes);
+}
+
+// Every rank learns where the LPs go, and gets those that come to it.
+void LoadBoard::write_leaving(std::vector<std::byte>& message, unsigned rank) const {
+  std::size_t count = 0;
+  for (const Moving& each : moving) count += each.leaving.size();
+  append(message, &count, 1);
+  for (const Moving& each : moving) append(message, each.leaving.data(), each.leaving.size());
+  for (const Moving& each : moving) append(message, each.to_rank[rank].data(), each.to_rank[rank].size());
+}
+
+std::span<const std::byte> LoadBoard::read_leaving(World& world, unsigned rank, std::span<const std::byte> message) {
+  std::size_t count = 0;
+  std::memcpy(&count, message.data(), sizeof count);
+  message = message.subspan(sizeof count);
+  std::span<const std::byte> lps = message.subspan(count * sizeof(Leaving));
+  for (; count > 0; --count, message = message.subspan(sizeof(Leaving))) {
+    Leaving each;
+    std::memcpy(&each, message.data(), sizeof each);
+    world.owner[each.lp] = static_cast<std::uint16_t>(each.to);
+    const std::size_t thread = each.to - first;
+    if (each.to < first || thread >= moving.size()) continue;
+    (rank * moving.size() < first ? moving[thread].below : moving[thread].above).push_back(lps.first(each.bytes));
+    lps = lps.subspan(each.bytes);
+  }
+  return lps;
+}
 
 Balancer::Balancer(Team& team, unsigned thread)
     : team_(team),
-      thread_(thread),
+      board_(*team.load_board),
       own_(*team.partitions[thread]),
-      mine_(team.load_board->loads[thread]),
-      executed_(team.threads()),
-      counted_from_(team.threads()) {}
+      thread_(thread),
+      place_(board_.first + thread),
+      mine_(board_.moving[thread]),
+      executed_(board_.loads.size()),
+      counted_from_(board_.loads.size()) {}
 
 void Balancer::tell() noexcept {
   if (++window_ != next_look_) return;
-  mine_.events = own_.executed();
-  mine_.price = kFixedPrice + kKeyPrice * static_cast<double>(own_.pending.size()) +
-                kLpPrice * static_cast<double>(own_.own_lps().size());
+  const double fixed = board_.between_ranks ? kFixedPriceOfRanks : kFixedPrice;
+  board_.loads[place_] = {own_.executed(), fixed + kKeyPrice * static_cast<double>(own_.pending.size()) +
+                                               kLpPrice * static_cast<double>(own_.own_lps().size())};
 }
 
 bool Balancer::is_due() noexcept {
   if (window_ != next_look_) return false;
   double all = 0, most = 0;
-  for (unsigned thread = 0; thread < team_.threads(); ++thread) {
-    const std::uint64_t now = team_.load_board->loads[thread].events;
+  for (std::size_t thread = 0; thread < executed_.size(); ++thread) {
+    const std::uint64_t now = board_.loads[thread].events;
     const auto since = static_cast<double>(now - std::exchange(executed_[thread], now));
     all += since;
     most = std::max(most, since);
   }
-  const double mean = all / team_.threads();
+  const double mean = all / static_cast<double>(executed_.size());
   look_again(window_ - std::exchange(looked_, window_), mean);
   return mean > 0 && judge(mean, most);
 }
@@ -58,7 +115,7 @@ bool Balancer::judge(double mean, double most) noexcept {
   if (then_ > 0) patience_ = excess > then_ / 2 ? std::min(patience_ * 2, kMaxPatience) : std::max(patience_ / 2, 1.0);
   then_ = 0;
   // Of several normal numbers with a deviation of 1 the largest is at most the root of twice their logarithm, on average.
-  const double by_chance = std::sqrt(2 * mean * std::log(team_.threads()));
+  const double by_chance = std::sqrt(2 * mean * std::log(executed_.size()));
   lost_ = std::max(0.0, lost_ + most - mean - by_chance - kIgnored * mean);
   const double bearable = price() * patience_;
   if (own_.executed_by_lp == nullptr) {
@@ -75,64 +132,95 @@ bool Balancer::judge(double mean, double most) noexcept {
 
 double Balancer::price() const noexcept {
   double most = 0;
-  for (const Load& load : team_.load_board->loads) most = std::max(most, load.price);
+  for (const Load& load : board_.loads) most = std::max(most, load.price);
   return most;
 }
 
 void Balancer::begin_to_count() noexcept {
   counted_from_ = executed_;
-  own_.executed_by_lp = team_.load_board->executed_by_lp.get();
+  own_.executed_by_lp = board_.executed_by_lp.get();
   for (const Lp* lp : own_.own_lps()) own_.executed_by_lp[lp->id] = 0;
 }
 
+// What can fail comes first, so that an LP is in one place only.
 void Balancer::part(unsigned parity) {
   std::vector<Lp*> staying;
   try {
     choose(staying);
   } catch (...) {
-    for (auto& lps : mine_.leaving) lps.clear();
+    for (auto& lps : mine_.to_thread) lps.clear();
+    for (auto& bytes : mine_.to_rank) bytes.clear();
+    mine_.leaving.clear();
     throw;
   }
-  own_.parted += own_.own_lps().size() - staying.size();
-  const bool leave = staying.size() < own_.own_lps().size();
+  const std::size_t parted = own_.own_lps().size() - staying.size();
+  own_.parted += parted;
+  own_.emigrated += mine_.leaving.size();
   own_.own_lps() = std::move(staying);
-  if (leave) own_.part(parity);
+  hand_over();
+  if (parted > 0) own_.part(parity);
 }
 
 // An LP goes where its middle lies, if the row is as long as all have executed and each thread has an equal part.
 void Balancer::choose(std::vector<Lp*>& staying) {
-  const std::uint64_t threads = team_.threads();
+  const std::uint64_t places = executed_.size();
   std::uint64_t before = 0, whole = 0;
-  for (unsigned thread = 0; thread < threads; ++thread) {
-    if (thread == thread_) before = whole;
-    whole += executed_[thread] - counted_from_[thread];
+  for (std::size_t place = 0; place < places; ++place) {
+    if (place == place_) before = whole;
+    whole += executed_[place] - counted_from_[place];
   }
+  for (auto& bytes : mine_.to_rank) bytes.clear();  // sent when LPs moved last
+  mine_.leaving.clear();
   staying.reserve(own_.own_lps().size());
   for (Lp* lp : own_.own_lps()) {
-    const std::uint64_t events = team_.load_board->executed_by_lp[lp->id];
-    const std::uint64_t to = std::min(threads - 1, (2 * before + events) * threads / (2 * whole));
+    const std::uint64_t events = board_.executed_by_lp[lp->id];
+    const auto to = static_cast<std::uint32_t>(std::min(places - 1, (2 * before + events) * places / (2 * whole)));
     before += events;
-    if (to == thread_) {
+    const std::size_t thread = to - board_.first;
+    if (to == place_) {
       staying.push_back(lp);
+    } else if (to >= board_.first && thread < mine_.to_thread.size()) {
+      mine_.to_thread[thread].push_back(lp);
     } else {
-      mine_.leaving[to].push_back(lp);
-      team_.world.owner[lp->id] = static_cast<std::uint16_t>(team_.world.first_partition + to);
+      Archive saved;
+      own_.save_lp(saved, lp->id);
+      const std::vector<std::byte> bytes = saved.take();
+      append(mine_.to_rank[to / mine_.to_thread.size()], bytes.data(), bytes.size());
+      mine_.leaving.push_back({lp->id, to, bytes.size()});
     }
   }
 }
 
+void Balancer::hand_over() noexcept {
+  std::vector<std::uint16_t>& owner = team_.world.owner;
+  for (std::size_t thread = 0; thread < mine_.to_thread.size(); ++thread)
+    for (const Lp* lp : mine_.to_thread[thread])
+      owner[lp->id] = static_cast<std::uint16_t>(team_.world.first_partition + thread);
+  for (const Leaving& each : mine_.leaving) {
+    owner[each.lp] = static_cast<std::uint16_t>(each.to);
+    own_.dismiss(each.lp);
+  }
+}
+
 void Balancer::welcome() {
+  const std::vector<Lp*> stayed = std::move(own_.own_lps());
   std::vector<Lp*>& own = own_.own_lps();
-  std::vector<Lp*> before, after;
+  own.clear();
+  const auto admit = [&](std::vector<std::span<const std::byte>>& arriving) {
+    for (const auto& bytes : arriving) {
+      Archive saved(bytes);
+      own.push_back(own_.admit(saved));
+    }
+    arriving.clear();
+  };
+  admit(mine_.below);
   for (unsigned thread = 0; thread < team_.threads(); ++thread) {
-    auto& arriving = team_.load_board->loads[thread].leaving[thread_];
-    auto& side = thread < thread_ ? before : after;
-    side.insert(side.end(), arriving.begin(), arriving.end());
+    if (thread == thread_) own.insert(own.end(), stayed.begin(), stayed.end());
+    auto& arriving = board_.moving[thread].to_thread[thread_];
+    own.insert(own.end(), arriving.begin(), arriving.end());
     arriving.clear();
   }
-  before.insert(before.end(), own.begin(), own.end());
-  before.insert(before.end(), after.begin(), after.end());
-  own = std::move(before);
+  admit(mine_.above);
 }
 
 }  // namespace pdes

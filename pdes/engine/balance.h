@@ -1,16 +1,21 @@
-// Load that moves (Options::balance): LPs go to other threads of their rank, with their pending events.
+// Load that moves (Options::balance): LPs go to other threads, of their rank or of any, with their pending events.
 //
-// The LPs of a rank stand in a row, in the order in which they were dealt out, and each thread has a stretch of it.  Moving
-// load is moving the ends of stretches, so LPs that were dealt out together stay together.
+// The LPs stand in a row, in the order in which they were dealt out, and each thread has a stretch of it.  Moving load is
+// moving the ends of stretches, so LPs that were dealt out together stay together.
 //
 // Every few windows all threads see how many events each has executed.  What the busiest has executed beyond the mean, and
 // beyond what chance explains, is lost to all others.  When half as much has been lost as a move costs, the events of each LP
 // are counted; when as much has, the row is cut anew.  So a run whose load is even counts nothing, and one that cannot be
 // balanced loses at most as much again.  All threads come to the same decision, from the same numbers.
+//
+// With Balance::threads each rank does so for itself.  With Balance::ranks the numbers travel with the events of a window, and
+// so do the LPs, as bytes, in an exchange of its own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "pdes/partition.h"
@@ -21,18 +26,40 @@ struct Team;
 
 // What threads tell each other.  Written by its thread before a barrier, read by the others behind it, and not written again
 // before the barrier after the next.
-struct alignas(128) Load {
-  std::uint64_t events = 0;               // executed so far
-  double price = 0;                       // of a move, in events
-  std::vector<std::vector<Lp*>> leaving;  // by thread
+struct Load {
+  std::uint64_t events = 0;  // executed so far
+  double price = 0;          // of a move, in events
 };
 
-struct LoadBoard {
-  LoadBoard(unsigned threads, LpId lps)
-      : loads(threads), executed_by_lp(std::make_unique_for_overwrite<std::uint32_t[]>(lps)) {
-    for (Load& load : loads) load.leaving.resize(threads);
-  }
+struct Leaving {
+  LpId lp;
+  std::uint32_t to;   // partition
+  std::size_t bytes;  // as it is saved
+};
+
+// The LPs that one thread hands over, and those that come to it from other ranks.
+struct alignas(128) Moving {
+  std::vector<std::vector<Lp*>> to_thread;               // of this rank
+  std::vector<Leaving> leaving;                          // for other ranks
+  std::vector<std::vector<std::byte>> to_rank;           // what is left of them, in the same order
+  std::vector<std::span<const std::byte>> below, above;  // from ranks before this one, and behind it
+};
+
+class LoadBoard {
+ public:
+  // Of the partitions that load moves between.
+  LoadBoard(const World& world, unsigned threads, bool between_ranks, unsigned ranks);
+
+  // What other ranks have to know, in a message that has more behind it; read returns what is behind it.
+  void write_loads(std::vector<std::byte>& message) const;
+  std::span<const std::byte> read_loads(unsigned rank, std::span<const std::byte> message);
+  void write_leaving(std::vector<std::byte>& message, unsigned rank) const;
+  std::span<const std::byte> read_leaving(World& world, unsigned rank, std::span<const std::byte> message);
+
+  const bool between_ranks;
+  const unsigned first;  // partition of this rank among these
   std::vector<Load> loads;
+  std::vector<Moving> moving;                       // by thread of this rank
   std::unique_ptr<std::uint32_t[]> executed_by_lp;  // each written by the LP's thread, which clears it before it counts
 };
 
@@ -42,6 +69,8 @@ class Balancer {
  public:
   Balancer(Team& team, unsigned thread);
   void tell() noexcept;
+  // Whether tell has told something in this window; the same on all threads.
+  bool looks() const noexcept { return window_ == next_look_; }
   // The same on all threads.
   bool is_due() noexcept;
   // Hands over LPs, and their events into the outboxes of that parity.
@@ -54,11 +83,13 @@ class Balancer {
   double price() const noexcept;
   void begin_to_count() noexcept;
   void choose(std::vector<Lp*>& staying);
+  void hand_over() noexcept;
 
   Team& team_;
-  const unsigned thread_;
+  LoadBoard& board_;
   Partition& own_;
-  Load& mine_;
+  const unsigned thread_, place_;  // of the rank; among those that load moves between
+  Moving& mine_;
   std::uint64_t window_ = 0, looked_ = 0, next_look_ = 2;
   std::vector<std::uint64_t> executed_, counted_from_;  // events of each thread at the last look, and when counting began
   double lost_ = 0;      // events that could have been executed meanwhile, since LPs moved last

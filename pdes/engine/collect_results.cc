@@ -29,6 +29,7 @@ void add(Activity& sum, const Activity& other) noexcept {
   sum.retunings += other.retunings;
   sum.cancelled += other.cancelled;
   sum.parted += other.parted;
+  sum.emigrated += other.emigrated;
   sum.made += other.made;
   sum.ended += other.ended;
   sum.undelivered += other.undelivered;
@@ -46,6 +47,7 @@ Activity activity_of(const Partition& partition) {
           partition.pending.retunings(),
           partition.counts.cancelled,
           partition.parted,
+          partition.emigrated,
           partition.counts.made,
           partition.counts.ended,
           partition.counts.undelivered};

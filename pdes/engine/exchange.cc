@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <new>
 
 #include "engine/team.h"
 
@@ -20,8 +21,17 @@ static_assert(sizeof(Head) == 24);
 Exchange::Exchange(Team& team, Ranks& ranks)
     : team_(team), ranks_(ranks), outgoing_(static_cast<std::size_t>(ranks.count())), arrivals_(team.threads()) {}
 
-void Exchange::begin(unsigned parity, ReducingBarrier::Reduction here) {
-  pack(parity);
+// The other ranks wait for what is half packed.
+template <class Work>
+void Exchange::or_abort(Work&& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) { ranks_.abort("out of memory for events of other ranks"); }
+}
+
+void Exchange::begin(unsigned parity, ReducingBarrier::Reduction here, Beside beside) {
+  beside_ = beside;
+  or_abort([&] { pack(parity); });
   ranks_.begin_exchange(outgoing_, {here.least, here.flags, team_.end()});
 }
 
@@ -29,13 +39,16 @@ ReducingBarrier::Reduction Exchange::end(double& blocked_s) {
   auto began = std::chrono::steady_clock::now();
   Ranks::Vote all = ranks_.end_exchange();
   blocked_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  for (int rank = 0; rank < ranks_.count(); ++rank) unpack(ranks_.received(rank));
+  or_abort([&] {
+    for (int rank = 0; rank < ranks_.count(); ++rank)
+      if (rank != ranks_.rank()) unpack(static_cast<unsigned>(rank), ranks_.received(rank));
+  });
   team_.lower_end(all.end);
   return {all.least, all.flags};
 }
 
 void Exchange::pack(unsigned parity) {
-  for (auto& message : outgoing_) message.clear();
+  for (unsigned rank = 0; rank < outgoing_.size(); ++rank) pack_beside(rank);
   Partition& first = *team_.partitions[0];
   for (auto& partition : team_.partitions) {
     auto& boxes = partition->outboxes[parity];
@@ -56,14 +69,24 @@ void Exchange::pack(unsigned parity) {
   }
 }
 
-void Exchange::unpack(std::span<const std::byte> message) {
+void Exchange::pack_beside(unsigned rank) {
+  auto& message = outgoing_[rank];
+  message.clear();
+  if (rank == static_cast<unsigned>(ranks_.rank())) return;
+  if (beside_ == Beside::loads) team_.load_board->write_loads(message);
+  if (beside_ == Beside::lps) team_.load_board->write_leaving(message, rank);
+}
+
+void Exchange::unpack(unsigned rank, std::span<const std::byte> message) {
+  if (beside_ == Beside::loads) message = team_.load_board->read_loads(rank, message);
+  if (beside_ == Beside::lps) message = team_.load_board->read_leaving(team_.world, rank, message);
   Partition& first = *team_.partitions[0];
   for (std::size_t at = 0; at < message.size();) {
     Head head;
     std::memcpy(&head, message.data() + at, sizeof head);
     std::size_t size = first.event_size(head.event);
     Event* event = first.memory.allocate(size);
-    if (event == nullptr) ranks_.abort("out of memory for events of other ranks");
+    if (event == nullptr) throw std::bad_alloc();
     event->destination = head.event.destination;
     event->type = head.event.type;
     std::memcpy(event->payload(), message.data() + at + sizeof head, size - sizeof(Event));

@@ -71,11 +71,23 @@ void Partition::destroy_lps() noexcept {
   for (const LpClass& of : world.classes) {
     for (LpId id = of.first; id < of.first + of.count; ++id) {
       Lp* lp = world.lps[id];
-      if (lp == nullptr || lp->handlers == of.vacant_handlers) continue;
-      if (of.comes_and_goes()) leave(of, *lp);
-      else of.destroy(lp->object());
+      if (lp == nullptr) continue;
+      depart(of, *lp);
+      if (world.lps_travel) ::operator delete(world.lps[id]);
     }
   }
+}
+
+// What is left is the record of the id.
+void Partition::depart(const LpClass& of, Lp& lp) noexcept {
+  if (lp.handlers == of.vacant_handlers) return;
+  if (of.comes_and_goes()) leave(of, lp);
+  else of.destroy(lp.object());
+}
+
+void Partition::dismiss(LpId id) noexcept {
+  depart(world.class_of(id), *world.lps[id]);
+  ::operator delete(std::exchange(world.lps[id], nullptr));
 }
 
 void Partition::discard_events() {
@@ -107,17 +119,35 @@ void Partition::make_lps() {
       bytes += lp_size(of);
     }
   }
+  own_lps_.reserve(ids.size());
+  if (world.lps_travel) {
+    for (LpId id : ids) own_lps_.push_back(make_lp_apart(id));
+    return;
+  }
   lp_memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
   auto place = (reinterpret_cast<std::uintptr_t>(lp_memory_.get()) + kLpAlign - 1) & ~(kLpAlign - 1);
-  own_lps_.reserve(ids.size());
   for (LpId id : ids) {
-    const LpClass& of = world.class_of(id);
-    const Handler* handlers = of.comes_and_goes() ? of.vacant_handlers : of.handlers;
-    Lp* lp = ::new (reinterpret_cast<void*>(place)) Lp{handlers, 0, Stream(world.seed, id, 0), id};
-    if (!of.comes_and_goes()) of.construct(lp->object(), id);
-    own_lps_.push_back(lp);
-    world.lps[id] = lp;
-    place += lp_size(of);
+    own_lps_.push_back(make_lp(id, reinterpret_cast<void*>(place)));
+    place += lp_size(world.class_of(id));
+  }
+}
+
+Lp* Partition::make_lp(LpId id, void* place) {
+  const LpClass& of = world.class_of(id);
+  const Handler* handlers = of.comes_and_goes() ? of.vacant_handlers : of.handlers;
+  Lp* lp = ::new (place) Lp{handlers, 0, Stream(world.seed, id, 0), id};
+  if (!of.comes_and_goes()) of.construct(lp->object(), id);
+  return world.lps[id] = lp;
+}
+
+Lp* Partition::make_lp_apart(LpId id) {
+  static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= kLpAlign);
+  void* place = ::operator new(lp_size(world.class_of(id)));
+  try {
+    return make_lp(id, place);
+  } catch (...) {
+    ::operator delete(place);
+    throw;
   }
 }
 

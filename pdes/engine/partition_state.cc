@@ -6,7 +6,6 @@
 #include "pdes/partition.h"
 
 namespace pdes {
-namespace {
 
 // What of an LP's record the LP has lived through.
 struct Lived {
@@ -17,6 +16,8 @@ struct Lived {
   std::uint32_t there, born;  // of an LP that comes and goes: 1 if it is there, 2 if long-lived (Life)
   std::uint64_t bytes;        // of the object that follow
 };
+
+namespace {
 
 struct Head {
   Time time;
@@ -39,21 +40,7 @@ std::uint64_t count_in(Archive& part, std::size_t least_size) {
 void Partition::save(Archive& archive) const {
   std::uint64_t count = own_lps_.size();
   archive(count);
-  for (Lp* own : own_lps_) {
-    Lp& lp = *world.lps[own->id];
-    const LpClass& of = world.class_of(lp.id);
-    Lived lived{lp.id, lp.sequence, lp.digest, lp.stream, &lp != own, 0, 0};
-    if (lived.there != 0) {
-      lived.there += Life::of(lp).long_lived;
-      lived.born = Life::of(lp).born;
-    }
-    Archive object;
-    if (lp.handlers != of.vacant_handlers) of.saving.archive(object, lp.object());
-    std::vector<std::byte> bytes = object.take();
-    lived.bytes = bytes.size();
-    archive(lived);
-    archive.raw(bytes.data(), bytes.size());
-  }
+  for (const Lp* own : own_lps_) save_lp(archive, own->id);
   const std::vector<Key> keys = pending.keys();
   count = keys.size();
   archive(count);
@@ -62,6 +49,32 @@ void Partition::save(Archive& archive) const {
     archive(head);
     archive.raw(key.event->payload(), event_size(*key.event) - sizeof(Event));
   }
+}
+
+void Partition::save_lp(Archive& archive, LpId id) const {
+  Lp& lp = *world.lps[id];
+  const LpClass& of = world.class_of(id);
+  const bool there = lp.handlers != of.vacant_handlers;
+  Lived lived{id, lp.sequence, lp.digest, lp.stream, 0, 0, 0};
+  if (there && of.comes_and_goes()) {
+    lived.there = Life::of(lp).long_lived ? 2 : 1;
+    lived.born = Life::of(lp).born;
+  }
+  Archive object;
+  if (there) of.saving.archive(object, lp.object());
+  std::vector<std::byte> bytes = object.take();
+  lived.bytes = bytes.size();
+  archive(lived);
+  archive.raw(bytes.data(), bytes.size());
+}
+
+Lp* Partition::admit(Archive& saved) {
+  Lived lived{};
+  saved(lived);
+  Archive object(saved.next(lived.bytes));
+  Lp* lp = make_lp_apart(lived.id);
+  restore_lp(lived, object);
+  return lp;
 }
 
 // Each thread reads all parts and takes what belongs to it.
@@ -87,22 +100,26 @@ std::size_t Partition::restore_lps(Archive& part) {
     if (lived.id >= world.lp_count) throw Error("it has an LP too many");
     Archive object(part.next(lived.bytes));
     if (!world.owner.empty() && world.owner[lived.id] != number) continue;
-    Lp* lp = world.lps[lived.id];
-    lp->digest = lived.digest;
-    lp->stream = lived.stream;
-    lp->sequence = lived.sequence;
-    const LpClass& of = world.class_of(lp->id);
-    if (lived.there != 0) {
-      if (lp->handlers != of.vacant_handlers) throw Error("it has an LP where one is already");
-      lp = &occupy(*lp);
-      Life::of(*lp).born = lived.born;
-      Life::of(*lp).long_lived = lived.there == 2;
-    }
-    if (lp->handlers != of.vacant_handlers) of.saving.archive(object, lp->object());
-    if (!object.left().empty()) throw Error(of.name + " does not read what it wrote");
+    restore_lp(lived, object);
     ++taken;
   }
   return taken;
+}
+
+void Partition::restore_lp(const Lived& lived, Archive& object) {
+  Lp* lp = world.lps[lived.id];
+  lp->digest = lived.digest;
+  lp->stream = lived.stream;
+  lp->sequence = lived.sequence;
+  const LpClass& of = world.class_of(lp->id);
+  if (lived.there != 0) {
+    if (lp->handlers != of.vacant_handlers) throw Error("it has an LP where one is already");
+    lp = &occupy(*lp);
+    Life::of(*lp).born = lived.born;
+    Life::of(*lp).long_lived = lived.there == 2;
+  }
+  if (lp->handlers != of.vacant_handlers) of.saving.archive(object, lp->object());
+  if (!object.left().empty()) throw Error(of.name + " does not read what it wrote");
 }
 
 void Partition::restore_events(Archive& part) {

@@ -125,6 +125,11 @@ World prepared(World world, const Options& options, Ranks* ranks) {
   if (!options.checkpoint.empty() || !options.resume.empty())
     for (const LpClass& of : world.classes)
       if (of.saving.archive == nullptr) throw Error("LPs of class " + of.name + " cannot be saved: " + of.saving.why_not);
+  world.lps_travel = options.balance == Balance::ranks && rank_count > 1;
+  if (world.lps_travel)
+    for (const LpClass& of : world.classes)
+      if (of.saving.archive == nullptr)
+        throw Error("LPs of class " + of.name + " cannot move to other ranks: " + of.saving.why_not);
   world.end = options.end;
   world.lookahead = options.lookahead;
   world.seed = options.seed;

@@ -26,8 +26,8 @@ Team::Team(const Options& how, World all, Ranks* others, Requests& asked)
   }
   if (ranks != nullptr) exchange = std::make_unique<Exchange>(*this, *ranks);
   if (options.sync == Sync::neighbours) null_messages = std::make_unique<NullMessageGroup>(how.threads);
-  if (options.balance == Balance::events && options.sync == Sync::windows && how.threads > 1)
-    load_board = std::make_unique<LoadBoard>(how.threads, world.lp_count);
+  if (options.sync == Sync::windows && (world.lps_travel || (options.balance != Balance::off && how.threads > 1)))
+    load_board = std::make_unique<LoadBoard>(world, how.threads, world.lps_travel, rank_count);
   if (!options.checkpoint.empty()) saver = std::make_unique<Saver>(*this, requests.save);
   before.executed_by_type.resize(world.types.size());
 }

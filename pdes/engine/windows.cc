@@ -6,7 +6,7 @@
 //   barrier    everybody's earliest time, including what was sent, in one reduction
 //   receive    from the outboxes of the last window, which nobody fills now
 //   execute    into outboxes of the other parity
-// Between the last two LPs may move to other threads (engine/balance.h).
+// Between the last two LPs may move to other threads, or ranks (engine/balance.h).
 // With ranks, the first thread sends the events for other ranks, with the reduction, before it receives, and then waits for
 // theirs; a second barrier tells the threads the result and hands them the arrivals.
 #include <algorithm>
@@ -35,7 +35,7 @@ class Windows {
       all = meet({own_.least(), flags_});
       window_.reset();
       if (team_.ranks == nullptr) receive();
-      else all = receive_with_ranks(all);
+      else all = receive_with_ranks(all, balances_ranks() && balancer_->looks() ? Beside::loads : Beside::nothing);
       if (team_.pace != nullptr) all = keep_pace(all);
       if (team_.saves(all.flags)) save(all.least);
       if ((all.flags & kEnds) != 0 || !(all.least < team_.end())) break;
@@ -46,6 +46,8 @@ class Windows {
   }
 
  private:
+  using Beside = Exchange::Beside;
+
   ReducingBarrier::Reduction meet(ReducingBarrier::Reduction mine) {
     const Tracer::Scope waiting(team_.tracer.get(), thread_);
     return team_.barrier.arrive_and_reduce(thread_, mine, &own_.waits);
@@ -61,8 +63,8 @@ class Windows {
     });
   }
 
-  ReducingBarrier::Reduction receive_with_ranks(ReducingBarrier::Reduction here) {
-    if (thread_ == 0) team_.exchange->begin(sending_, here);
+  ReducingBarrier::Reduction receive_with_ranks(ReducingBarrier::Reduction here, Beside beside) {
+    if (thread_ == 0) team_.exchange->begin(sending_, here, beside);
     receive();
     ReducingBarrier::Reduction all{kNever, 0};
     if (thread_ == 0) all = team_.exchange->end(own_.waits.all_s);
@@ -79,11 +81,15 @@ class Windows {
     return {team_.pace->turn().least, all.flags | flags | team_.pace->turn().flags};
   }
 
-  // Every event is in a pending set, and is again afterwards.
+  bool balances_ranks() const noexcept { return balancer_ && team_.load_board->between_ranks; }
+
+  // Every event is in a pending set, and is again afterwards.  If that fails on a thread, no other one goes on.
   void move_load() {
     attempt([&] { balancer_->part(sending_); });
-    meet({kNever, flags_});
-    receive();
+    auto all = meet({kNever, flags_});
+    if (balances_ranks()) all = receive_with_ranks(all, Beside::lps);
+    else receive();
+    flags_ |= all.flags & kFailed;
     attempt([&] { balancer_->welcome(); });
   }
 

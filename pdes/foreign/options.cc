@@ -53,7 +53,9 @@ void set(Options& options, std::string_view name, std::string_view value) {
   if (name == "blocks")
     return choose(name, value, options.blocks,
                   {{"automatic", Blocks::automatic}, {"dense", Blocks::dense}, {"lines", Blocks::lines}});
-  if (name == "balance") return choose(name, value, options.balance, {{"off", Balance::off}, {"events", Balance::events}});
+  if (name == "balance")
+    return choose(name, value, options.balance,
+                  {{"off", Balance::off}, {"threads", Balance::threads}, {"ranks", Balance::ranks}});
   if (name == "partition")
     return choose(
         name, value, options.partitioning,

@@ -455,9 +455,9 @@ MUTANTS = [
     *(Mutant(name, file, old, new, (ENGINE,)) for name, file, old, new in [
         ("sifted_and_still_counted", "pdes/engine/timing_wheel.cc", "      left.push_back(*key);\n      --size_;\n", "      left.push_back(*key);\n"),
         ("late_ones_stay", "pdes/engine/timing_wheel.cc", "  late_.remove_if(takes);\n", ""),
-        ("owner_of_another_rank", "pdes/engine/balance.cc", "team_.world.first_partition + to", "to"),
-        ("events_stay_behind", "pdes/engine/balance.cc", "  if (leave) own_.part(parity);\n", "  (void)leave, (void)parity;\n"),
-        ("row_out_of_order", "pdes/engine/balance.cc", "thread < thread_ ? before : after", "thread > thread_ ? before : after"),
+        ("owner_of_another_rank", "pdes/engine/balance.cc", "team_.world.first_partition + thread", "thread"),
+        ("events_stay_behind", "pdes/engine/balance.cc", "  if (parted > 0) own_.part(parity);\n", "  (void)parity;\n"),
+        ("row_out_of_order", "pdes/engine/balance.cc", "if (thread == thread_) own.insert", "if (thread == team_.threads() - 1 - thread_) own.insert"),
         ("counts_go_on", "pdes/engine/balance.cc", "own_.executed_by_lp[lp->id] = 0;", "own_.executed_by_lp[lp->id] += lp->id == 0;"),
         ("chance_moves_lps", "pdes/engine/balance.cc", " - by_chance - kIgnored * mean", " + 0 * by_chance"),
         ("never_gives_up", "pdes/engine/balance.cc", "std::min(patience_ * 2, kMaxPatience)", "1.0"),

@@ -62,10 +62,10 @@ def test_options_of_the_engine_change_no_answer(name):
 def test_load_moves_and_changes_no_answer():
     skewed = "phold --lps 2000 --end 60 --hot 10 --hot-turn 60"
     expected = answer(skewed)
-    for threads, balance in itertools.product((1, 2, 3, 4), ("off", "events")):
+    for threads, balance in itertools.product((1, 2, 3, 4), ("off", "threads")):
         how = f"{skewed} --threads {threads} --oversubscribe --balance {balance}"
         assert answer(how) == expected, how
-        assert ("LPs moved to other threads" in start(how).stdout) == (threads > 1 and balance == "events"), how
+        assert ("LPs moved to other threads" in start(how).stdout) == (threads > 1 and balance == "threads"), how
 
 
 @pytest.mark.parametrize("name", LIBRARY)

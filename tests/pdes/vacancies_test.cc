@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 
 #include "in_process_ranks.h"
 #include "pdes/archive.h"
@@ -552,13 +553,19 @@ TEST_P(Moving, GoesOnFromACheckpoint) {
 
 TEST(MovingOnRanks, ComesToTheSame) {
   const Result alone = cafe({}, nullptr, {}, kRush);
-  for (auto [ranks, threads] : {std::pair{2u, 2u}, {2u, 3u}, {3u, 2u}}) {
+  for (auto [ranks, threads, balance] : {std::tuple{2u, 2u, Balance::threads},
+                                         {3u, 2u, Balance::threads},
+                                         {2u, 1u, Balance::ranks},
+                                         {2u, 2u, Balance::ranks},
+                                         {3u, 1u, Balance::ranks}}) {
     std::vector<Result> results(ranks);
-    test::on_ranks(ranks, [&, threads = threads](std::size_t rank, Ranks& others) {
-      results[rank] = cafe({.threads = threads}, &others, {}, kRush);
+    test::on_ranks(ranks, [&, how = Options{.threads = threads, .balance = balance}](std::size_t rank, Ranks& others) {
+      results[rank] = cafe(how, &others, {}, kRush);
     });
     expect_same_cafe(results[0], alone);
+    EXPECT_EQ(names_of(results[0].statistics), names_of(alone.statistics));
     EXPECT_GT(results[0].total.parted, 100u);
+    EXPECT_EQ(results[0].total.emigrated > 100, balance == Balance::ranks);
   }
 }
 
