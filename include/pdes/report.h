@@ -58,6 +58,7 @@ class Report {
     ExactSum second;               // a level's time, the squares of batches' means
     std::uint64_t batch_size = 0;  // of an interval
     Histogram::Buckets buckets;    // of a histogram
+    std::uint64_t first_use = 0;   // a place in the order of uses
 
     double mean() const noexcept;
     double quantile(double q) const;     // 0 < q < 1, of a histogram: to 2 %
@@ -71,8 +72,12 @@ class Report {
   double sum_of(std::string_view name) const { return at(name).sum.value(); }
 
   void merge(const Report& other);
-  void ends_at(double now) noexcept { now_ = now; }  // for the engine
-  void sort();                                       // by name
+  // For the engine, so that the order of names is that of the LPs that use them, wherever these are: LP `lp` is asked next; all
+  // names stand behind those of LPs that are asked; they are brought into order, those in one place by name.
+  void asks(std::uint32_t lp) noexcept { uses_ = std::uint64_t{lp} << 32; }
+  void stand_behind() noexcept;
+  void sort();
+  void ends_at(double now) noexcept { now_ = now; }
   // Of the exact values, independent of the order of names.
   std::uint64_t digest() const noexcept;
 
@@ -81,9 +86,11 @@ class Report {
   static Report read(const std::vector<std::byte>& bytes);
 
  private:
-  Number& number(std::string_view name, Number::Kind kind);
+  Number& number(std::string_view name, Number::Kind kind) { return number(name, kind, uses_++); }
+  Number& number(std::string_view name, Number::Kind kind, std::uint64_t use);
   static void same_batches(Number& number, std::uint64_t size);
   std::vector<Number> numbers_;
+  std::uint64_t uses_ = 0;
   double now_ = 0;
 };
 

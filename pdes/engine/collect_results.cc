@@ -60,16 +60,18 @@ void visit_lps(Team& team, std::uint64_t& digest, Report& statistics) {
     if (lp == nullptr) continue;
     digest += mix(lp->digest ^ mix(id));
     const LpClass& of = team.world.class_of(id);
-    if (lp->handlers != of.vacant_handlers) of.report(lp->object(), statistics);
+    if (lp->handlers == of.vacant_handlers) continue;
+    statistics.asks(id);
+    of.report(lp->object(), statistics);
   }
 }
 
-// By name, because which thread or rank an LP ended on must not show.
+// By name, because which thread or rank an LP ended on, and when, must not show.
 void add_ended(Team& team, Report& statistics) {
   Report ended;
   if (team.world.first_partition == 0) ended = Report::read(team.before.ended);
   for (auto& partition : team.partitions) ended.merge(partition->ended);
-  ended.sort();
+  ended.stand_behind();
   statistics.merge(ended);
 }
 
@@ -178,6 +180,7 @@ Result collect_results(Team& team) {
   visit_lps(team, sums.lps_digest, result.statistics);
   add_ended(team, result.statistics);
   if (team.ranks != nullptr) exchange(*team.ranks, result, sums, delays, links);
+  result.statistics.sort();
   result.wall_s += team.before.wall_s;
   result.digest = mix(sums.lps_digest ^ result.statistics.digest());
   result.total = sums.activity;

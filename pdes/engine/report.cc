@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -59,12 +60,15 @@ std::uint64_t digest_of(const Report::Number& number) noexcept {
 struct Written {
   std::uint32_t name_size;
   std::uint32_t kind;
+  std::uint64_t first_use;
   std::int64_t count;
   double least, most;
   ExactSum::Digits digits;
 };
 static_assert(std::has_unique_object_representations_v<ExactSum::Digits> &&
-              sizeof(Written) == 32 + sizeof(ExactSum::Digits));
+              sizeof(Written) == 40 + sizeof(ExactSum::Digits));
+
+constexpr std::uint64_t kBehind = ~std::uint64_t{0};
 
 [[noreturn]] void refuse() { throw Error("statistics from another rank are damaged"); }
 
@@ -122,14 +126,16 @@ double half_width_of(std::uint64_t batches, double sum, double squares) noexcept
 
 }  // namespace
 
-Report::Number& Report::number(std::string_view name, Number::Kind kind) {
+Report::Number& Report::number(std::string_view name, Number::Kind kind, std::uint64_t use) {
   auto at = std::find_if(numbers_.begin(), numbers_.end(), [&](const Number& n) { return n.name == name; });
   if (at == numbers_.end()) {
     at = numbers_.emplace(at);
     at->name = name;
     at->kind = kind;
+    at->first_use = use;
   }
   if (at->kind != kind) throw Error("statistic '" + std::string(name) + "' is used for two kinds of numbers");
+  at->first_use = std::min(at->first_use, use);
   return *at;
 }
 
@@ -215,7 +221,7 @@ double Histogram::middle_of(std::int32_t bucket) noexcept {
 
 void Report::merge(const Report& other) {
   for (const Number& from : other.numbers_) {
-    Number& to = number(from.name, from.kind);
+    Number& to = number(from.name, from.kind, from.first_use);
     add_count(to, from.count);
     to.sum.add(from.sum);
     add_extremes(to, from.least, from.most);
@@ -225,8 +231,14 @@ void Report::merge(const Report& other) {
   }
 }
 
+void Report::stand_behind() noexcept {
+  for (Number& number : numbers_) number.first_use = kBehind;
+}
+
 void Report::sort() {
-  std::sort(numbers_.begin(), numbers_.end(), [](const Number& a, const Number& b) { return a.name < b.name; });
+  std::sort(numbers_.begin(), numbers_.end(), [](const Number& a, const Number& b) {
+    return std::tie(a.first_use, a.name) < std::tie(b.first_use, b.name);
+  });
 }
 
 const Report::Number* Report::find(std::string_view name) const noexcept {
@@ -250,6 +262,7 @@ std::vector<std::byte> Report::write() const {
   for (const Number& n : numbers_) {
     const Written written{static_cast<std::uint32_t>(n.name.size()),
                           static_cast<std::uint32_t>(n.kind),
+                          n.first_use,
                           n.count,
                           n.least,
                           n.most,
@@ -285,7 +298,8 @@ Report Report::read(const std::vector<std::byte>& bytes) {
                                                          written.most,
                                                          {},
                                                          0,
-                                                         {}});
+                                                         {},
+                                                         written.first_use});
     if (!has_rest(number.kind)) continue;
     Archive left(std::span<const std::byte>(bytes).subspan(at));
     Rest rest;

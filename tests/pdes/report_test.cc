@@ -8,6 +8,8 @@
 #include <functional>
 #include <random>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "pdes/options.h"
 
@@ -264,7 +266,7 @@ TEST(Report, RefusesBytesOfAnotherLength) {
   for (bytes.resize(bytes.size() - 2); !bytes.empty(); bytes.pop_back()) EXPECT_THROW(Report::read(bytes), Error);
 }
 
-// Offsets: size of name 0, kind 4, count 8, least 16, most 24, digits from 32 on.
+// Offsets: size of name 0, kind 4, first use 8, count 16, least 24, most 32, digits from 40 on.
 TEST(Report, RefusesDamagedBytes) {
   Report report;
   report.tally("delay", tally_of({1}));
@@ -275,19 +277,42 @@ TEST(Report, RefusesDamagedBytes) {
     std::copy(start, start + sizeof value, copy.begin() + static_cast<std::ptrdiff_t>(offset));
     return copy;
   };
-  EXPECT_NO_THROW(Report::read(damaged(16, 0.5)));
+  EXPECT_NO_THROW(Report::read(damaged(24, 0.5)));
   EXPECT_THROW(Report::read(damaged(0, ~std::uint32_t{0})), Error);
   EXPECT_THROW(Report::read(damaged(4, std::uint32_t{3})), Error);
   EXPECT_THROW(Report::read(damaged(4, std::uint32_t{256})), Error);
-  EXPECT_THROW(Report::read(damaged(16, std::nan(""))), Error);
-  EXPECT_THROW(Report::read(damaged(16, 2.0)), Error);
-  EXPECT_THROW(Report::read(damaged(24, kInfinity)), Error);
-  EXPECT_THROW(Report::read(damaged(32, std::int64_t{-1})), Error);
-  EXPECT_THROW(Report::read(damaged(32, std::int64_t{1} << 32)), Error);
-  EXPECT_THROW(Report::read(damaged(32 + 67 * 8, std::numeric_limits<std::int64_t>::max())), Error);
+  EXPECT_THROW(Report::read(damaged(24, std::nan(""))), Error);
+  EXPECT_THROW(Report::read(damaged(24, 2.0)), Error);
+  EXPECT_THROW(Report::read(damaged(32, kInfinity)), Error);
+  EXPECT_THROW(Report::read(damaged(40, std::int64_t{-1})), Error);
+  EXPECT_THROW(Report::read(damaged(40, std::int64_t{1} << 32)), Error);
+  EXPECT_THROW(Report::read(damaged(40 + 67 * 8, std::numeric_limits<std::int64_t>::max())), Error);
   std::vector<std::byte> twice = bytes;
   twice.insert(twice.end(), bytes.begin(), bytes.end());
   EXPECT_THROW(Report::read(twice), Error);
+}
+
+std::vector<std::string> names_of(const Report& report) {
+  std::vector<std::string> names;
+  for (const Report::Number& number : report.numbers()) names.push_back(number.name);
+  return names;
+}
+
+// Which LPs are on which rank must not show.
+TEST(Report, NamesStandInTheOrderOfTheLpsThatUseThem) {
+  Report here, there, ended;
+  for (const char* name : {"z", "later", "a"}) ended.count(name, 1);
+  ended.stand_behind();
+  here.asks(7);
+  for (const char* name : {"later", "d", "c"}) here.count(name, 1);
+  there.asks(3);
+  for (const char* name : {"b", "c", "e"}) there.count(name, 1);
+  there.asks(9);
+  for (const char* name : {"d", "f"}) there.count(name, 1);
+  here.merge(ended);
+  here.merge(Report::read(there.write()));
+  here.sort();
+  EXPECT_EQ(names_of(here), (std::vector<std::string>{"b", "c", "e", "later", "d", "f", "a", "z"}));
 }
 
 }  // namespace
