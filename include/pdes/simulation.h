@@ -28,11 +28,11 @@ class Simulation {
   const Options& options() const noexcept;
   LpId lp_count() const noexcept;  // LPs added so far
 
-  // Adds count LPs of class Object; make(id) returns each, on the thread that runs it first.  Returns the id of the
-  // first.  Object has: using Context = pdes::Context<...>; void start(Context&), which sends its first events (to any
-  // LP, with any delay of at least 0); void on(Context&, const Event&) for each event type it may get; and optionally
-  // void report(pdes::Report&) const, called at the end.  Unless it is trivially copyable it also says how it is saved
-  // (pdes/checkpoint.h).
+  // Adds count LPs of class Object; make(id) returns each, on the thread that runs it first, and, with Balance::ranks, on each
+  // rank that it moves to.  Returns the id of the first.  Object has: using Context = pdes::Context<...>; void
+  // start(Context&), which sends its first events (to any LP, with any delay of at least 0); void on(Context&, const Event&)
+  // for each event type it may get; and optionally void report(pdes::Report&) const, called at the end.  Unless it is
+  // trivially copyable it also says how it is saved (pdes/checkpoint.h).
   template <class Object, class Make>
   LpId add(LpId count, Make make) {
     using Context = typename Object::Context;

@@ -461,6 +461,14 @@ MUTANTS = [
         ("counts_go_on", "pdes/engine/balance.cc", "own_.executed_by_lp[lp->id] = 0;", "own_.executed_by_lp[lp->id] += lp->id == 0;"),
         ("chance_moves_lps", "pdes/engine/balance.cc", " - by_chance - kIgnored * mean", " + 0 * by_chance"),
         ("never_gives_up", "pdes/engine/balance.cc", "std::min(patience_ * 2, kMaxPatience)", "1.0"),
+        ("ranks_out_of_order", "pdes/engine/balance.cc", "? moving[thread].below :", "? moving[thread].above :"),
+        ("travellers_stay_too", "pdes/engine/balance.cc", "    own_.dismiss(each.lp);\n", ""),
+        ("looks_at_its_rank_alone", "pdes/engine/balance.cc",
+         "std::memcpy(&loads[rank * moving.size()], message.data(), bytes);", "(void)rank;"),
+        ("nobody_else_is_told_of_an_lp", "pdes/engine/balance.cc",
+         "world.owner[each.lp] = static_cast<std::uint16_t>(each.to);", "if (each.to / moving.size() == first / moving.size()) world.owner[each.lp] = static_cast<std::uint16_t>(each.to);"),
+        ("a_record_is_not_freed", "pdes/engine/partition.cc", "  ::operator delete(std::exchange(world.lps[id], nullptr));", "  world.lps[id] = nullptr;"),
+        ("a_failed_move_goes_on", "pdes/engine/windows.cc", "    flags_ |= all.flags & kFailed;\n", ""),
     ]),
     # Timers, ends that models find, statistics
     *(Mutant(name, file, old, new, (ENGINE,)) for name, file, old, new in [

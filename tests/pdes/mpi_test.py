@@ -146,13 +146,26 @@ def test_the_library_gives_the_same_answer_on_two_ranks_and_three(words):
     name, *options = words.split()
     command = [model(name), *options, "--json"]
     alone = json.loads(programs.run(*command).stdout)
-    for ranks, messages in (2, "all"), (3, "needed"):
-        done = run(ranks, *command, messages=messages)
+    for ranks, how, messages in (2, "--balance=ranks", "all"), (3, "--balance=threads", "needed"):
+        done = run(ranks, *command, how, messages=messages)
         assert done.returncode == 0, done.stderr
         together = json.loads(done.stdout)
         assert together["ranks"] == ranks
         for same in "digest", "events", "statistics", "derived":
             assert together[same] == alone[same], f"{same} with {ranks} ranks"
+
+
+def test_lps_move_to_other_ranks_and_change_no_answer():
+    command = [model("phold"), *"--lps 2000 --end 60 --hot 10 --hot-turn 60 --state 100 --json --balance ranks".split()]
+    alone = json.loads(programs.run(*command).stdout)
+    assert alone["emigrated"] == 0
+    for ranks, threads, messages in (2, 1, "all"), (3, 2, "needed"), (4, 1, "needed"):
+        done = run(ranks, *command, f"--threads={threads}", messages=messages)
+        assert done.returncode == 0, done.stderr
+        together = json.loads(done.stdout)
+        for same in "digest", "events", "sent", "dropped", "statistics":
+            assert together[same] == alone[same], f"{same} with {ranks} ranks of {threads} threads"
+        assert together["parted"] >= together["emigrated"] > 100
 
 
 @pytest.mark.parametrize("words", [

@@ -1,0 +1,67 @@
+"""How well LPs that move follow load that moves, on threads and on ranks: PHOLD with an eighth of its LPs ten times as busy as
+the others, an eighth that moves round all.  Counts events, so it is the same on every machine.  Needs Open MPI, and a
+release build.
+
+  python3 bench/studies/balance.py >docs/results/balance.md
+"""
+
+import collections
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PROGRAM = Path(__file__).resolve().parents[2] / "build/release/pdes/hmalloc-pdes-phold"
+MODELS = {"A": ["--events-per-lp", "16", "--remote", "0.1", "--end", "40"], "B": ["--end", "160"]}
+SHAPES = {"2 threads": (1, 2), "2 ranks": (2, 1), "4 threads": (1, 4), "4 ranks": (4, 1), "2 ranks of 2 threads": (2, 2)}
+TURNS = ("80", "160", "400", "1600", "even")
+
+
+def run(model, turn, shape, balance, trace):
+    ranks, threads = shape
+    hot = [] if turn == "even" else ["--hot", "10", "--hot-turn", turn]
+    mpirun = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
+    env = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    words = [*MODELS[model], *hot, "--lps", "8192", "--threads", str(threads), "--oversubscribe", "--balance", balance]
+    subprocess.run([*mpirun, PROGRAM, *words, "--trace", trace], env=env, capture_output=True, stdin=subprocess.DEVNULL,
+                   check=True)
+
+
+def busiest(trace):
+    """Events of each window's busiest thread, beside the mean of all."""
+    threads = collections.defaultdict(list)
+    for event in json.loads(Path(trace).read_text())["traceEvents"]:
+        windows = threads[event["pid"], event.get("tid")]
+        if event["name"] == "waiting":  # all threads meet equally often, and execute between two meetings
+            windows.append(0)
+        elif event["name"] == "burst":
+            windows[-1] += event["args"]["events"]
+    threads = {thread: windows for thread, windows in threads.items() if windows}
+    windows = list(zip(*threads.values(), strict=True))
+    return sum(max(each) for each in windows) * len(threads) / sum(map(sum, windows))
+
+
+def main():
+    print("# Load that moves, on threads and on ranks\n")
+    print("""Made by `python3 bench/studies/balance.py`. Events of each window's busiest thread beside the mean of all, so 1 is
+the ideal; without moves, and with: `--balance threads` on one rank, `--balance ranks` on several. An eighth of 8192 LPs gets
+ten times as many events from others, and goes once round all in so many units of time; a window has 0.1.""")
+    with tempfile.TemporaryDirectory() as folder:
+        trace = str(Path(folder) / "trace.json")
+        for model in MODELS:
+            print(f"\n## PHOLD {model}: `{' '.join(MODELS[model])}`\n")
+            print("| all LPs in | " + " | ".join(f"{shape}: off | on" for shape in SHAPES) + " |")
+            print("|---|" + "--:|" * 2 * len(SHAPES))
+            for turn in TURNS:
+                cells = []
+                for shape, on in itertools.product(SHAPES.values(), (False, True)):
+                    run(model, turn, shape, "off" if not on else "ranks" if shape[0] > 1 else "threads", trace)
+                    cells.append(f"{busiest(trace):.2f}")
+                print(f"| {'load is even' if turn == 'even' else turn} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
