@@ -33,7 +33,12 @@ enum class Ties : std::uint8_t {
   by_source,  // the LP with the smaller id comes first
   hashed,     // no LP is preferred
 };
-enum class Partitioning : std::uint8_t { blocks, round_robin, random };
+enum class Partitioning : std::uint8_t {
+  blocks,
+  round_robin,
+  random,
+  graph,  // few links between threads (Simulation::set_neighbours, set_partitioner)
+};
 // Whether LPs move while the run goes on, as the number of events says that each has executed.
 enum class Balance : std::uint8_t {
   off,

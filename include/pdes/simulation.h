@@ -10,6 +10,7 @@
 
 #include "pdes/context.h"
 #include "pdes/injected.h"
+#include "pdes/lp_graph.h"
 #include "pdes/options.h"
 #include "pdes/result.h"
 
@@ -57,11 +58,14 @@ class Simulation {
   // What add does, of a class that is made while the program runs (foreign.h).  `list` is the same for all classes.
   LpId add_class(LpClass added, std::vector<EventType> types, const char* list);
 
-  // Who may send to whom, for Sync::neighbours: each(id, to) calls to(other) for every LP that `id` may send events to,
-  // on the thread that will run `id`.  A send to a thread that no LP of the sender's thread declared ends the run.
-  // Without a call of set_neighbours every LP may send to every other.
+  // Who may send to whom, for Sync::neighbours and Partitioning::graph: each(id, to) calls to(other) for every LP that `id`
+  // may send events to, on the thread that will run `id`, and for the graph before, on the one that runs the simulation, on
+  // the first rank.  By neighbours, a send to a thread that no LP of the sender's thread declared ends the run.  Without a
+  // call of set_neighbours every LP may send to every other.
   using Neighbours = std::function<void(LpId id, const std::function<void(LpId)>& to)>;
   void set_neighbours(Neighbours each);
+  // Who divides that graph, for Partitioning::graph, on the first rank: pdes/metis.h has one.
+  void set_partitioner(Partitioner how);
 
   // Called on the thread that runs the simulation, every progress_interval seconds of real time or somewhat later.
   void on_progress(std::function<void(const Progress&)> call);

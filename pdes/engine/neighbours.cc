@@ -88,9 +88,7 @@ class Follower {
   }
 
   void reach(LpId from, LpId to) {
-    if (to >= team_.world.lp_count)
-      throw Error("LP " + std::to_string(from) + " has LP " + std::to_string(to) + " as neighbour: there are only " +
-                  std::to_string(team_.world.lp_count) + " LPs");
+    check_neighbour(from, to, team_.world.lp_count);
     own_.reaches[team_.world.owner[to]] = true;
   }
 
@@ -235,6 +233,12 @@ Time NullMessageGroup::min_clock() const noexcept {
   Time least = kNever;
   for (const Clock& clock : clocks) least = std::min(least, clock.read());
   return least;
+}
+
+void check_neighbour(LpId from, LpId to, LpId lps) {
+  if (to >= lps)
+    throw Error("LP " + std::to_string(from) + " has LP " + std::to_string(to) + " as neighbour: there are only " +
+                std::to_string(lps) + " LPs");
 }
 
 void run_neighbours(Team& team, unsigned thread) { Follower(team, thread).run(); }

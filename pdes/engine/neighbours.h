@@ -79,4 +79,7 @@ class NullMessageGroup {
   std::atomic<std::uint32_t> called_{0};
 };
 
+// Throws Error unless `from` may have `to` as neighbour, because there is such an LP.
+void check_neighbour(LpId from, LpId to, LpId lps);
+
 }  // namespace pdes

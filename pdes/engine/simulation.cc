@@ -9,6 +9,7 @@
 #include "engine/cpu_pin.h"
 #include "engine/critical_path.h"
 #include "engine/delays.h"
+#include "engine/owners.h"
 #include "engine/team.h"
 
 namespace pdes {
@@ -29,20 +30,6 @@ void check(const Options& options) {
     throw Error("the lookahead vanishes beside the end: times near the end cannot tell them apart");
 }
 
-std::vector<std::uint16_t> owners(Partitioning how, LpId population, unsigned partitions, std::uint64_t seed) {
-  std::vector<std::uint16_t> owner(population);
-  for (LpId id = 0; id < population; ++id) {
-    std::uint64_t chosen = id;
-    switch (how) {
-      case Partitioning::blocks: chosen = std::uint64_t{id} * partitions / population; break;
-      case Partitioning::round_robin: chosen = id % partitions; break;
-      case Partitioning::random: chosen = mix(mix(seed) + id) % partitions;
-    }
-    owner[id] = static_cast<std::uint16_t>(chosen);
-  }
-  return owner;
-}
-
 class CachesInHand {
  public:
   explicit CachesInHand(EventMemory& memory) noexcept : memory_(memory) { memory_.take_caches(); }
@@ -61,6 +48,7 @@ struct Simulation::Inside {
   World world;
   const char* event_list = nullptr;
   Neighbours neighbours;
+  Partitioner partitioner;
   std::function<void(const Progress&)> on_progress;
   std::function<void(const Saved&)> on_save;
   Requests requests;
@@ -79,6 +67,7 @@ Simulation::~Simulation() = default;
 const Options& Simulation::options() const noexcept { return inside_->options; }
 LpId Simulation::lp_count() const noexcept { return inside_->world.lp_count; }
 void Simulation::set_neighbours(Neighbours each) { inside_->neighbours = std::move(each); }
+void Simulation::set_partitioner(Partitioner how) { inside_->partitioner = std::move(how); }
 void Simulation::replay(std::vector<Injected> events) { inside_->replayed = std::move(events); }
 void Simulation::on_progress(std::function<void(const Progress&)> call) { inside_->on_progress = std::move(call); }
 void Simulation::on_save(std::function<void(const Saved&)> call) { inside_->on_save = std::move(call); }
@@ -111,7 +100,8 @@ LpId Simulation::add_class(LpClass added, std::vector<EventType> types, const ch
 
 namespace {
 
-World prepared(World world, const Options& options, Ranks* ranks) {
+World prepared(World world, const Options& options, const Simulation::Neighbours& neighbours, const Partitioner& partitioner,
+               Ranks* ranks) {
   auto rank_count = ranks == nullptr ? 1u : static_cast<unsigned>(ranks->count());
   unsigned partitions = options.threads * rank_count;
   if (world.lp_count == 0) throw Error("there are no LPs");
@@ -122,6 +112,7 @@ World prepared(World world, const Options& options, Ranks* ranks) {
   if (options.measure_path && partitions > 1) throw Error("the longest chain of events is measured on one thread");
   if (options.sync == Sync::neighbours && rank_count > 1)
     throw Error("neighbour synchronisation works on threads of one rank; with several ranks use windows");
+  if (options.partitioning == Partitioning::graph) check_graph(neighbours, partitioner);
   if (!options.checkpoint.empty() || !options.resume.empty())
     for (const LpClass& of : world.classes)
       if (of.saving.archive == nullptr) throw Error("LPs of class " + of.name + " cannot be saved: " + of.saving.why_not);
@@ -136,7 +127,7 @@ World prepared(World world, const Options& options, Ranks* ranks) {
   world.generator = options.generator;
   world.ties = options.ties;
   world.first_partition = ranks == nullptr ? 0 : static_cast<unsigned>(ranks->rank()) * options.threads;
-  if (partitions > 1) world.owner = owners(options.partitioning, world.lp_count, partitions, options.seed);
+  if (partitions > 1) world.owner = owners(options, world.lp_count, partitions, neighbours, partitioner, ranks);
   world.lps = std::make_unique<Lp*[]>(world.lp_count);
   return world;
 }
@@ -243,7 +234,8 @@ void run_thread(Team& team, unsigned thread) {
 Result Simulation::run(Ranks* ranks) {
   if (std::exchange(inside_->has_run, true)) throw Error("a simulation runs once");
   const Closing at_the_end(inside_->outside);
-  Team team(inside_->options, prepared(std::move(inside_->world), inside_->options, ranks), ranks, inside_->requests);
+  World world = prepared(std::move(inside_->world), inside_->options, inside_->neighbours, inside_->partitioner, ranks);
+  Team team(inside_->options, std::move(world), ranks, inside_->requests);
   open_files(team);
   if (team.saver != nullptr) team.saver->on_save = inside_->on_save;
   team.on_progress = inside_->on_progress;
