@@ -126,7 +126,7 @@ configured() { # what targets_of takes
   case $1 in
     tools | checked | hardened | baselines) ;;
     quick | default) has_rule pdes/libhmalloc_pdes.a ;;
-    pdes) has_rule hmalloc-pdes-phold ;;
+    pdes) has_rule hmalloc-pdes-phold && { ! has_metis || grep -q '^HM_METIS:INTERNAL=ON' build/release/CMakeCache.txt; } ;;
     ranks) configured pdes && grep -q '^HM_MPI:INTERNAL=TRUE' build/release/CMakeCache.txt ;;
     trace | bench) has_rule hmalloc-trace ;;
     install) configured trace && configured pdes && has_rule man/hmalloc.1 ;;
@@ -236,10 +236,16 @@ pdes_packages='libcli11-dev nlohmann-json3-dev librandom123-dev' ranks_packages=
 models_in_python='python3-numba python3-pandas python3-matplotlib python3-tqdm python3-pytest python3-nbclient python3-ipykernel
   python3-simpy3'
 
+has_metis() { [ -f /usr/include/metis.h ]; }
+
+# What --partition graph of the models is made with.
+wish_metis() { has_metis || (wish libmetis-dev) || say "left out: --partition graph"; }
+
 need_pdes() { # [ranks]
   [ "$from_source" ] || return 0
   # shellcheck disable=SC2086
   install_missing $pdes_packages ${1:+$ranks_packages}
+  wish_metis
   alone build "${1:-pdes}"
 }
 
@@ -248,6 +254,7 @@ need_tests() { # quick | default | everything
   case $1 in
     everything)
       install_missing libgtest-dev spin $trace_packages $pdes_packages $ranks_packages
+      wish_metis
       # shellcheck disable=SC2086
       wish $models_in_python ;;
     *) install_missing libgtest-dev librandom123-dev ;;

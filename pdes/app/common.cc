@@ -11,8 +11,10 @@ const Named<Queue> kQueues{{"wheel", Queue::wheel}, {"heap", Queue::heap}};
 const Named<Sync> kSyncs{{"windows", Sync::windows}, {"neighbours", Sync::neighbours}};
 const Named<Generator> kGenerators{{"splitmix", Generator::splitmix}, {"philox", Generator::philox}};
 const Named<Ties> kTies{{"source", Ties::by_source}, {"hashed", Ties::hashed}};
-const Named<Partitioning> kPartitionings{
-    {"blocks", Partitioning::blocks}, {"round-robin", Partitioning::round_robin}, {"random", Partitioning::random}};
+const Named<Partitioning> kPartitionings{{"blocks", Partitioning::blocks},
+                                         {"round-robin", Partitioning::round_robin},
+                                         {"random", Partitioning::random},
+                                         {"graph", Partitioning::graph}};
 const Named<Balance> kBalances{{"off", Balance::off}, {"threads", Balance::threads}, {"ranks", Balance::ranks}};
 
 namespace {

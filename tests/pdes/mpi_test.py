@@ -137,6 +137,25 @@ def test_any_number_of_ranks_gives_the_same_answer(words):
             assert together[same] == alone[same], f"{same} with {ranks} ranks, {how}"
 
 
+@pytest.mark.skipif(not programs.has_metis(), reason="built without METIS")
+def test_ranks_get_the_lps_as_the_first_divides_their_graph():
+    command = [model("pcs"), "--width", "16", "--height", "16", "--end", "200", "--json"]
+    alone = json.loads(programs.run(*command).stdout)
+    for ranks, threads in (2, 1), (3, 2):
+        done = run(ranks, *command, "--partition=graph", f"--threads={threads}")
+        assert done.returncode == 0, done.stderr
+        together = json.loads(done.stdout)
+        assert together["digest"] == alone["digest"] and together["partition"] == "graph"
+
+
+@pytest.mark.skipif(not programs.has_metis(), reason="built without METIS")
+def test_ranks_without_a_graph_end_with_one_line():
+    done = run(2, model("phold"), "--partition", "graph")
+    assert done.returncode == 2
+    assert done.stderr.count("phold: there is no graph to divide among threads") == 1
+    assert "pdes: rank" not in done.stderr
+
+
 @pytest.mark.parametrize("words", [
     "jackson --stations 30 --end 100 --warm-up 0", "closed --stations 30 --customers 90 --end 200",
     "epidemic --people 300 --end 60", "pandemic --width 5 --height 4 --end 10", "network --width 5 --height 4 --end 100",

@@ -14,5 +14,9 @@ def run(*command: str | Path, **more) -> subprocess.CompletedProcess:
     return subprocess.run(command, **{"env": CLEAN, "capture_output": True, "text": True, "timeout": 120} | more)
 
 
+def has_metis() -> bool:
+    return "HM_METIS:INTERNAL=ON" in (BUILD / "CMakeCache.txt").read_text()
+
+
 def model(name: str) -> Path:
     return BUILD / "pdes" / f"hmalloc-pdes-{name}"

@@ -76,6 +76,47 @@ def test_options_of_the_engine_change_no_answer_of_the_library(name):
         assert answer(f"{LIBRARY[name]} {how}") == expected, how
 
 
+GRAPHS = pytest.mark.parametrize("name", ["pcs", "airport", *sorted(LIBRARY.keys() - {"jackson", "closed", "arq"})])
+METIS = pytest.mark.skipif(not programs.has_metis(), reason="built without METIS")
+
+
+@METIS
+@GRAPHS
+def test_the_graph_of_the_lps_divided_among_threads_changes_no_answer(name):
+    words = (MODELS | LIBRARY)[name]
+    expected = answer(words)
+    for how in "--threads 2", "--threads 3 --sync neighbours", "--threads 9 --balance off":
+        assert answer(f"{words} {how} --oversubscribe --partition graph") == expected, how
+
+
+@METIS
+def test_a_graph_without_order_is_divided_where_it_is_thin(tmp_path):
+    """A ring, numbered at random: of two halves, two of two hundred links."""
+    edges = tmp_path / "edges"
+    edges.write_text("".join(f"{n * 73 % 200} {(n + 1) * 73 % 200}\n" for n in range(200)))
+    crossed = {}
+    for partition in "blocks", "graph":
+        done = start(f"epidemic --edges {edges} --threads 2 --oversubscribe --balance off --json --partition {partition}")
+        crossed[partition] = json.loads(done.stdout)["crossed"]
+    assert crossed["graph"] < 10 < crossed["blocks"]
+
+
+@METIS
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_model_without_a_graph_cannot_be_divided_by_it(threads):
+    for name in "phold", "jackson":
+        done = start(f"{name} --partition graph --oversubscribe --threads {threads}")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"{name}: there is no graph to divide among threads: every LP may send to every other\n"
+
+
+@pytest.mark.skipif(programs.has_metis(), reason="built with METIS")
+def test_a_build_without_metis_says_so():
+    done = start("pcs --partition graph")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "pcs: this program was built without METIS, and cannot divide the graph of the LPs among threads\n"
+
+
 @pytest.mark.parametrize("name, other", [
     ("phold", "--remote 0.3"), ("pcs", "--channels 5"), ("airport", "--landing 9"), ("phold", "--generator philox"),
     ("ties", "--ties hashed"), ("pcs", "--seed 2"), ("jackson", "--servers 2"), ("closed", "--skew 1"),

@@ -1,0 +1,5 @@
+if(HM_METIS)
+  add_pdes_test(metis metis_test.cc)
+  target_link_libraries(pdes_metis PRIVATE hmalloc_pdes_metis)
+endif()
+add_pdes_test(without_metis without_metis_test.cc ${PROJECT_SOURCE_DIR}/pdes/metis/none.cc)
