@@ -33,7 +33,8 @@ typedef int (*hm_pdes_handler)(hm_pdes_lp* lp, void* state, const void* event);
 typedef int (*hm_pdes_reporter)(hm_pdes_report* report, void* state);
 
 /* Options as words, such as "end=80 lookahead=0.1 threads=2 queue=heap": those of docs/pdes.md that are about the
- * simulation and about how it is run.  Null if there is no memory. */
+ * simulation and about how it is run, checkpoints too; and model=, a name by which a checkpoint of another model is refused.
+ * A backslash takes the next character as it is, such as a space in the name of a file.  Null if there is no memory. */
 hm_pdes* hm_pdes_new(const char* options);
 void hm_pdes_free(hm_pdes* simulation);
 
@@ -49,11 +50,12 @@ typedef struct hm_pdes_class {
   hm_pdes_reporter report;         /* may be null */
   const void* states;              /* at the start: of one LP after another, or of each if shared; null: zeros */
   int shared;
-  void* finals; /* where the states are put at the end, one after another; may be null */
+  void* finals;        /* where the states are put at the end, one after another; may be null */
+  const char* unsaved; /* why no checkpoint can have its LPs; null: it can, a state is plain data */
 } hm_pdes_class;
 
-/* Adds LPs of a class; their ids follow those of the LPs before.  Name, handlers and states may go away after the call,
- * finals only after the run. */
+/* Adds LPs of a class; their ids follow those of the LPs before.  All but finals may go away after the call, those only
+ * after the run. */
 void hm_pdes_add(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count);
 
 /* For sync=neighbours: LP i may send to those of to[from[i]] to to[from[i + 1] - 1].  The arrays must live until the end of
@@ -67,7 +69,11 @@ typedef struct hm_pdes_progress {
 /* Called on the thread that runs the simulation, every `interval` seconds (an option; 0.1) or somewhat later. */
 void hm_pdes_on_progress(hm_pdes* simulation, void (*call)(void* context, const hm_pdes_progress* progress), void* context);
 
-/* From any thread or signal handler: the run ends soon, with a partial result. */
+/* Called on that thread when a checkpoint has been written (error is null), or could not be, which does not end the run.
+ * now: no event before it is left. */
+void hm_pdes_on_save(hm_pdes* simulation, void (*call)(void* context, double now, const char* error), void* context);
+
+/* From any thread or signal handler: the run ends soon, with a partial result; it is saved first if it has a checkpoint. */
 void hm_pdes_stop(hm_pdes* simulation);
 
 /* An event from outside of the simulation, as a run took it.  The payload has the size of its type. */
@@ -95,6 +101,8 @@ typedef struct hm_pdes_result {
   double reached, wall_s;
   uint64_t stopped;
   uint64_t events, sent, crossed, dropped, windows, peak_pending, peak_bytes;
+  uint64_t events_before; /* of the events: executed before the run was resumed */
+  uint64_t checkpoints;   /* written */
   const uint64_t* events_by_type;
   uint64_t statistic_count;
   const hm_pdes_statistic* statistics;

@@ -79,6 +79,8 @@ void describe(hm_pdes& of) {
               .windows = result.total.windows,
               .peak_pending = result.peak_pending,
               .peak_bytes = result.peak_bytes,
+              .events_before = result.events_before,
+              .checkpoints = result.checkpoints,
               .events_by_type = result.events_by_type.data(),
               .statistic_count = of.statistics.size(),
               .statistics = of.statistics.data(),
@@ -126,6 +128,13 @@ void hm_pdes_on_progress(hm_pdes* simulation, void (*call)(void*, const hm_pdes_
       const hm_pdes_progress progress{at.wall_s, at.now, at.events, at.pending, at.bytes};
       call(context, &progress);
     });
+  });
+}
+
+void hm_pdes_on_save(hm_pdes* simulation, void (*call)(void*, double, const char*), void* context) {
+  simulation->attempt([&] {
+    simulation->simulation->on_save(
+        [=](const pdes::Saved& saved) { call(context, saved.at, saved.error.empty() ? nullptr : saved.error.c_str()); });
   });
 }
 

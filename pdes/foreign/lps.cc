@@ -24,8 +24,13 @@ void start(Partition& partition, Lp& lp) {
   if (of.start != nullptr) ForeignCall(partition, lp)(of.start, nullptr);
 }
 
+// As lp.h has it.
+Lp& lp_of(void* state) noexcept { return static_cast<Lp*>(state)[-1]; }
+
+void save(Archive& archive, void* state) { archive.raw(state, ForeignClass::of(lp_of(state)).object_size()); }
+
 void report(const void* state, Report& into) {
-  const Lp& lp = static_cast<const Lp*>(state)[-1];  // as lp.h has it
+  const Lp& lp = lp_of(const_cast<void*>(state));
   const ForeignClass& of = ForeignClass::of(lp);
   const auto keep = [&] {
     if (of.finals != nullptr) std::memcpy(of.finals + (lp.id - of.first) * of.size, state, of.size);
@@ -47,7 +52,8 @@ ForeignClass::ForeignClass(const hm_pdes_class& from, std::size_t event_types, L
       start(from.start),
       report(from.report),
       shared(from.shared != 0),
-      finals(static_cast<std::byte*>(from.finals)) {
+      finals(static_cast<std::byte*>(from.finals)),
+      unsaved(from.unsaved == nullptr ? "" : from.unsaved) {
   static_assert(offsetof(ForeignClass, engine_handlers) == 0);
   engine_handlers.fill(&handle);
   std::copy_n(from.handlers, event_types, handlers.begin());
@@ -60,7 +66,7 @@ LpClass ForeignClass::described(LpId count) {
   return {.name = name,
           .first = 0,
           .count = count,
-          .size = rounded(size) + streams * sizeof(Stream),
+          .size = object_size(),
           .handlers = engine_handlers.data(),
           .construct =
               [this](void* place, LpId id) {
@@ -69,8 +75,11 @@ LpClass ForeignClass::described(LpId count) {
               },
           .destroy = [](void*) noexcept {},
           .start = &pdes::start,
-          .report = &pdes::report};
+          .report = &pdes::report,
+          .saving = {.archive = unsaved.empty() ? &save : nullptr, .why_not = unsaved.c_str()}};
 }
+
+std::size_t ForeignClass::object_size() const noexcept { return rounded(size) + streams * sizeof(Stream); }
 
 Stream* ForeignClass::streams_of(Lp& lp) const noexcept {
   return reinterpret_cast<Stream*>(static_cast<std::byte*>(lp.object()) + rounded(size));

@@ -18,6 +18,7 @@ struct ForeignClass {
   // What Simulation::add_class takes.
   LpClass described(LpId count);
   static const ForeignClass& of(const Lp& lp) noexcept { return *reinterpret_cast<const ForeignClass*>(lp.handlers); }
+  std::size_t object_size() const noexcept;
   Stream* streams_of(Lp& lp) const noexcept;
 
   static constexpr std::size_t kTypes = 256;
@@ -32,6 +33,7 @@ struct ForeignClass {
   std::vector<std::byte> states;  // empty: zeros
   bool shared;
   std::byte* finals;
+  std::string unsaved;  // why, if it cannot be in a checkpoint
   LpId first = 0;
 };
 

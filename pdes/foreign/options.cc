@@ -40,6 +40,10 @@ void set(Options& options, std::string_view name, std::string_view value) {
   if (name == "max-simultaneous") return read(name, value, options.max_simultaneous);
   if (name == "pace") return read(name, value, options.pace);
   if (name == "interval") return read(name, value, options.progress_interval);
+  if (name == "checkpoint-every") return read(name, value, options.checkpoint_every);
+  if (name == "checkpoint") return void(options.checkpoint = value);
+  if (name == "resume") return void(options.resume = value);
+  if (name == "model") return void(options.model = value);
   if (name == "pin") return choose(name, value, options.pin, {{"0", false}, {"1", true}});
   if (name == "queue") return choose(name, value, options.queue, {{"wheel", Queue::wheel}, {"heap", Queue::heap}});
   if (name == "sync")
@@ -63,17 +67,26 @@ void set(Options& options, std::string_view name, std::string_view value) {
   throw Error("there is no option '" + std::string(name) + "'");
 }
 
+// Takes a word off the text, to the next space.
+std::string taken(std::string_view& text) {
+  std::string word;
+  for (; !text.empty() && text.front() != ' '; text.remove_prefix(1)) {
+    if (text.front() == '\\' && text.size() > 1) text.remove_prefix(1);
+    word += text.front();
+  }
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return word;
+}
+
 }  // namespace
 
 Options options_of(std::string_view text) {
   Options options;
   while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(word.size());
-    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    const std::string word = taken(text);
     if (word.empty()) continue;
-    const std::size_t equals = word.find('=');
-    set(options, word.substr(0, equals), equals == word.npos ? std::string_view() : word.substr(equals + 1));
+    const std::size_t equals = std::min(word.find('='), word.size());
+    set(options, word.substr(0, equals), word.substr(std::min(equals + 1, word.size())));
   }
   return options;
 }

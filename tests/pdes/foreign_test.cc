@@ -2,9 +2,11 @@
 #include "pdes/foreign.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
@@ -95,6 +97,54 @@ TEST_P(ForeignModel, HasTheDigestOfTheSameInCxx) {
 }
 INSTANTIATE_TEST_SUITE_P(Options, ForeignModel,
                          testing::Values("", "threads=2", "generator=philox", "queue=heap partition=random threads=3"));
+
+// The name of a file as an option has it.
+std::string word(std::string name) {
+  for (std::size_t at = 0; (at = name.find_first_of(" \\", at)) != name.npos; at += 2) name.insert(at, 1, '\\');
+  return name;
+}
+
+TEST(ForeignCheckpoint, ARunGoesOnWithOtherThreads) {
+  const std::string file = testing::TempDir() + "foreign \\ " + std::to_string(getpid()),
+                    options = "end=500 lookahead=0.25 ";
+  std::vector<state> expected, finals;
+  const Foreign whole = model(options, expected);
+  const hm_pdes_result* wanted = hm_pdes_run(whole.get());
+  ASSERT_NE(wanted, nullptr);
+  const Foreign stopped = model(options + "threads=2 interval=1e-9 model=hops checkpoint=" + word(file), finals);
+  hm_pdes_on_progress(
+      stopped.get(), [](void* context, const hm_pdes_progress*) { hm_pdes_stop(static_cast<hm_pdes*>(context)); },
+      stopped.get());
+  int saved = 0;
+  hm_pdes_on_save(
+      stopped.get(), [](void* context, double, const char* error) { *static_cast<int*>(context) += error == nullptr; },
+      &saved);
+  const hm_pdes_result* part = hm_pdes_run(stopped.get());
+  ASSERT_NE(part, nullptr) << hm_pdes_error(stopped.get());
+  EXPECT_EQ(saved, 1);
+  EXPECT_EQ(part->checkpoints, 1u);
+
+  const Foreign resumed = model(options + "threads=3 model=hops resume=" + word(file), finals);
+  const hm_pdes_result* result = hm_pdes_run(resumed.get());
+  ASSERT_NE(result, nullptr) << hm_pdes_error(resumed.get());
+  EXPECT_EQ(result->digest, wanted->digest);
+  EXPECT_EQ(result->events, wanted->events);
+  EXPECT_EQ(result->events_before, part->events);
+  EXPECT_LT(result->events_before, wanted->events);
+  for (std::size_t i = 0; i < finals.size(); ++i) EXPECT_EQ(finals[i].hops.count, expected[i].hops.count);
+  std::remove(file.c_str());
+}
+
+TEST(ForeignCheckpoint, IsRefusedWhereItWouldLackSomething) {
+  std::vector<state> finals = states();
+  const Foreign simulation = made("end=1 checkpoint=" + word(testing::TempDir() + "never"));
+  hm_pdes_event_type(simulation.get(), "Hop", sizeof(hop));
+  hm_pdes_class nodes = foreign_nodes;
+  nodes.unsaved = "they live elsewhere";
+  hm_pdes_add(simulation.get(), &nodes, 20);
+  EXPECT_EQ(hm_pdes_run(simulation.get()), nullptr);
+  EXPECT_STREQ(hm_pdes_error(simulation.get()), "LPs of class Node cannot be saved: they live elsewhere");
+}
 
 class Fault : public testing::TestWithParam<std::tuple<int, const char*>> {};
 

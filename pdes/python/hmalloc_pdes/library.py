@@ -20,7 +20,7 @@ REPORTER = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)
 class Class(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("size", c_size_t), ("streams", c_uint32), ("start", c_void_p),
                 ("handlers", POINTER(c_void_p)), ("report", c_void_p), ("states", c_void_p), ("shared", c_int),
-                ("finals", c_void_p)]
+                ("finals", c_void_p), ("unsaved", c_char_p)]
 
 
 class Progress(ctypes.Structure):
@@ -32,6 +32,7 @@ class Injected(ctypes.Structure):
 
 
 PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Progress))
+SAVED = ctypes.CFUNCTYPE(None, c_void_p, c_double, c_char_p)
 
 
 class Statistic(ctypes.Structure):
@@ -39,7 +40,8 @@ class Statistic(ctypes.Structure):
                 ("most", c_double)]
 
 
-COUNTS = ("events", "sent", "crossed", "dropped", "windows", "peak_pending", "peak_bytes")
+COUNTS = ("events", "sent", "crossed", "dropped", "windows", "peak_pending", "peak_bytes", "events_before",
+          "checkpoints")
 
 
 class Result(ctypes.Structure):
@@ -57,6 +59,7 @@ FUNCTIONS = {
     "add": (None, c_void_p, POINTER(Class), c_uint32),
     "set_neighbours": (None, c_void_p, c_void_p, c_void_p),
     "on_progress": (None, c_void_p, PROGRESS, c_void_p),
+    "on_save": (None, c_void_p, SAVED, c_void_p),
     "stop": (None, c_void_p),
     "inject": (c_int, c_void_p, c_int64, c_uint32, c_void_p, c_uint32),
     "inject_error": (c_char_p,),

@@ -4,10 +4,11 @@ import contextlib
 import functools
 import inspect
 
+from . import checkpoints
 from .errors import Error
 from .run import OPTIONS, Run, Simulation
 
-_OF_RUN = ("progress", "plain", "outside", "replay")
+_OF_RUN = ("progress", "plain", "outside", "replay", "checkpoint", "checkpoint_every", "resume")
 
 
 class Model:
@@ -53,18 +54,22 @@ class Model:
         self._build(simulation, **parameters)
         return Run(simulation, plain), parameters, options
 
-    def run(self, *, progress=False, plain=False, outside=None, replay=(), **given):
+    def run(self, *, progress=False, plain=False, outside=None, replay=(), checkpoint=None, checkpoint_every=0, resume=None,
+            **given):
         """Runs it.  Names are those of the model's parameters and of the engine's options.
 
         progress: True shows a bar; or a function of (wall_s, now, events, pending, bytes).
         plain: compiles nothing, to debug handlers.
         outside: an Outside, by which other threads give events to the run while it keeps a pace.
         replay: what came from outside of another run, its `injected`, comes at the same times again.
+        checkpoint: a file that the run is saved in when it is stopped, and every `checkpoint_every` seconds.
+        resume: such a file, from which the run goes on.
         """
         with outside.of_one_run() if outside is not None else contextlib.nullcontext():
             run, parameters, options = self.prepare(plain, **given)
+            saving = checkpoints.options(run, self.__name__, parameters, checkpoint, checkpoint_every, resume)
             with _Bar(options.get("end", 0)) if progress is True else contextlib.nullcontext(progress or None) as told:
-                result = run(options, told, outside, replay)
+                result = run(options, told, outside, replay, saving)
         result.parameters.update(parameters)
         return result
 

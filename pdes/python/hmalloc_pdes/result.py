@@ -48,6 +48,8 @@ class Result:
     windows: int
     peak_pending: int
     peak_bytes: int
+    events_before: int
+    checkpoints: int
     events_by_type: dict
     statistics: dict
     injected: list = field(repr=False)

@@ -1,6 +1,7 @@
 """One run of a model: builds it, hands it to the engine, takes the result."""
 
 import ctypes
+import os
 import signal
 import sys
 import threading
@@ -8,7 +9,7 @@ import warnings
 
 import numpy as np
 
-from . import library, outside, records, slow
+from . import checkpoints, library, outside, records, slow
 from .errors import Error, SlowModelWarning, text_of
 from .result import Result, statistics_of
 
@@ -26,9 +27,10 @@ OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "
 
 def _as_text(options):
     def word(value):
-        return int(value) if isinstance(value, (bool, np.bool_)) else value
+        text = str(int(value) if isinstance(value, (bool, np.bool_)) else value)
+        return text.replace("\\", "\\\\").replace(" ", "\\ ")
 
-    return " ".join(f"{name.replace('_', '-')}={word(value)}" for name, value in options.items())
+    return os.fsencode(" ".join(f"{name.replace('_', '-')}={word(value)}" for name, value in options.items()))
 
 
 class Simulation:
@@ -146,15 +148,21 @@ class Run:
         else:
             self._hook(raised)
 
-    def __call__(self, options, progress=None, given=None, replayed=()):
-        """given: the Outside, if there is one."""
-        engine = call.new(_as_text(options).encode())
+    def fields(self):
+        """A number of those of states and events, by which a checkpoint that has others is refused."""
+        groups = [(lp.name, lp.dtype) for lp, *_ in self._simulation.groups]
+        return checkpoints.number_of(repr(groups + [(event.name, event.dtype) for event in self.types]))
+
+    def __call__(self, options, progress=None, given=None, replayed=(), saving=()):
+        """given: the Outside, if there is one.  saving: the options of checkpoints."""
+        engine = call.new(_as_text(options | dict(saving)))
         if not engine:
             raise MemoryError
         try:
             self._kept = []
             finals = self._describe(engine)
             series = self._watch(engine, progress)
+            self._hear_of_checkpoints(engine)
             if replayed:
                 outside.replay(self, engine, replayed)
             if given is not None:
@@ -183,6 +191,7 @@ class Run:
                                       report=entries.report)
             if isinstance(entries, slow.Entries):  # they have the states themselves
                 finals.append(entries.finals)
+                described.unsaved = b"they run as plain Python"
             else:
                 states = lp.states(count, values)
                 finals.append(np.zeros(count, lp.dtype))
@@ -216,6 +225,18 @@ class Run:
         self._look = library.PROGRESS(look)
         call.on_progress(engine, self._look, None)
         return series
+
+    def _hear_of_checkpoints(self, engine):
+        def saved(_, now, error):
+            try:
+                if error:
+                    warnings.warn(f"no checkpoint at time {now:g}: {error.decode()}", RuntimeWarning, stacklevel=1)
+            except BaseException as raised:
+                self.failed(raised)
+                call.stop(engine)
+
+        self._saved = library.SAVED(saved)
+        call.on_save(engine, self._saved, None)
 
     def _raise_error(self, engine):
         said = call.error(engine).decode()

@@ -18,7 +18,7 @@ import pandas
 import pytest
 from hmalloc_pdes import records
 from hmalloc_pdes.slow import Events
-from models import Airport, Node, airport, phold
+from models import Airport, Hop, Node, airport, phold
 
 PROGRAMS = Path(os.environ["HM_PDES_PROGRAMS"])
 SMALL = {"phold": {"end": 20, "lps": 300, "events_per_lp": 3}, "airport": {"end": 60, "width": 8, "height": 6, "planes": 9}}
@@ -563,6 +563,102 @@ from test_python import *
 outside = pdes.Outside()
 doors.run(end=1e9, pace=1e-3, outside=outside, plain={plain}, progress=lambda *at: print(flush=True))
 """, lambda child: child.stdout.readline())
+
+
+# ---- Checkpoints.
+
+class Stop(Exception):
+    pass
+
+
+def stopped(model, file, **options):
+    """Saves a run at its first progress, and leaves it there."""
+    def stop(*_):
+        raise Stop
+
+    with pytest.raises(pdes.Error) as error:
+        model.run(checkpoint=file, interval=1e-9, progress=stop, **options)
+    assert isinstance(error.value.__cause__, Stop)
+
+
+LONG = {phold: {"end": 100, "lps": 1000}, airport: {"end": 20000, "width": 8, "height": 6, "planes": 9}, everything: {"end": 20000}}
+
+
+@pytest.mark.parametrize("model", LONG, ids=lambda model: model.__name__)
+@pytest.mark.parametrize("before, after", [(1, 2), (2, 1), (3, 2)])
+def test_a_run_that_goes_on_comes_to_what_it_would_have(tmp_path, model, before, after):
+    file, whole = tmp_path / "a run\\1.save", model.run(**LONG[model])
+    stopped(model, file, threads=before, **LONG[model])
+    result = model.run(resume=file, threads=after, **LONG[model])
+    assert (result.digest, result.statistics, result.events) == (whole.digest, whole.statistics, whole.events)
+    assert result.events_by_type == whole.events_by_type and 0 < result.events_before < whole.events and not result.checkpoints
+    for lp, *_ in result.finals.items():
+        for (_, ended), (_, expected) in zip(result.finals[lp], whole.finals[lp]):
+            assert all(np.array_equal(ended[name], expected[name]) for name in expected)
+    assert file.exists()
+
+
+def test_a_run_is_saved_as_often_as_asked(tmp_path):
+    file = tmp_path / "save"
+    result = phold.run(checkpoint=str(file), checkpoint_every=0.001, threads=2, **LONG[phold])
+    assert result.checkpoints > 0 and phold.run(resume=str(file), **LONG[phold]).digest == result.digest
+
+
+def test_ctrl_c_saves_a_run(tmp_path):
+    interrupted(f"from models import phold\nphold.run(end=1e9, checkpoint={str(tmp_path / 'save')!r}, "
+                "progress=lambda *at: print(*at, flush=True))", lambda child: child.stdout.readline())
+    assert (tmp_path / "save").exists()
+
+
+def test_a_checkpoint_that_cannot_be_written_is_a_warning(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    def remove(*_):
+        if folder.exists():
+            folder.rmdir()
+
+    with pytest.warns(RuntimeWarning, match="^no checkpoint at time .*: .*No such file or directory"):
+        phold.run(checkpoint=folder / "save", checkpoint_every=0.001, interval=1e-9, progress=remove, **LONG[phold])
+
+
+def test_checkpoints_that_cannot_be(tmp_path):
+    class Other:
+        events: int
+        remote: float
+        average: float = 1.0
+
+        start = Node.start
+
+        def hop(self, context, event: Hop):
+            pass
+
+        def delay(self, context):
+            return 1.0
+
+    def renamed(simulation, lps=1000, events_per_lp=1, remote=0.25, mean=1.0):
+        simulation.add(pdes.lp(_named("Node", Other)), lps, events=events_per_lp, remote=remote)
+
+    def said(model=phold, **options):
+        with pytest.raises(pdes.Error) as error:
+            model.run(**LONG[phold] | {"resume": tmp_path / "save"} | options)
+        return str(error.value).removeprefix(f"{tmp_path}/")
+
+    stopped(phold, tmp_path / "save", **LONG[phold])
+    name = "phold(lps=1000, events_per_lp=1, remote=0.25, mean=1.0) with fields "
+    assert said(mean=2.0).startswith(f"save is of another simulation: of '{name}")
+    assert said(seed=2) == "save is of another simulation: its seed is 1, not 2"
+    assert said(pdes.model(end=1, lookahead=0.1)(_named("phold", renamed))).startswith(f"save is of another simulation: of '{name}")
+    assert said(checkpoint_every=1) == "checkpoints need a file"
+    assert said(checkpoint_every="x") == "option checkpoint-every cannot be 'x'"
+    assert said(plain=True) == "LPs of class Node cannot be saved: they run as plain Python"
+    assert said(plain=True, resume=None, checkpoint=tmp_path / "new") == "LPs of class Node cannot be saved: they run as plain Python"
+    assert said(replay=[pdes.Injected(1, 0, Hop(1))]) == "events are replayed from the beginning, not from a checkpoint"
+    assert said(resume=tmp_path / "none") == "none cannot be read: No such file or directory"
+    (tmp_path / "save").write_bytes((tmp_path / "save").read_bytes()[:-9])
+    assert said().startswith("save is ")
+    with pytest.raises(pdes.Error, match="^model phold has no parameter 'checkpoint', nor is that an option of the engine$"):
+        pdes.sweep(phold, {"seed": [1, 2]}, checkpoint=tmp_path / "save")
 
 
 def test_options_follow_from_parameters():
