@@ -45,6 +45,7 @@ typedef struct hm_pdes_class {
   const char* name;
   size_t size;                     /* of a state, which is aligned to 16 bytes */
   uint32_t streams;                /* random streams of an LP besides its own, numbered from 1 */
+  uint32_t histograms;             /* that an LP has (hm_pdes_histogram) */
   hm_pdes_handler start;           /* sends first events; may be null */
   const hm_pdes_handler* handlers; /* by type of event; null for those that it must not get */
   hm_pdes_reporter report;         /* may be null */
@@ -89,12 +90,22 @@ const char* hm_pdes_inject_error(void); /* of this thread's last that was -1 */
 /* Before the run: what another run of the model took (hm_pdes_result) comes at the same times again. */
 void hm_pdes_replay(hm_pdes* simulation, const hm_pdes_injected* events, size_t count);
 
-enum hm_pdes_kind { HM_PDES_COUNT, HM_PDES_SUM, HM_PDES_TALLY };
+enum hm_pdes_kind { HM_PDES_COUNT, HM_PDES_SUM, HM_PDES_TALLY, HM_PDES_LEVEL, HM_PDES_HISTOGRAM, HM_PDES_INTERVAL };
+/* The mean is sum / count, but of a level sum / time. */
 typedef struct hm_pdes_statistic {
   const char* name;
-  int64_t kind, count;
+  int64_t kind, count; /* of observations; of batches, for an interval; of LPs, for a level */
   double sum, least, most;
+  double time;         /* of a level: of all LPs together */
+  double half_width;   /* of an interval: the mean is within it, either way, with a confidence of 95 % */
+  uint64_t batch_size; /* of an interval */
+  /* Of a histogram: the steps in which there is something, in the order of their values, and how many observations. */
+  uint64_t step_count;
+  const int32_t* steps;
+  const uint64_t* step_counts;
 } hm_pdes_statistic;
+/* Of a histogram, to 2 %; 0 < q < 1.  Not a number if there is no memory. */
+double hm_pdes_quantile(const hm_pdes_statistic* histogram, double q);
 
 typedef struct hm_pdes_result {
   uint64_t digest;
@@ -130,15 +141,38 @@ double hm_pdes_natural_log(double x);
 /* The handler's own error. */
 void hm_pdes_fail(hm_pdes_lp* lp, const char* text);
 
-/* ---- For reporters: pdes::Report's. */
+/* ---- What an LP observes, as members of its state: those of pdes/statistics.h, which says how they change. */
 
 typedef struct hm_pdes_tally {
   int64_t count;
   double sum, least, most; /* of none: +infinity and -infinity */
 } hm_pdes_tally;
+typedef struct hm_pdes_level {
+  double value, began, since, least, most; /* at first least and most are the value */
+  double before;                           /* the area until `since` */
+} hm_pdes_level;
+typedef struct hm_pdes_batch_means {
+  uint64_t size, batches, in_open; /* size: observations in a batch, at least 1; in_open: in the one that is not complete */
+  double open, sum, squares;       /* of the observations in that one; of the means of the others */
+  double least, most;              /* of none: +infinity and -infinity */
+} hm_pdes_batch_means;
+double hm_pdes_half_width(const hm_pdes_batch_means* means);
+/* Stands for a histogram, which grows, and so lies elsewhere. */
+typedef struct hm_pdes_histogram {
+  int32_t number; /* of the LP's, from 0 */
+  int32_t place;  /* of this member in the state, bytes */
+} hm_pdes_histogram;
+/* Returns whether there was memory for it. */
+int hm_pdes_histogram_add(const hm_pdes_histogram* histogram, double value);
+
+/* ---- For reporters: pdes::Report's. */
+
 void hm_pdes_report_count(hm_pdes_report* report, const char* name, int64_t value);
 void hm_pdes_report_sum(hm_pdes_report* report, const char* name, double value);
 void hm_pdes_report_tally(hm_pdes_report* report, const char* name, const hm_pdes_tally* tally);
+void hm_pdes_report_level(hm_pdes_report* report, const char* name, const hm_pdes_level* level);
+void hm_pdes_report_histogram(hm_pdes_report* report, const char* name, const hm_pdes_histogram* histogram);
+void hm_pdes_report_interval(hm_pdes_report* report, const char* name, const hm_pdes_batch_means* means);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 #include "pdes/foreign.h"
 
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <new>
 #include <optional>
@@ -12,6 +13,12 @@
 #include "pdes/simulation.h"
 
 struct hm_pdes {
+  // Of a histogram.
+  struct Steps {
+    std::vector<int32_t> steps;
+    std::vector<uint64_t> counts;
+  };
+
   explicit hm_pdes(const char* options) {
     attempt([&] { simulation.emplace(pdes::options_of(options)); });
   }
@@ -30,6 +37,7 @@ struct hm_pdes {
   std::vector<pdes::EventType> types;
   std::vector<std::unique_ptr<pdes::ForeignClass>> classes;
   pdes::Result result;
+  std::vector<Steps> steps;  // of a statistic each
   std::vector<hm_pdes_statistic> statistics;
   std::vector<hm_pdes_injected> injected;
   hm_pdes_result given{};
@@ -61,11 +69,31 @@ pdes::Injected event_of(const hm_pdes& simulation, int64_t to, uint32_t type, co
           {bytes, bytes + simulation.types[type].size}};
 }
 
+using Kind = pdes::Report::Number::Kind;
+
+hm_pdes_statistic described(const pdes::Report::Number& number, hm_pdes::Steps& steps) {
+  for (const auto& [step, count] : number.buckets) {
+    steps.steps.push_back(step);
+    steps.counts.push_back(count);
+  }
+  return {.name = number.name.c_str(),
+          .kind = static_cast<int64_t>(number.kind),
+          .count = number.count,
+          .sum = number.sum.value(),
+          .least = number.least,
+          .most = number.most,
+          .time = number.kind == Kind::level ? number.second.value() : 0,
+          .half_width = number.kind == Kind::interval ? number.half_width() : 0,
+          .batch_size = number.batch_size,
+          .step_count = steps.steps.size(),
+          .steps = steps.steps.data(),
+          .step_counts = steps.counts.data()};
+}
+
 void describe(hm_pdes& of) {
   const pdes::Result& result = of.result;
-  for (const auto& number : result.statistics.numbers())
-    of.statistics.push_back({number.name.c_str(), static_cast<int64_t>(number.kind), number.count, number.sum.value(),
-                             number.least, number.most});
+  of.steps.reserve(result.statistics.numbers().size());
+  for (const auto& number : result.statistics.numbers()) of.statistics.push_back(described(number, of.steps.emplace_back()));
   for (const auto& event : result.injected)
     of.injected.push_back({event.time, event.to, event.type, event.priority, event.payload.data()});
   of.given = {.digest = result.digest,
@@ -169,6 +197,18 @@ const hm_pdes_result* hm_pdes_run(hm_pdes* simulation) {
   });
   simulation->over.store(true, std::memory_order_release);
   return simulation->error.empty() ? &simulation->given : nullptr;
+}
+
+double hm_pdes_quantile(const hm_pdes_statistic* histogram, double q) {
+  try {
+    pdes::Report::Number number;
+    number.count = histogram->count;
+    number.least = histogram->least;
+    number.most = histogram->most;
+    for (uint64_t i = 0; i < histogram->step_count; ++i)
+      number.buckets.emplace_hint(number.buckets.end(), histogram->steps[i], histogram->step_counts[i]);
+    return number.quantile(q);
+  } catch (const std::bad_alloc&) { return NAN; }
 }
 
 const char* hm_pdes_error(const hm_pdes* simulation) { return simulation->error.c_str(); }

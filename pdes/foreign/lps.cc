@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 
 #include "engine/number_text.h"
 
 namespace pdes {
 namespace {
+
+// As lp.h has it.
+Lp& lp_of(void* state) noexcept { return static_cast<Lp*>(state)[-1]; }
 
 constexpr std::size_t rounded(std::size_t size) noexcept { return (size + 7) & ~std::size_t{7}; }
 
@@ -24,10 +28,17 @@ void start(Partition& partition, Lp& lp) {
   if (of.start != nullptr) ForeignCall(partition, lp)(of.start, nullptr);
 }
 
-// As lp.h has it.
-Lp& lp_of(void* state) noexcept { return static_cast<Lp*>(state)[-1]; }
+void save(Archive& archive, void* state) {
+  Lp& lp = lp_of(state);
+  const ForeignClass& of = ForeignClass::of(lp);
+  archive.raw(state, of.plain_size());
+  for (Histogram& histogram : of.histograms_of(lp)) archive(histogram);
+}
 
-void save(Archive& archive, void* state) { archive.raw(state, ForeignClass::of(lp_of(state)).object_size()); }
+void destroy(void* state) noexcept {
+  Lp& lp = lp_of(state);
+  std::ranges::destroy(ForeignClass::of(lp).histograms_of(lp));
+}
 
 void report(const void* state, Report& into) {
   const Lp& lp = lp_of(const_cast<void*>(state));
@@ -49,6 +60,7 @@ ForeignClass::ForeignClass(const hm_pdes_class& from, std::size_t event_types, L
     : name(from.name),
       size(from.size),
       streams(from.streams),
+      histograms(from.histograms),
       start(from.start),
       report(from.report),
       shared(from.shared != 0),
@@ -66,20 +78,29 @@ LpClass ForeignClass::described(LpId count) {
   return {.name = name,
           .first = 0,
           .count = count,
-          .size = object_size(),
+          .size = plain_size() + histograms * sizeof(Histogram),
           .handlers = engine_handlers.data(),
           .construct =
               [this](void* place, LpId id) {
                 if (states.empty()) std::memset(place, 0, size);
                 else std::memcpy(place, states.data() + (shared ? 0 : (id - first) * size), size);
+                std::uninitialized_value_construct_n(first_histogram(place), histograms);
               },
-          .destroy = [](void*) noexcept {},
+          .destroy = &pdes::destroy,
           .start = &pdes::start,
           .report = &pdes::report,
           .saving = {.archive = unsaved.empty() ? &save : nullptr, .why_not = unsaved.c_str()}};
 }
 
-std::size_t ForeignClass::object_size() const noexcept { return rounded(size) + streams * sizeof(Stream); }
+std::size_t ForeignClass::plain_size() const noexcept { return rounded(size) + streams * sizeof(Stream); }
+
+Histogram* ForeignClass::first_histogram(void* state) const noexcept {
+  return reinterpret_cast<Histogram*>(static_cast<std::byte*>(state) + plain_size());
+}
+
+std::span<Histogram> ForeignClass::histograms_of(Lp& lp) const noexcept {
+  return {first_histogram(lp.object()), histograms};
+}
 
 Stream* ForeignClass::streams_of(Lp& lp) const noexcept {
   return reinterpret_cast<Stream*>(static_cast<std::byte*>(lp.object()) + rounded(size));
@@ -130,6 +151,16 @@ void attempt(hm_pdes_report* call, Work&& work) noexcept {
   try {
     work(call->report);
   } catch (...) { call->failure = std::current_exception(); }
+}
+
+pdes::Histogram& meant(const hm_pdes_histogram* histogram) {
+  const auto* state = reinterpret_cast<const std::byte*>(histogram) - histogram->place;
+  pdes::Lp& lp = pdes::lp_of(const_cast<std::byte*>(state));
+  const auto all = pdes::ForeignClass::of(lp).histograms_of(lp);
+  const auto number = static_cast<std::uint32_t>(histogram->number);
+  if (number >= all.size())
+    throw pdes::Error("LP " + std::to_string(lp.id) + " has no histogram " + std::to_string(histogram->number));
+  return all[number];
 }
 
 }  // namespace
@@ -184,6 +215,15 @@ void hm_pdes_fail(hm_pdes_lp* lp, const char* text) {
   call.attempt([&] { throw pdes::Error(call.name() + " failed at time " + pdes::text_of(lp->now) + ": " + text); });
 }
 
+double hm_pdes_half_width(const hm_pdes_batch_means* means) { return std::bit_cast<pdes::BatchMeans>(*means).half_width(); }
+
+int hm_pdes_histogram_add(const hm_pdes_histogram* histogram, double value) {
+  try {
+    meant(histogram).add(value);
+    return 1;
+  } catch (...) { return 0; }
+}
+
 void hm_pdes_report_count(hm_pdes_report* report, const char* name, int64_t value) {
   attempt(report, [&](pdes::Report& into) { into.count(name, value); });
 }
@@ -192,4 +232,13 @@ void hm_pdes_report_sum(hm_pdes_report* report, const char* name, double value) 
 }
 void hm_pdes_report_tally(hm_pdes_report* report, const char* name, const hm_pdes_tally* tally) {
   attempt(report, [&](pdes::Report& into) { into.tally(name, std::bit_cast<pdes::Tally>(*tally)); });
+}
+void hm_pdes_report_level(hm_pdes_report* report, const char* name, const hm_pdes_level* level) {
+  attempt(report, [&](pdes::Report& into) { into.level(name, std::bit_cast<pdes::Level>(*level)); });
+}
+void hm_pdes_report_histogram(hm_pdes_report* report, const char* name, const hm_pdes_histogram* histogram) {
+  attempt(report, [&](pdes::Report& into) { into.histogram(name, meant(histogram)); });
+}
+void hm_pdes_report_interval(hm_pdes_report* report, const char* name, const hm_pdes_batch_means* means) {
+  attempt(report, [&](pdes::Report& into) { into.interval(name, std::bit_cast<pdes::BatchMeans>(*means)); });
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <exception>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,14 +13,17 @@
 
 namespace pdes {
 
-// What is known of a class.  Its LPs refer to it, so it outlives them.  An LP's object is its state, and behind it its streams.
+// What is known of a class.  Its LPs refer to it, so it outlives them.  An LP's object is its state, and behind
+// it its streams and its histograms.
 struct ForeignClass {
   ForeignClass(const hm_pdes_class& from, std::size_t event_types, LpId lps);
   // What Simulation::add_class takes.
   LpClass described(LpId count);
   static const ForeignClass& of(const Lp& lp) noexcept { return *reinterpret_cast<const ForeignClass*>(lp.handlers); }
-  std::size_t object_size() const noexcept;
+  std::size_t plain_size() const noexcept;  // without the histograms
+  Histogram* first_histogram(void* state) const noexcept;
   Stream* streams_of(Lp& lp) const noexcept;
+  std::span<Histogram> histograms_of(Lp& lp) const noexcept;
 
   static constexpr std::size_t kTypes = 256;
   // First, so that an LP's pointer to it is one to the class.  All are the same: which handler is meant, is found here.
@@ -27,7 +31,7 @@ struct ForeignClass {
   std::array<hm_pdes_handler, kTypes> handlers{};
   std::string name;
   std::size_t size;
-  std::uint32_t streams;
+  std::uint32_t streams, histograms;
   hm_pdes_handler start;
   hm_pdes_reporter report;
   std::vector<std::byte> states;  // empty: zeros

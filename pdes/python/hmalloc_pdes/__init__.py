@@ -5,9 +5,10 @@ from .lp import lp
 from .model import model
 from .outside import Injected, Outside
 from .plot import plot
-from .records import Array, Tally
+from .records import Array
 from .result import Result, Statistic
+from .statistics import BatchMeans, Histogram, Level, Tally
 from .sweep import sweep
 
-__all__ = ["Array", "Error", "Injected", "Outside", "Result", "SlowModelWarning", "Statistic", "Tally", "lp", "model",
-           "plot", "sweep"]
+__all__ = ["Array", "BatchMeans", "Error", "Histogram", "Injected", "Level", "Outside", "Result", "SlowModelWarning",
+           "Statistic", "Tally", "lp", "model", "plot", "sweep"]

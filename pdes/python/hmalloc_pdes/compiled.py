@@ -19,7 +19,7 @@ from numba.extending import intrinsic, overload_attribute, overload_method, regi
 from numba.np import numpy_support
 from numba.np.arrayobj import record_getattr
 
-from . import library, records
+from . import library, statistics
 from .errors import Error, text_of
 
 REFUSALS = (NumbaError, NotImplementedError, getattr(errors, "UnsupportedBytecodeError", NumbaError))
@@ -249,13 +249,15 @@ register_model(ReportType)(models.OpaqueModel)
 _REPORT = ReportType("pdes.Report")
 
 
-def _add_report(method, takes, read):
+def _add_report(method, takes=None, kind=None):
+    """Of a number that is taken as one of that type, or of a field of that kind."""
+
     def emitter(name):
         @intrinsic
         def emit(typing, report, value):
             def code(target, builder, signature, arguments):
                 report, value = arguments
-                if takes is None:  # a Tally: by its address
+                if kind is not None:  # by its address
                     value = builder.bitcast(value, _BYTES)
                 _call(builder, f"report_{method}", _VOID, report, target.insert_const_string(builder.module, name), value)
                 return target.get_dummy_value()
@@ -268,45 +270,75 @@ def _add_report(method, takes, read):
     def reporting(report, name, value):
         if not isinstance(name, types.StringLiteral):
             raise TypingError(f"report.{method} needs a name that is written there")
-        if takes is None and not isinstance(value, TallyType):
-            raise TypingError(f"report.{method} needs a Tally")
+        if kind is not None and value != _MEMBERS[kind]:
+            raise TypingError(f"report.{method} needs a {kind.__name__}")
         emit = emitter(name.literal_value)
         return lambda report, name, value: emit(report, value)
 
 
-_add_report("count", types.int64, None)
-_add_report("sum", types.float64, None)
-_add_report("tally", None, None)
+_add_report("count", types.int64)
+_add_report("sum", types.float64)
+_add_report("tally", kind=statistics.Tally)
+_add_report("level", kind=statistics.Level)
+_add_report("histogram", kind=statistics.Histogram)
+_add_report("interval", kind=statistics.BatchMeans)
 
 
 # ---- States.
 
-def _fields_of(dtype):
-    def kind(name):
-        return _TALLY if dtype[name] == records.TALLY else numpy_support.from_dtype(dtype[name])
-
-    return [(name, {"type": kind(name), "offset": dtype.fields[name][1]}) for name in dtype.names]
-
-
-class TallyType(types.Record):
-    def __init__(self):
-        super().__init__(_fields_of(records.TALLY), records.TALLY.itemsize, True)
+def _fields_of(dtype, members):
+    """members: types of fields that are no numbers."""
+    return [(name, {"type": members.get(name) or numpy_support.from_dtype(dtype[name]), "offset": dtype.fields[name][1]})
+            for name in dtype.names or ()]
 
 
-register_model(TallyType)(models.RecordModel)
-_TALLY = None  # it has none in itself
-_TALLY = TallyType()
+def _add_method(kind, name, method):
+    def choose(*arguments, **more):
+        return method
+
+    choose.__signature__ = inspect.signature(method)
+    overload_method(kind, name, jit_options={"boundscheck": True})(choose)
 
 
-@overload_method(TallyType, "add")
-def add(tally, value):
-    def code(tally, value):
-        tally.count += 1
-        tally.sum += value
-        if value < tally.least:
-            tally.least = value
-        if value > tally.most:
-            tally.most = value
+def _member_type(python):
+    """Of a field that observes: its methods are those that it has in plain Python."""
+    kind = type(f"{python.__name__}Type", (types.Record,), {})
+    register_model(kind)(models.RecordModel)
+    for name in getattr(python, "in_machine_code", ()):
+        _add_method(kind, name, getattr(python, name))
+    return kind(_fields_of(python.dtype, {}), python.dtype.itemsize, True)
+
+
+_MEMBERS = {kind: _member_type(kind)
+            for kind in (statistics.Tally, statistics.Level, statistics.BatchMeans, statistics.Histogram)}
+
+
+def _of_member(name, result, *parameters):
+    """The intrinsic that calls hm_pdes_NAME(address of the field, parameters...)."""
+
+    def code(target, builder, signature, arguments):
+        member, *rest = arguments
+        return _call(builder, name, target.get_value_type(result), builder.bitcast(member, _BYTES), *rest)
+
+    if not parameters:
+        return intrinsic(lambda typing, member: (result(member), code))
+    return intrinsic(lambda typing, member, parameter: (result(member, *parameters), code))
+
+
+_half_width = _of_member("half_width", types.float64)
+_histogram_add = _of_member("histogram_add", types.int32, types.float64)
+
+
+@overload_method(type(_MEMBERS[statistics.BatchMeans]), "half_width")
+def half_width(means):
+    return lambda means: _half_width(means)
+
+
+@overload_method(type(_MEMBERS[statistics.Histogram]), "add")
+def add(histogram, value):
+    def code(histogram, value):
+        if _histogram_add(histogram, value) == 0:
+            raise MemoryError
 
     return code
 
@@ -341,16 +373,9 @@ def _state_type(lp):
     kind = type(name, (StateType,), {})
     register_model(kind)(models.RecordModel)
     for name, helper in lp.helpers.items():
-        _add_helper(kind, name, helper)
-    return kind(_fields_of(lp.dtype) if lp.dtype.names else [], lp.dtype.itemsize, True)
-
-
-def _add_helper(kind, name, helper):
-    def choose(*arguments, **more):
-        return helper
-
-    choose.__signature__ = inspect.signature(helper)
-    overload_method(kind, name, jit_options={"boundscheck": True})(choose)
+        _add_method(kind, name, helper)
+    members = {name: _MEMBERS[lp.fields[name]] for name in lp.observed + lp.in_engine}
+    return kind(_fields_of(lp.dtype, members), lp.dtype.itemsize, True)
 
 
 def _as(kind):

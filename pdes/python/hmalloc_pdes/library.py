@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 NAME = "libhmalloc-pdes.so"
@@ -18,7 +18,7 @@ REPORTER = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)
 
 
 class Class(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("size", c_size_t), ("streams", c_uint32), ("start", c_void_p),
+    _fields_ = [("name", c_char_p), ("size", c_size_t), ("streams", c_uint32), ("histograms", c_uint32), ("start", c_void_p),
                 ("handlers", POINTER(c_void_p)), ("report", c_void_p), ("states", c_void_p), ("shared", c_int),
                 ("finals", c_void_p), ("unsaved", c_char_p)]
 
@@ -37,7 +37,8 @@ SAVED = ctypes.CFUNCTYPE(None, c_void_p, c_double, c_char_p)
 
 class Statistic(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("kind", c_int64), ("count", c_int64), ("sum", c_double), ("least", c_double),
-                ("most", c_double)]
+                ("most", c_double), ("time", c_double), ("half_width", c_double), ("batch_size", c_uint64),
+                ("step_count", c_uint64), ("steps", POINTER(c_int32)), ("step_counts", POINTER(c_uint64))]
 
 
 COUNTS = ("events", "sent", "crossed", "dropped", "windows", "peak_pending", "peak_bytes", "events_before",
@@ -73,9 +74,15 @@ FUNCTIONS = {
     "exponential": (c_double, POINTER(Lp), c_uint32, c_double),
     "integer": (c_int64, POINTER(Lp), c_uint32, c_int64),
     "natural_log": (c_double, c_double),
+    "half_width": (c_double, c_void_p),
+    "histogram_add": (c_int, c_void_p, c_double),
     "report_count": (None, c_void_p, c_char_p, c_int64),
     "report_sum": (None, c_void_p, c_char_p, c_double),
     "report_tally": (None, c_void_p, c_char_p, c_void_p),
+    "report_level": (None, c_void_p, c_char_p, c_void_p),
+    "report_histogram": (None, c_void_p, c_char_p, c_void_p),
+    "report_interval": (None, c_void_p, c_char_p, c_void_p),
+    "quantile": (c_double, POINTER(Statistic), c_double),
 }
 
 

@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 
-from . import records
+from . import records, statistics
 from .errors import Error
 
 
@@ -18,6 +18,12 @@ class LpClass:
         self.first_values = {name: getattr(python, name) for name in self.fields if hasattr(python, name)}
         self.dtypes = {name: records.dtype_of(annotation) for name, annotation in self.fields.items()}
         self.dtype = records.layout(self.dtypes)
+        self.observed = self._fields_of(statistics.Observed)
+        self.in_engine = self._fields_of(statistics.InEngine)
+        self.shown = [name for name in self.fields if name not in self.in_engine]
+        self.histograms = self._fields_of(statistics.Histogram)
+        # What the engine keeps of an LP whose state is an object of Python's.
+        self.engine_dtype = records.layout({name: self.dtypes[name] for name in self.in_engine})
         functions = dict(inspect.getmembers(python, inspect.isfunction))
         self.start, self.report = functions.pop("start", None), functions.pop("report", None)
         self.handlers = {}  # event: function, in the order in which they are written
@@ -35,6 +41,9 @@ class LpClass:
             raise Error(f"{self.name} does nothing: it has no start, and no method with an event as its third parameter")
         self.compiled = {}  # by event types of a model: compiled.Entries, or the reason why there are none
 
+    def _fields_of(self, kind):
+        return [name for name, meaning in self.fields.items() if inspect.isclass(meaning) and issubclass(meaning, kind)]
+
     @staticmethod
     def _event_of(function):
         parameters = list(inspect.signature(function).parameters)
@@ -46,9 +55,11 @@ class LpClass:
         for name in given:
             if name not in self.fields:
                 raise Error(f"{self.name} has no field '{name}'")
+            if name in self.in_engine:
+                raise Error(f"{self.name}.{name} takes no value")
         values = self.first_values | given
         for name, annotation in self.fields.items():
-            if name not in values and annotation is not records.Tally and not isinstance(annotation, records.Array):
+            if name not in values and getattr(annotation, "needs_value", True):
                 raise Error(f"{self.name} needs a value of '{name}'")
         return values
 
@@ -57,13 +68,24 @@ class LpClass:
         each = any(self.is_per_lp(name, value) for name, value in values.items())
         states = np.zeros(count if each else 1, self.dtype)
         for name, annotation in self.fields.items():
-            if annotation is records.Tally:
-                states[name] = records.EMPTY_TALLY
-            elif name in values:
-                try:
-                    states[name] = values[name]
-                except (ValueError, TypeError, OverflowError) as error:
-                    raise Error(f"{self.name}.{name} cannot be {values[name]!r:.60} for {count} LPs: {error}") from None
+            given = [values[name]] if name in values else []
+            try:
+                if name in self.observed:
+                    for part, first in annotation.first(*given).items():
+                        states[name][part] = first
+                elif given:
+                    [states[name]] = given
+            except (ValueError, TypeError, OverflowError) as error:
+                raise Error(f"{self.name}.{name} cannot be {values[name]!r:.60} for {count} LPs: {error}") from None
+        return self._placed(states)
+
+    def engine_states(self):
+        """The same of LPs whose states are objects of Python's."""
+        return self._placed(np.zeros(1, self.engine_dtype))
+
+    def _placed(self, states):
+        for number, name in enumerate(self.histograms):
+            states[name]["number"], states[name]["place"] = number, states.dtype.fields[name][1]
         return states
 
     def is_per_lp(self, name, value):

@@ -1,35 +1,17 @@
 """States and events as records: what an annotation means in memory."""
 
-import math
 import typing
 
 import numpy as np
 
 from .errors import Error
-
-
-class Tally:
-    """Count, mean and extremes of observations that an LP makes while it runs: the type of a field, `waiting: Tally`."""
-
-    def __init__(self):
-        self.count, self.sum, self.least, self.most = 0, 0.0, math.inf, -math.inf
-
-    def add(self, value):
-        value = float(value)
-        self.count += 1
-        self.sum += value
-        if value < self.least:
-            self.least = value
-        if value > self.most:
-            self.most = value
-
-
-TALLY = np.dtype([("count", "i8"), ("sum", "f8"), ("least", "f8"), ("most", "f8")], align=True)
-EMPTY_TALLY = np.array((0, 0.0, math.inf, -math.inf), TALLY)
+from .statistics import is_member
 
 
 class Array:
     """The type of a field that is an array: `Array(float, 8)`, `Array(int, 3, 3)`."""
+
+    needs_value = False
 
     def __init__(self, element, *shape):
         self.dtype = np.dtype((_scalar(element), shape))
@@ -46,8 +28,8 @@ def _scalar(annotation):
 
 def dtype_of(annotation):
     """Of a field; None if only plain Python can hold it."""
-    if annotation is Tally:
-        return TALLY
+    if is_member(annotation):
+        return annotation.dtype
     return annotation.dtype if isinstance(annotation, Array) else _scalar(annotation)
 
 

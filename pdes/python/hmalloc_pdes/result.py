@@ -1,34 +1,75 @@
 """What a run reports."""
 
+import ctypes
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from .records import TALLY, Tally
+from . import library
+from .errors import Error
+from .statistics import Observed
 
-_KINDS = ("count", "sum", "tally")
-_SAID = {"count": ("kind", "value", "count"), "sum": ("kind", "value", "sum"),
-         "tally": ("kind", "value", "count", "sum", "mean", "least", "most")}
+_KINDS = ("count", "sum", "tally", "level", "histogram", "interval")
+_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+_SAID = {"count": ("value", "count"), "sum": ("value", "sum"),
+         "tally": ("value", "count", "sum", "mean", "least", "most"),
+         "level": ("value", "mean", "least", "most"),
+         "histogram": ("value", "count", "sum", "mean", "least", "most", *_QUANTILES),
+         "interval": ("value", "count", "mean", "half_width")}
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A number that LPs have reported: a count, a sum, or a tally, which has all of these."""
+    """What LPs have reported under one name."""
 
     kind: str
-    count: int
+    count: int  # of observations; of an interval: of batches
     sum: float
     least: float
     most: float
+    time: float = 0.0  # of a level: of all LPs together
+    half_width: float = 0.0  # of an interval: the mean is within it, either way, with a confidence of 95 %
+    batch_size: int = 0
+    steps: tuple = field(default=(), repr=False)  # of a histogram: those that are not empty, with their counts
 
     @property
     def mean(self):
-        return self.sum / self.count if self.count else 0.0
+        """Of a level that over time."""
+        of = self.time if self.kind == "level" else self.count
+        return self.sum / of if of > 0 else 0.0
 
     @property
     def value(self):
-        """Of a tally the mean."""
-        return {"count": self.count, "sum": self.sum, "tally": self.mean}[self.kind]
+        """Of whatever has a mean that."""
+        return {"count": self.count, "sum": self.sum}.get(self.kind, self.mean)
+
+    def quantile(self, q):
+        """Of a histogram, to 2 %; 0 < q < 1."""
+        if self.kind != "histogram":
+            raise Error(f"a {self.kind} has no quantiles")
+        steps, counts = zip(*self.steps) if self.steps else ((), ())
+        histogram = library.Statistic(count=self.count, least=self.least, most=self.most, step_count=len(steps),
+                                      steps=(ctypes.c_int32 * len(steps))(*steps),
+                                      step_counts=(ctypes.c_uint64 * len(counts))(*counts))
+        return library.call.quantile(histogram, q)
+
+    def numbers(self):
+        """What there is of it, by name."""
+        return {name: self.quantile(_QUANTILES[name]) if name in _QUANTILES else getattr(self, name)
+                for name in _SAID[self.kind]}
+
+    def __str__(self):
+        if self.kind in ("count", "sum"):
+            return str(self.value)
+        if self.kind == "level":
+            return f"mean over time {self.mean:.6g}, from {self.least:.6g} to {self.most:.6g}"
+        if self.kind == "interval":
+            of = f"{self.count} batches of {self.batch_size}"
+            return f"{self.mean:.6g}, within {self.half_width:.3g} with 95 % confidence; {of}"
+        text = f"{self.count}: mean {self.mean:.6g}, from {self.least:.6g} to {self.most:.6g}"
+        if self.kind == "histogram":
+            text += "; 50, 90, 99 %: " + ", ".join(f"{self.quantile(q):.3g}" for q in _QUANTILES.values())
+        return text
 
 
 @dataclass(frozen=True)
@@ -64,9 +105,8 @@ class Result:
         """The statistics as a DataFrame, one a row."""
         import pandas
 
-        columns = ["kind", "value", "count", "sum", "mean", "least", "most"]
-        rows = [[getattr(statistic, column) if column in _SAID[statistic.kind] else None for column in columns]
-                for statistic in self.statistics.values()]
+        columns = ["kind", "value", "count", "sum", "mean", "least", "most", "half_width", *_QUANTILES]
+        rows = [{"kind": statistic.kind} | statistic.numbers() for statistic in self.statistics.values()]
         frame = pandas.DataFrame(rows, columns=columns, index=pandas.Index(self.statistics, name="statistic"))
         return frame.astype({"count": "Int64"} | dict.fromkeys(columns[3:], float))
 
@@ -98,8 +138,8 @@ class Result:
         row |= {name: getattr(self, name) for name in ("reached", "events", "wall_s", "events_per_s")}
         for name, statistic in self.statistics.items():
             row[name] = statistic.value
-            if statistic.kind == "tally":
-                row |= {f"{name}.count": statistic.count, f"{name}.least": statistic.least, f"{name}.most": statistic.most}
+            row |= {f"{name}.{part}": number for part, number in statistic.numbers().items()
+                    if part not in ("value", "mean", "sum", statistic.kind)}
         return row
 
     def __str__(self):
@@ -110,21 +150,24 @@ class Result:
             of_each = self.events / self.windows
             lines.append(f"{self.options['threads']} threads, {self.windows:,} windows of {of_each:,.1f} events")
         for name, s in self.statistics.items():
-            number = f"{s.count}: mean {s.mean:.6g}, from {s.least:.6g} to {s.most:.6g}" if s.kind == "tally" else s.value
-            lines.append(f"{name:<20} {number}")
+            lines.append(f"{name:<20} {s}")
         return "\n".join(lines)
 
 
 def _parts(name, values):
-    """A column, or for a Tally four, or for an array one of arrays."""
+    """A column, or for what observes one for each of its numbers, or for an array one of arrays."""
     if isinstance(values, np.ndarray) and values.dtype.names:
         return [(f"{name}.{part}", values[part]) for part in values.dtype.names]
-    if isinstance(values, list) and values and isinstance(values[0], Tally):
-        return [(f"{name}.{part}", [getattr(value, part) for value in values]) for part in TALLY.names]
+    if isinstance(values, list) and values and isinstance(values[0], Observed):
+        return [(f"{name}.{part}", [getattr(value, part) for value in values]) for part in values[0].dtype.names]
     return [(name, list(values) if isinstance(values, np.ndarray) and values.ndim > 1 else values)]
 
 
 def statistics_of(result):
+    def statistic(number):
+        steps = tuple((number.steps[i], number.step_counts[i]) for i in range(number.step_count))
+        return Statistic(_KINDS[number.kind], number.count, number.sum, number.least, number.most, number.time,
+                         number.half_width, number.batch_size, steps)
+
     numbers = (result.statistics[i] for i in range(result.statistic_count))
-    return {number.name.decode(): Statistic(_KINDS[number.kind], number.count, number.sum, number.least, number.most)
-            for number in numbers}
+    return {number.name.decode(): statistic(number) for number in numbers}

@@ -187,10 +187,12 @@ class Run:
             call.event_type(engine, event.name.encode(), event.size)
         for (lp, _, count, values), entries in zip(self._simulation.groups, self.entries):
             handlers = (ctypes.c_void_p * (len(entries.handlers) + 1))(*entries.handlers)
-            described = library.Class(name=lp.name.encode(), streams=lp.streams, start=entries.start, handlers=handlers,
-                                      report=entries.report)
+            described = library.Class(name=lp.name.encode(), streams=lp.streams, histograms=len(lp.histograms),
+                                      start=entries.start, handlers=handlers, report=entries.report)
             if isinstance(entries, slow.Entries):  # they have the states themselves
                 finals.append(entries.finals)
+                states = lp.engine_states()
+                described.size, described.shared, described.states = states.dtype.itemsize, True, states.ctypes.data
                 described.unsaved = b"they run as plain Python"
             else:
                 states = lp.states(count, values)
@@ -253,7 +255,7 @@ class Run:
     def _result(self, of, options, series, finals):
         states = {}
         for (lp, first, count, _), final in zip(self._simulation.groups, finals):
-            columns = final() if callable(final) else {name: final[name] for name in final.dtype.names}
+            columns = final() if callable(final) else {name: final[name] for name in lp.shown}
             states.setdefault(lp.name, []).append((range(first, first + count), columns))
         numbers = {name: getattr(of, name) for name in ("digest", "reached", "wall_s", *library.COUNTS)}
         return Result(parameters={}, options=options, stopped=bool(of.stopped), series=series, finals=states,

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 
-from . import library, records
+from . import library, records, statistics
 from .errors import Error
 
 call = library.call
@@ -58,8 +58,21 @@ class Report:
         call.report_sum(self._pointer, name.encode(), value)
 
     def tally(self, name, tally):
-        numbers = np.array((tally.count, tally.sum, tally.least, tally.most), records.TALLY)
-        call.report_tally(self._pointer, name.encode(), numbers.ctypes.data)
+        self._give(call.report_tally, name, statistics.Tally, tally)
+
+    def level(self, name, level):
+        self._give(call.report_level, name, statistics.Level, level)
+
+    def interval(self, name, means):
+        self._give(call.report_interval, name, statistics.BatchMeans, means)
+
+    def histogram(self, name, histogram):
+        call.report_histogram(self._pointer, name.encode(), histogram.address)
+
+    def _give(self, function, name, kind, observed):
+        if not isinstance(observed, kind):
+            raise TypeError(f"statistic '{name}' is no {kind.__name__}")
+        function(self._pointer, name.encode(), observed.record().ctypes.data)
 
 
 class Events:
@@ -153,16 +166,18 @@ class Entries:
                     raise Error(f"{self._lp.name}.{name} cannot be {values[name]!r:.60} for {count} LPs: {error}") from None
             self._states[first + i] = state
 
-    @staticmethod
-    def _set(state, name, dtype, values, index):
-        if dtype == records.TALLY:
-            object.__setattr__(state, name, records.Tally())
-            return
+    def _set(self, state, name, dtype, values, index):
         if dtype is not None and dtype.shape:
             object.__setattr__(state, name, np.zeros(dtype.shape, dtype.base))
             if name not in values:
                 return
+        kind = self._lp.fields[name]
+        if name not in values:
+            object.__setattr__(state, name, kind())
+            return
         value = values[name] if index is None else values[name][index]
+        if name in self._lp.observed:
+            value = kind(value)
         setattr(state, name, value() if dtype is None and callable(value) else value)  # such as list: each its own
 
     def _handler(self, event):
@@ -177,7 +192,9 @@ class Entries:
 
         def entry(lp, place, event):
             try:
-                function(states[lp.contents.id], Context(run, lp), event)
+                state = states[lp.contents.id]
+                self._place(state, place)
+                function(state, Context(run, lp), event)
                 return 1
             except BaseException as error:  # it goes to who has called run
                 run.failed(error)
@@ -190,7 +207,9 @@ class Entries:
 
         def entry(report, place):
             try:
-                self._lp.report(next(states), Report(report))
+                state = next(states)
+                self._place(state, place)
+                self._lp.report(state, Report(report))
                 return 1
             except BaseException as error:
                 self._run.failed(error)
@@ -198,10 +217,14 @@ class Entries:
 
         return self._keep(library.REPORTER(entry))
 
+    def _place(self, state, place):
+        for name in self._lp.in_engine:
+            getattr(state, name).address = place + self._lp.engine_dtype.fields[name][1]
+
     def _keep(self, callback):
         self._kept.append(callback)
         return ctypes.cast(callback, ctypes.c_void_p).value
 
     def finals(self):
         """The states, as columns."""
-        return {name: [getattr(state, name) for state in self._states.values()] for name in self._lp.fields}
+        return {name: [getattr(state, name) for state in self._states.values()] for name in self._lp.shown}

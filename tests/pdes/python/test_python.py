@@ -131,6 +131,103 @@ def test_machine_code_and_plain_python_are_the_same_whatever_a_model_uses():
     assert everything.run(threads=2, end=5).digest == everything.run(plain=True, end=5).digest
 
 
+@pdes.lp(streams=1)
+class Observer:
+    present: pdes.Level = 2
+    spread: pdes.Histogram
+    seen: int = 0
+    means: pdes.BatchMeans
+    large: pdes.Histogram
+    best: float = 0.0
+    until: float = 0.0
+    area: float = 0.0
+
+    def start(self, context):
+        context.send_self(1 + context.uniform(), Tick(0))
+
+    def tick(self, context, event: Tick):
+        value = context.exponential(2.0, 1)
+        self.spread.add(value)
+        self.large.add(-1000 * event.n)
+        self.means.add(value)
+        if event.n == 10:
+            self.present.restart(context.now)
+        elif event.n % 3 == 0:
+            self.present.set(context.now, event.n)
+        else:
+            self.present.add(context.now, -0.5)
+        self.seen += 1
+        self.best = min(self.means.half_width(), 1e9) + self.means.mean() + self.present.value
+        self.until, self.area = self.present.time(context.now + 1), self.present.area(context.now + 1)
+        context.send((context.id + 1) % context.lp_count, 0.1 + context.uniform(), Tick(event.n + 1))
+
+    def report(self, report):
+        report.level("present", self.present)
+        report.histogram("spread", self.spread)
+        report.histogram("large", self.large)
+        report.interval("means", self.means)
+        report.count("seen", self.seen)
+
+
+@pdes.model(end=60, lookahead=0.1)
+def observed(simulation, lps=5):
+    simulation.add(Observer, lps, means=7, present=np.arange(lps))
+
+
+@pytest.mark.parametrize("options", [{}, {"threads": 2}, {"plain": True}, {"threads": 2, "plain": True, "sync": "neighbours"}])
+def test_what_lps_observe(options):
+    result, alone = observed.run(**options), observed.run()
+    assert (result.digest, result.statistics) == (alone.digest, alone.statistics)
+    of = result.statistics
+    assert {statistic.kind for statistic in of.values()} == {"level", "histogram", "interval", "count"}
+    assert of["spread"].count == of["large"].count == of["seen"].value > 300
+    assert of["spread"].least <= of["spread"].quantile(0.01) < of["spread"].quantile(0.5) < of["spread"].quantile(0.99)
+    assert of["spread"].quantile(0.5) == pytest.approx(2 * np.log(2), rel=0.2) and of["spread"].mean == pytest.approx(2, rel=0.2)
+    assert of["large"].most == 0 > of["large"].quantile(0.5) > of["large"].least
+    assert of["means"].batch_size == 7 and of["seen"].value // 7 - 5 <= of["means"].count and 0 < of["means"].half_width < 2
+    assert of["present"].least < of["present"].mean < of["present"].most and 0 < of["present"].time < 5 * 60
+    states, others = result.states(Observer), alone.states(Observer)
+    pandas.testing.assert_frame_equal(states, others)
+    assert (states["best"] > 0).all() and (states["area"] != 0).all() and {*states["present.since"]} != {0.0}
+    assert not [column for column in states if column.startswith("spread")]
+
+
+def test_what_lps_observe_in_frames_and_words():
+    result = observed.run()
+    frame, of = result.frame(), result.statistics
+    assert frame.loc["spread", "p90"] == of["spread"].quantile(0.9) and frame.loc["means", "half_width"] == of["means"].half_width
+    assert frame.loc["present", "value"] == of["present"].mean and frame.loc["seen", ["mean", "p50", "half_width"]].isna().all()
+    assert [*frame.columns] == ["kind", "value", "count", "sum", "mean", "least", "most", "half_width", "p50", "p90", "p99"]
+    row = result.row()
+    assert row["spread"] == of["spread"].mean and row["spread.p99"] == of["spread"].quantile(0.99)
+    assert row["means.half_width"] == of["means"].half_width and "seen.count" not in row
+    lines = dict(line.split(maxsplit=1) for line in str(result).splitlines()[2:])
+    assert lines["present"].startswith("mean over time ") and "; 50, 90, 99 %: " in lines["spread"]
+    assert lines["means"].endswith(f"with 95 % confidence; {of['means'].count} batches of 7")
+    with pytest.raises(pdes.Error, match="^a level has no quantiles$"):
+        of["present"].quantile(0.5)
+    nobody = observed.run(end=0.5).statistics
+    assert nobody["spread"].quantile(0.5) == nobody["spread"].mean == 0 and nobody["present"].mean == 2
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_fields_that_observe_and_cannot_be(plain):
+    def said(model=observed, **options):
+        with pytest.raises(pdes.Error) as error:
+            model.run(plain=plain, **options)
+        return str(error.value)
+
+    def built(**values):
+        return pdes.model(end=5, lookahead=0.1)(_named("m", lambda simulation: simulation.add(Observer, 2, **values)))
+
+    assert said(built()) == "Observer needs a value of 'means'"
+    assert said(built(means=0)) == "Observer.means cannot be 0 for 2 LPs: a batch needs at least one observation"
+    assert said(built(means="x")).startswith("Observer.means cannot be 'x' for 2 LPs: ")
+    assert said(built(means=1, spread=1)) == "Observer.spread takes no value"
+    assert said(built(means=1, present="x")).startswith("Observer.present cannot be 'x' for 2 LPs: ")
+    assert re.match(r"Observer\.present cannot be (\[1, 2, 3\]|3 values) for 2 LPs", said(built(means=1, present=[1, 2, 3])))
+
+
 @pdes.lp
 class Ender:
     ticks: int = 0
@@ -581,7 +678,7 @@ def stopped(model, file, **options):
     assert isinstance(error.value.__cause__, Stop)
 
 
-LONG = {phold: {"end": 100, "lps": 1000}, airport: {"end": 20000, "width": 8, "height": 6, "planes": 9}, everything: {"end": 20000}}
+LONG = {phold: {"end": 100, "lps": 1000}, airport: {"end": 20000, "width": 8, "height": 6, "planes": 9}, everything: {"end": 20000}, observed: {"end": 20000}}
 
 
 @pytest.mark.parametrize("model", LONG, ids=lambda model: model.__name__)
