@@ -40,6 +40,8 @@ void hm_pdes_free(hm_pdes* simulation);
 
 /* Adds a type of event, before any LPs; they are numbered from 0.  size: of the payload, at most 32,760 bytes. */
 void hm_pdes_event_type(hm_pdes* simulation, const char* name, size_t size);
+/* The same of events that a timer can cancel: the last bytes of their payloads, and of its size, are an hm_pdes_setting. */
+void hm_pdes_cancellable_type(hm_pdes* simulation, const char* name, size_t size);
 
 typedef struct hm_pdes_class {
   const char* name;
@@ -114,6 +116,7 @@ typedef struct hm_pdes_result {
   uint64_t events, sent, crossed, dropped, windows, peak_pending, peak_bytes;
   uint64_t events_before; /* of the events: executed before the run was resumed */
   uint64_t checkpoints;   /* written */
+  uint64_t cancelled;     /* of the events: their timer had been cancelled or set anew, and nothing was done */
   const uint64_t* events_by_type;
   uint64_t statistic_count;
   const hm_pdes_statistic* statistics;
@@ -129,6 +132,18 @@ const char* hm_pdes_error(const hm_pdes* simulation); /* empty if there is none 
 
 /* delay: of an event to another LP at least the lookahead, to the LP itself at least 0.  priority: 0 to 63. */
 void hm_pdes_send(hm_pdes_lp* lp, int64_t to, double delay, uint32_t type, const void* event, uint32_t priority);
+/* A member of the LP's state, zeros at first; it must not be copied over another.  set: whether an event is on its way, or
+ * would be if its time were not beyond the end; who clears it cancels the event. */
+typedef struct hm_pdes_timer {
+  uint32_t life, set;
+} hm_pdes_timer;
+/* Which setting of a timer an event is of.  With hm_pdes_send and from outside: place is HM_PDES_NO_TIMER, life 0. */
+typedef struct hm_pdes_setting {
+  uint32_t place, life;
+} hm_pdes_setting;
+#define HM_PDES_NO_TIMER UINT32_MAX
+/* Sends it to the LP itself, unless the timer is cancelled or set anew before.  Writes the setting at its end. */
+void hm_pdes_set_timer(hm_pdes_lp* lp, hm_pdes_timer* timer, double delay, uint32_t type, void* event, uint32_t priority);
 /* The run ends at now + delay, unless it ends earlier; at least the lookahead. */
 void hm_pdes_end_after(hm_pdes_lp* lp, double delay);
 /* Numbers of one of the LP's streams; 0 is its own. */

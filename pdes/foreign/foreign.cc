@@ -35,6 +35,7 @@ struct hm_pdes {
   std::string error;
   std::atomic<bool> over = false;  // also if it never began
   std::vector<pdes::EventType> types;
+  std::vector<bool> cancellable;  // which of them
   std::vector<std::unique_ptr<pdes::ForeignClass>> classes;
   pdes::Result result;
   std::vector<Steps> steps;  // of a statistic each
@@ -109,6 +110,7 @@ void describe(hm_pdes& of) {
               .peak_bytes = result.peak_bytes,
               .events_before = result.events_before,
               .checkpoints = result.checkpoints,
+              .cancelled = result.total.cancelled,
               .events_by_type = result.events_by_type.data(),
               .statistic_count = of.statistics.size(),
               .statistics = of.statistics.data(),
@@ -121,20 +123,33 @@ void describe(hm_pdes& of) {
 hm_pdes* hm_pdes_new(const char* options) { return new (std::nothrow) hm_pdes(options); }
 void hm_pdes_free(hm_pdes* simulation) { delete simulation; }
 
-void hm_pdes_event_type(hm_pdes* simulation, const char* name, size_t size) {
-  simulation->attempt([&] {
-    if (!simulation->classes.empty()) throw pdes::Error("event types come before LPs");
-    if (simulation->types.size() == 255) throw pdes::Error("at most 255 event types");
+namespace {
+
+void add_type(hm_pdes& simulation, const char* name, std::size_t size, bool cancellable) {
+  simulation.attempt([&] {
+    if (!simulation.classes.empty()) throw pdes::Error("event types come before LPs");
+    if (simulation.types.size() == 255) throw pdes::Error("at most 255 event types");
     if (size > pdes::kMaxPayload)
       throw pdes::Error("event " + std::string(name) + " has " + std::to_string(size) + " bytes; at most " +
                         std::to_string(pdes::kMaxPayload) + " are allowed");
-    simulation->types.push_back({static_cast<std::uint32_t>(size), name});
+    if (cancellable && size < sizeof(hm_pdes_setting))
+      throw pdes::Error("event " + std::string(name) + " has no room for the setting of its timer");
+    simulation.types.push_back({static_cast<std::uint32_t>(size), name});
+    simulation.cancellable.push_back(cancellable);
   });
+}
+
+}  // namespace
+
+void hm_pdes_event_type(hm_pdes* simulation, const char* name, size_t size) { add_type(*simulation, name, size, false); }
+
+void hm_pdes_cancellable_type(hm_pdes* simulation, const char* name, size_t size) {
+  add_type(*simulation, name, size, true);
 }
 
 void hm_pdes_add(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count) {
   simulation->attempt([&] {
-    auto added = std::make_unique<pdes::ForeignClass>(*lps, simulation->types.size(), count);
+    auto added = std::make_unique<pdes::ForeignClass>(*lps, simulation->cancellable, count);
     // All its classes have one list of event types, for which it stands itself.
     const auto* list = reinterpret_cast<const char*>(simulation);
     added->first = simulation->simulation->add_class(added->described(count), simulation->types, list);

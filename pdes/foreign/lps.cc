@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "engine/number_text.h"
+#include "pdes/timer.h"
 
 namespace pdes {
 namespace {
@@ -20,6 +21,14 @@ void handle(Partition& partition, Lp& lp, const Event& event) {
   if (handler == nullptr) [[unlikely]]
     partition.no_handler(lp, event);
   ForeignCall(partition, lp)(handler, event.payload());
+}
+
+void handle_cancellable(Partition& partition, Lp& lp, const Event& event) {
+  hm_pdes_setting setting;
+  const auto* payload = static_cast<const std::byte*>(event.payload());
+  std::memcpy(&setting, payload + partition.world.types[event.type].size - sizeof setting, sizeof setting);
+  if (Timer::expires(lp.object(), Cancellable<char>{0, setting.place, setting.life})) handle(partition, lp, event);
+  else ++partition.counts.cancelled;
 }
 
 void start(Partition& partition, Lp& lp) {
@@ -56,7 +65,7 @@ void report(const void* state, Report& into) {
 
 }  // namespace
 
-ForeignClass::ForeignClass(const hm_pdes_class& from, std::size_t event_types, LpId lps)
+ForeignClass::ForeignClass(const hm_pdes_class& from, const std::vector<bool>& cancellable, LpId lps)
     : name(from.name),
       size(from.size),
       streams(from.streams),
@@ -67,8 +76,8 @@ ForeignClass::ForeignClass(const hm_pdes_class& from, std::size_t event_types, L
       finals(static_cast<std::byte*>(from.finals)),
       unsaved(from.unsaved == nullptr ? "" : from.unsaved) {
   static_assert(offsetof(ForeignClass, engine_handlers) == 0);
-  engine_handlers.fill(&handle);
-  std::copy_n(from.handlers, event_types, handlers.begin());
+  std::ranges::transform(cancellable, engine_handlers.begin(), [](bool can) { return can ? &handle_cancellable : &handle; });
+  std::copy_n(from.handlers, cancellable.size(), handlers.begin());
   if (from.states == nullptr || lps == 0) return;
   const auto* bytes = static_cast<const std::byte*>(from.states);
   states.assign(bytes, bytes + size * (shared ? 1 : lps));
@@ -100,6 +109,10 @@ Histogram* ForeignClass::first_histogram(void* state) const noexcept {
 
 std::span<Histogram> ForeignClass::histograms_of(Lp& lp) const noexcept {
   return {first_histogram(lp.object()), histograms};
+}
+
+bool ForeignClass::is_cancellable(std::uint32_t type) const noexcept {
+  return type < kTypes && engine_handlers[type] == &handle_cancellable;
 }
 
 Stream* ForeignClass::streams_of(Lp& lp) const noexcept {
@@ -183,6 +196,20 @@ void hm_pdes_send(hm_pdes_lp* lp, int64_t to, double delay, uint32_t type, const
       case 16: return send(16);
       default: send(types[type].size);
     }
+  });
+}
+
+void hm_pdes_set_timer(hm_pdes_lp* lp, hm_pdes_timer* timer, double delay, uint32_t type, void* event, uint32_t priority) {
+  ForeignCall& call = call_of(lp);
+  call.attempt([&] {
+    if (!pdes::ForeignClass::of(call.engine_lp).is_cancellable(type))
+      throw pdes::Error(call.name() + " sets a timer to an event of type " + std::to_string(type) +
+                        ", which none can cancel");
+    const std::uint32_t place = call.partition.place_of_timer(call.engine_lp, timer);
+    const hm_pdes_setting setting{place, reinterpret_cast<pdes::Timer*>(timer)->set()};
+    std::memcpy(static_cast<std::byte*>(event) + call.partition.world.types[type].size - sizeof setting, &setting,
+                sizeof setting);
+    hm_pdes_send(lp, lp->id, delay, type, event, priority);
   });
 }
 

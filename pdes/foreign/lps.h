@@ -16,7 +16,7 @@ namespace pdes {
 // What is known of a class.  Its LPs refer to it, so it outlives them.  An LP's object is its state, and behind
 // it its streams and its histograms.
 struct ForeignClass {
-  ForeignClass(const hm_pdes_class& from, std::size_t event_types, LpId lps);
+  ForeignClass(const hm_pdes_class& from, const std::vector<bool>& cancellable, LpId lps);  // by type of event
   // What Simulation::add_class takes.
   LpClass described(LpId count);
   static const ForeignClass& of(const Lp& lp) noexcept { return *reinterpret_cast<const ForeignClass*>(lp.handlers); }
@@ -26,8 +26,10 @@ struct ForeignClass {
   std::span<Histogram> histograms_of(Lp& lp) const noexcept;
 
   static constexpr std::size_t kTypes = 256;
-  // First, so that an LP's pointer to it is one to the class.  All are the same: which handler is meant, is found here.
-  std::array<Handler, kTypes> engine_handlers;
+  bool is_cancellable(std::uint32_t type) const noexcept;
+
+  // First, so that an LP's pointer to it is one to the class.  There are two kinds: which handler is meant, is found here.
+  std::array<Handler, kTypes> engine_handlers{};
   std::array<hm_pdes_handler, kTypes> handlers{};
   std::string name;
   std::size_t size;

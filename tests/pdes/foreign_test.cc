@@ -146,6 +146,104 @@ TEST(ForeignCheckpoint, IsRefusedWhereItWouldLackSomething) {
   EXPECT_STREQ(hm_pdes_error(simulation.get()), "LPs of class Node cannot be saved: they live elsewhere");
 }
 
+// A clock that sets an alarm at each tick, half of which it cancels, and observes what it hears.
+struct Alarm {
+  double value;
+  hm_pdes_setting setting;
+};
+struct Clock {
+  hm_pdes_timer timer;
+  hm_pdes_histogram heard;
+  hm_pdes_level ticks;
+  hm_pdes_batch_means means;
+  std::int64_t fault;
+};
+
+const hm_pdes_handler kClockHandlers[] = {
+    [](hm_pdes_lp* lp, void* state, const void*) {
+      Clock& clock = *static_cast<Clock*>(state);
+      Alarm alarm{lp->now, {}};
+      const Alarm other{lp->now, {HM_PDES_NO_TIMER, 0}};
+      if (clock.timer.set != 0) clock.timer.set = 0;
+      else hm_pdes_set_timer(lp, &clock.timer, lp->now < 50 ? 0.5 : 1.5, clock.fault == 1 ? 0 : 1, &alarm, 0);
+      hm_pdes_send(lp, lp->id, 1.25, 1, &other, 0);  // which is not cancelled
+      hm_pdes_send(lp, lp->id, 1, 0, nullptr, 0);
+      return 1;
+    },
+    [](hm_pdes_lp*, void* state, const void* event) {
+      const auto* clock = static_cast<const Clock*>(state);
+      return hm_pdes_histogram_add(&clock->heard, static_cast<const Alarm*>(event)->value);
+    }};
+
+Foreign clocks(std::int32_t number, std::int64_t fault) {
+  Foreign simulation = made("end=100.25 lookahead=1");
+  hm_pdes_event_type(simulation.get(), "Tick", 0);
+  hm_pdes_cancellable_type(simulation.get(), "Alarm", sizeof(Alarm));
+  const Clock clock{.timer = {},
+                    .heard = {number, offsetof(Clock, heard)},
+                    .ticks = {2, 0, 0, 2, 2, 0},
+                    .means = {5, 2, 0, 0, 3, 5, 1, 2},
+                    .fault = fault};
+  hm_pdes_class described{};
+  described.name = "Clock";
+  described.size = sizeof clock;
+  described.histograms = 1;
+  described.start = [](hm_pdes_lp* lp, void*, const void*) {
+    hm_pdes_send(lp, lp->id, 1, 0, nullptr, 0);
+    return 1;
+  };
+  described.handlers = kClockHandlers;
+  described.report = [](hm_pdes_report* report, void* state) {
+    const auto* of = static_cast<const Clock*>(state);
+    if (of->heard.number != 1) hm_pdes_report_histogram(report, "heard", &of->heard);
+    hm_pdes_report_level(report, "ticks", &of->ticks);
+    hm_pdes_report_interval(report, "means", &of->means);
+    return 1;
+  };
+  described.states = &clock;
+  described.shared = 1;
+  hm_pdes_add(simulation.get(), &described, 2);
+  return simulation;
+}
+
+TEST(ForeignMembers, AreTimersAndWhatCxxObservesWith) {
+  const Foreign simulation = clocks(0, 0);
+  const hm_pdes_result* result = hm_pdes_run(simulation.get());
+  ASSERT_NE(result, nullptr) << hm_pdes_error(simulation.get());
+  // Until time 50 the timer rings before the next tick; then each second tick cancels it.
+  EXPECT_EQ(result->cancelled, 2 * 25u);
+  ASSERT_EQ(result->statistic_count, 3u);
+  const hm_pdes_statistic& heard = result->statistics[0];
+  EXPECT_EQ(heard.kind, HM_PDES_HISTOGRAM);
+  EXPECT_EQ(heard.count, 2 * (49 + 98));
+  EXPECT_NEAR(hm_pdes_quantile(&heard, 0.5), 37, 2);
+  EXPECT_EQ(heard.most, 98);
+  const hm_pdes_statistic& ticks = result->statistics[1];
+  EXPECT_STREQ(ticks.name, "ticks");
+  EXPECT_EQ(ticks.kind, HM_PDES_LEVEL);
+  EXPECT_EQ(ticks.time, 2 * 100.25);
+  EXPECT_EQ(ticks.sum, 2 * ticks.time);
+  const hm_pdes_statistic& means = result->statistics[2];
+  EXPECT_EQ(means.kind, HM_PDES_INTERVAL);
+  EXPECT_EQ(means.batch_size, 5u);
+  EXPECT_NEAR(means.half_width, 3.1824 * std::sqrt(1.0 / 3 / 4), 1e-3);  // of 1, 2, 1, 2
+  const hm_pdes_batch_means alone{5, 2, 0, 0, 3, 5, 1, 2};
+  EXPECT_NEAR(hm_pdes_half_width(&alone), 12.7062 * 0.5, 1e-3);
+}
+
+TEST(ForeignMembers, ThatCannotBeAreTheErrorOfTheRun) {
+  for (const auto& [number, fault, said] :
+       {std::tuple(1, 0, "LP 0 (Clock) failed at time 1.5"), std::tuple(-1, 0, "LP 0 has no histogram -1"),
+        std::tuple(0, 1, "LP 0 (Clock) sets a timer to an event of type 0, which none can cancel")}) {
+    const Foreign simulation = clocks(number, fault);
+    EXPECT_EQ(hm_pdes_run(simulation.get()), nullptr);
+    EXPECT_STREQ(hm_pdes_error(simulation.get()), said);
+  }
+  const Foreign small = made("end=1");
+  hm_pdes_cancellable_type(small.get(), "Small", 4);
+  EXPECT_STREQ(hm_pdes_error(small.get()), "event Small has no room for the setting of its timer");
+}
+
 class Fault : public testing::TestWithParam<std::tuple<int, const char*>> {};
 
 TEST_P(Fault, IsTheErrorOfTheRun) {

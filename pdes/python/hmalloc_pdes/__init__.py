@@ -2,13 +2,13 @@
 
 from .errors import Error, SlowModelWarning
 from .lp import lp
+from .members import BatchMeans, Histogram, Level, Tally, Timer
 from .model import model
 from .outside import Injected, Outside
 from .plot import plot
-from .records import Array
+from .records import Array, cancellable
 from .result import Result, Statistic
-from .statistics import BatchMeans, Histogram, Level, Tally
 from .sweep import sweep
 
 __all__ = ["Array", "BatchMeans", "Error", "Histogram", "Injected", "Level", "Outside", "Result", "SlowModelWarning",
-           "Statistic", "Tally", "lp", "model", "plot", "sweep"]
+           "Statistic", "Tally", "Timer", "cancellable", "lp", "model", "plot", "sweep"]

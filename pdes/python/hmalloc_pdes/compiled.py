@@ -19,7 +19,7 @@ from numba.extending import intrinsic, overload_attribute, overload_method, regi
 from numba.np import numpy_support
 from numba.np.arrayobj import record_getattr
 
-from . import library, statistics
+from . import library, members, records
 from .errors import Error, text_of
 
 REFUSALS = (NumbaError, NotImplementedError, getattr(errors, "UnsupportedBytecodeError", NumbaError))
@@ -193,19 +193,29 @@ def _event_type(context, event):
     return known
 
 
+def _payload(target, builder, known, event, value):
+    """The address of an event's payload."""
+    payload = cgutils.alloca_once(builder, ir.ArrayType(_INT64, max(1, (known.size + 7) // 8)))
+    start = builder.bitcast(payload, _BYTES)
+    for field, value_of_field, given in zip(known.event._fields, cgutils.unpack_tuple(builder, value), event.types):
+        kind = numpy_support.from_dtype(known.dtype[field])
+        place = builder.gep(start, [ir.Constant(_INT64, known.dtype.fields[field][1])])
+        place = builder.bitcast(place, target.get_data_type(kind).as_pointer())
+        target.pack_value(builder, kind, target.cast(builder, value_of_field, given, kind), place)
+    if known.cancellable:
+        place = builder.gep(start, [ir.Constant(_INT64, known.dtype.itemsize)])
+        none = ir.Constant(_INT64, int.from_bytes(records.NO_TIMER, "little"))
+        builder.store(none, builder.bitcast(place, _INT64.as_pointer()), align=1)
+    return start
+
+
 @intrinsic
 def _send(typing, context, to, delay, event, priority):
     known = _event_type(context, event)
 
     def code(target, builder, signature, arguments):
         pointer, destination, after, value, urgency = arguments
-        payload = cgutils.alloca_once(builder, ir.ArrayType(_INT64, max(1, (known.size + 7) // 8)))
-        start = builder.bitcast(payload, _BYTES)
-        for field, value_of_field, given in zip(known.event._fields, cgutils.unpack_tuple(builder, value), event.types):
-            kind = numpy_support.from_dtype(known.dtype[field])
-            place = builder.gep(start, [ir.Constant(_INT64, known.dtype.fields[field][1])])
-            place = builder.bitcast(place, target.get_data_type(kind).as_pointer())
-            target.pack_value(builder, kind, target.cast(builder, value_of_field, given, kind), place)
+        start = _payload(target, builder, known, event, value)
         _call(builder, "send", _VOID, pointer, destination, after, ir.Constant(_INT32, known.number), start,
               builder.trunc(urgency, _INT32))
         return target.get_dummy_value()
@@ -223,6 +233,30 @@ def send(context, to, delay, event, priority=0):
 def send_self(context, delay, event, priority=0):
     _event_type(context, event)
     return lambda context, delay, event, priority=0: _send(context, context.id, delay, event, priority)
+
+
+@intrinsic
+def _set_timer(typing, context, timer, delay, event, priority):
+    known = _event_type(context, event)
+
+    def code(target, builder, signature, arguments):
+        pointer, place, after, value, urgency = arguments
+        start = _payload(target, builder, known, event, value)
+        _call(builder, "set_timer", _VOID, pointer, builder.bitcast(place, _BYTES), after, ir.Constant(_INT32, known.number),
+              start, builder.trunc(urgency, _INT32))
+        return target.get_dummy_value()
+
+    return types.none(context, timer, types.float64, event, types.int64), code
+
+
+@overload_method(ContextType, "set")
+def set_timer(context, timer, delay, event, priority=0):
+    known = _event_type(context, event)
+    if not known.cancellable:
+        raise TypingError(f"{known.name} {records.NOT_CANCELLABLE}")
+    if timer != _MEMBERS[members.Timer]:
+        raise TypingError("context.set needs a Timer")
+    return lambda context, timer, delay, event, priority=0: _set_timer(context, timer, delay, event, priority)
 
 
 @intrinsic
@@ -278,18 +312,20 @@ def _add_report(method, takes=None, kind=None):
 
 _add_report("count", types.int64)
 _add_report("sum", types.float64)
-_add_report("tally", kind=statistics.Tally)
-_add_report("level", kind=statistics.Level)
-_add_report("histogram", kind=statistics.Histogram)
-_add_report("interval", kind=statistics.BatchMeans)
+_add_report("tally", kind=members.Tally)
+_add_report("level", kind=members.Level)
+_add_report("histogram", kind=members.Histogram)
+_add_report("interval", kind=members.BatchMeans)
 
 
 # ---- States.
 
-def _fields_of(dtype, members):
-    """members: types of fields that are no numbers."""
-    return [(name, {"type": members.get(name) or numpy_support.from_dtype(dtype[name]), "offset": dtype.fields[name][1]})
-            for name in dtype.names or ()]
+def _fields_of(dtype, kinds=()):
+    """kinds: types of fields that are more than numbers."""
+    def field(name):
+        return {"type": dict(kinds).get(name) or numpy_support.from_dtype(dtype[name]), "offset": dtype.fields[name][1]}
+
+    return [(name, field(name)) for name in dtype.names or ()]
 
 
 def _add_method(kind, name, method):
@@ -301,16 +337,16 @@ def _add_method(kind, name, method):
 
 
 def _member_type(python):
-    """Of a field that observes: its methods are those that it has in plain Python."""
+    """Of such a field: its methods are those that it has in plain Python."""
     kind = type(f"{python.__name__}Type", (types.Record,), {})
     register_model(kind)(models.RecordModel)
     for name in getattr(python, "in_machine_code", ()):
         _add_method(kind, name, getattr(python, name))
-    return kind(_fields_of(python.dtype, {}), python.dtype.itemsize, True)
+    return kind(_fields_of(python.dtype), python.dtype.itemsize, True)
 
 
 _MEMBERS = {kind: _member_type(kind)
-            for kind in (statistics.Tally, statistics.Level, statistics.BatchMeans, statistics.Histogram)}
+            for kind in (members.Tally, members.Level, members.BatchMeans, members.Histogram, members.Timer)}
 
 
 def _of_member(name, result, *parameters):
@@ -329,12 +365,12 @@ _half_width = _of_member("half_width", types.float64)
 _histogram_add = _of_member("histogram_add", types.int32, types.float64)
 
 
-@overload_method(type(_MEMBERS[statistics.BatchMeans]), "half_width")
+@overload_method(type(_MEMBERS[members.BatchMeans]), "half_width")
 def half_width(means):
     return lambda means: _half_width(means)
 
 
-@overload_method(type(_MEMBERS[statistics.Histogram]), "add")
+@overload_method(type(_MEMBERS[members.Histogram]), "add")
 def add(histogram, value):
     def code(histogram, value):
         if _histogram_add(histogram, value) == 0:
@@ -374,8 +410,8 @@ def _state_type(lp):
     register_model(kind)(models.RecordModel)
     for name, helper in lp.helpers.items():
         _add_method(kind, name, helper)
-    members = {name: _MEMBERS[lp.fields[name]] for name in lp.observed + lp.in_engine}
-    return kind(_fields_of(lp.dtype, members), lp.dtype.itemsize, True)
+    kinds = {name: _MEMBERS[lp.fields[name]] for name in lp.observed + lp.in_engine}
+    return kind(_fields_of(lp.dtype, kinds), lp.dtype.itemsize, True)
 
 
 def _as(kind):
@@ -464,6 +500,6 @@ def entries(lp, events):
         return Entries(lp, events)
     except NumbaError as error:
         for line in text_of(error).splitlines():
-            if _UNKNOWN in line:
+            if _UNKNOWN in line or records.NOT_CANCELLABLE in line:
                 raise Error(f"{lp.name}: {line.strip().removeprefix('TypingError: ')}") from None
         raise

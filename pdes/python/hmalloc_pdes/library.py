@@ -42,7 +42,7 @@ class Statistic(ctypes.Structure):
 
 
 COUNTS = ("events", "sent", "crossed", "dropped", "windows", "peak_pending", "peak_bytes", "events_before",
-          "checkpoints")
+          "checkpoints", "cancelled")
 
 
 class Result(ctypes.Structure):
@@ -57,6 +57,7 @@ FUNCTIONS = {
     "new": (c_void_p, c_char_p),
     "free": (None, c_void_p),
     "event_type": (None, c_void_p, c_char_p, c_size_t),
+    "cancellable_type": (None, c_void_p, c_char_p, c_size_t),
     "add": (None, c_void_p, POINTER(Class), c_uint32),
     "set_neighbours": (None, c_void_p, c_void_p, c_void_p),
     "on_progress": (None, c_void_p, PROGRESS, c_void_p),
@@ -68,6 +69,7 @@ FUNCTIONS = {
     "run": (POINTER(Result), c_void_p),
     "error": (c_char_p, c_void_p),
     "send": (None, POINTER(Lp), c_int64, c_double, c_uint32, c_void_p, c_uint32),
+    "set_timer": (None, POINTER(Lp), c_void_p, c_double, c_uint32, c_void_p, c_uint32),
     "end_after": (None, POINTER(Lp), c_double),
     "bits": (c_uint64, POINTER(Lp), c_uint32),
     "uniform": (c_double, POINTER(Lp), c_uint32),

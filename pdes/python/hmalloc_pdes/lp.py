@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 
-from . import records, statistics
+from . import members, records
 from .errors import Error
 
 
@@ -18,10 +18,10 @@ class LpClass:
         self.first_values = {name: getattr(python, name) for name in self.fields if hasattr(python, name)}
         self.dtypes = {name: records.dtype_of(annotation) for name, annotation in self.fields.items()}
         self.dtype = records.layout(self.dtypes)
-        self.observed = self._fields_of(statistics.Observed)
-        self.in_engine = self._fields_of(statistics.InEngine)
+        self.observed = self._fields_of(members.Observed)
+        self.in_engine = self._fields_of(members.InEngine)
         self.shown = [name for name in self.fields if name not in self.in_engine]
-        self.histograms = self._fields_of(statistics.Histogram)
+        self.histograms = self._fields_of(members.Histogram)
         # What the engine keeps of an LP whose state is an object of Python's.
         self.engine_dtype = records.layout({name: self.dtypes[name] for name in self.in_engine})
         functions = dict(inspect.getmembers(python, inspect.isfunction))

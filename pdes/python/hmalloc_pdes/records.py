@@ -5,7 +5,10 @@ import typing
 import numpy as np
 
 from .errors import Error
-from .statistics import is_member
+from .members import is_member
+
+NO_TIMER = b"\xff\xff\xff\xff\0\0\0\0"  # where the engine has the setting of a timer
+NOT_CANCELLABLE = "can be cancelled by no timer: write @cancellable above it"
 
 
 class Array:
@@ -60,6 +63,12 @@ def is_event(annotation):
     return isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields")
 
 
+def cancellable(event):
+    """Declares that timers may be set to an event: a decorator above its NamedTuple."""
+    event.__pdes_cancellable__ = True
+    return event
+
+
 class EventType:
     """A NamedTuple as the engine sees it; `dtype` is None if its fields are objects, which only plain Python knows."""
 
@@ -70,5 +79,7 @@ class EventType:
         if missing:
             raise Error(f"event {self.name}: field {missing[0]} has no type; derive it from typing.NamedTuple")
         self.dtype = layout({name: _scalar(fields[name]) for name in event._fields})
-        self.size = 8 if self.dtype is None else self.dtype.itemsize
+        self.cancellable = getattr(event, "__pdes_cancellable__", False)
+        # Last comes which setting of a timer it is, which the engine fills in.
+        self.size = (8 if self.dtype is None else self.dtype.itemsize) + (len(NO_TIMER) if self.cancellable else 0)
         self.convert = [converter(self.dtype[name]) for name in event._fields] if self.dtype is not None else []

@@ -7,7 +7,7 @@ import numpy as np
 
 from . import library
 from .errors import Error
-from .statistics import Observed
+from .members import Observed
 
 _KINDS = ("count", "sum", "tally", "level", "histogram", "interval")
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -91,6 +91,7 @@ class Result:
     peak_bytes: int
     events_before: int
     checkpoints: int
+    cancelled: int
     events_by_type: dict
     statistics: dict
     injected: list = field(repr=False)

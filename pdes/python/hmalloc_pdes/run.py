@@ -184,7 +184,8 @@ class Run:
         """Tells the engine of events and LPs; returns where it puts their final states."""
         finals = []
         for event in self.types:
-            call.event_type(engine, event.name.encode(), event.size)
+            declare = call.cancellable_type if event.cancellable else call.event_type
+            declare(engine, event.name.encode(), event.size)
         for (lp, _, count, values), entries in zip(self._simulation.groups, self.entries):
             handlers = (ctypes.c_void_p * (len(entries.handlers) + 1))(*entries.handlers)
             described = library.Class(name=lp.name.encode(), streams=lp.streams, histograms=len(lp.histograms),

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 
-from . import library, records, statistics
+from . import library, members, records
 from .errors import Error
 
 call = library.call
@@ -41,6 +41,12 @@ class Context:
     def send_self(self, delay, event, priority=0):
         self.send(self.id, delay, event, priority)
 
+    def set(self, timer, delay, event, priority=0):
+        number, payload = self._run.pack(event)
+        if not self._run.types[number].cancellable:
+            raise Error(f"{type(event).__name__} {records.NOT_CANCELLABLE}")
+        call.set_timer(self._lp, timer.address, delay, number, ctypes.create_string_buffer(payload, len(payload)), priority)
+
     def end_after(self, delay):
         call.end_after(self._lp, delay)
 
@@ -58,13 +64,13 @@ class Report:
         call.report_sum(self._pointer, name.encode(), value)
 
     def tally(self, name, tally):
-        self._give(call.report_tally, name, statistics.Tally, tally)
+        self._give(call.report_tally, name, members.Tally, tally)
 
     def level(self, name, level):
-        self._give(call.report_level, name, statistics.Level, level)
+        self._give(call.report_level, name, members.Level, level)
 
     def interval(self, name, means):
-        self._give(call.report_interval, name, statistics.BatchMeans, means)
+        self._give(call.report_interval, name, members.BatchMeans, means)
 
     def histogram(self, name, histogram):
         call.report_histogram(self._pointer, name.encode(), histogram.address)
@@ -90,21 +96,22 @@ class Events:
         known = self._by_event.get(type(event))
         if known is None:
             raise Error(f"{type(event).__name__} is no event of this model: no LP has a handler of it")
+        last = records.NO_TIMER if known.cancellable else b""
         if known.dtype is not None:
             numbers = tuple(convert(value) for convert, value in zip(known.convert, event))
-            return known.number, np.array(numbers, known.dtype).tobytes()
+            return known.number, np.array(numbers, known.dtype).tobytes() + last
         ticket = next(self._tickets)
         self._waiting[ticket] = event
         if kept:
             self._kept[ticket] = event
-        return known.number, ticket.to_bytes(8, "little")
+        return known.number, ticket.to_bytes(8, "little") + last
 
     def unpack(self, known, payload):
         if known.dtype is None:
             return self._waiting.pop(_ticket(payload))
-        if known.size == 0:
+        if known.dtype.itemsize == 0:
             return known.event()
-        return known.event(*np.frombuffer(ctypes.string_at(payload, known.size), known.dtype)[0].item())
+        return known.event(*np.frombuffer(ctypes.string_at(payload, known.dtype.itemsize), known.dtype)[0].item())
 
     def again(self, number, payload):
         """Of an event that is kept, whether it has been executed or not."""

@@ -115,3 +115,94 @@ def airport(simulation, width=32, height=32, planes=50, ground=30.0, landing=10.
     lps = range(width * height)
     simulation.set_neighbours([[lp, lp - lp % width + (lp + 1) % width, lp - lp % width + (lp + width - 1) % width,
                                 (lp + width) % len(lps), (lp - width) % len(lps)] for lp in lps])
+
+
+class Begin(NamedTuple):
+    pass
+
+
+class Packet(NamedTuple):
+    pass
+
+
+class Acknowledgement(NamedTuple):
+    pass
+
+
+@pdes.cancellable
+class Timeout(NamedTuple):
+    pass
+
+
+class Sure(NamedTuple):
+    pass
+
+
+@pdes.lp
+class Station:
+    wires: int
+    loss: float
+    wire: float
+    patience: float
+    precision: float
+    began: float = 0.0
+    timer: pdes.Timer
+    took: pdes.Histogram
+    times: pdes.Tally
+    batches: pdes.BatchMeans
+    retrying: pdes.Level
+    sure: bool = False
+    all_sure: int = 0
+
+    def start(self, context):
+        if context.id % 2 == 0:
+            context.send_self(context.uniform(), Begin())
+
+    def begin(self, context, event: Begin):
+        self.began = context.now
+        self.retrying.set(context.now, 0)
+        self.try_now(context)
+
+    def on_packet(self, context, event: Packet):
+        if not context.chance(self.loss):
+            context.send(context.id ^ 1, self.wire, Acknowledgement())
+
+    def on_acknowledgement(self, context, event: Acknowledgement):
+        self.timer.cancel()
+        self.took.add(context.now - self.began)
+        self.times.add(context.now - self.began)
+        self.batches.add(context.now - self.began)
+        if not self.sure and self.knows_enough():
+            self.sure = True
+            context.send(0, self.wire, Sure())
+        context.send_self(0, Begin())
+
+    def on_timeout(self, context, event: Timeout):
+        self.retrying.set(context.now, 1)
+        self.try_now(context)
+
+    def on_sure(self, context, event: Sure):
+        self.all_sure += 1
+        if self.all_sure == self.wires:
+            context.end_after(context.lookahead)
+
+    def report(self, report):
+        if self.times.count > 0:
+            report.histogram("took", self.took)
+            report.interval("mean_time", self.batches)
+            report.level("retrying", self.retrying)
+            report.count("sure", self.sure)
+
+    def try_now(self, context):
+        if not context.chance(self.loss):
+            context.send(context.id ^ 1, self.wire, Packet())
+        context.set(self.timer, self.patience, Timeout())
+
+    def knows_enough(self):
+        return (self.precision > 0 and self.batches.batches >= 20
+                and self.batches.half_width() <= self.precision * self.batches.mean())
+
+
+@pdes.model(end=100_000, lookahead=lambda wire: wire)
+def arq(simulation, wires=100, loss=0.1, wire=1.0, patience=3.0, precision=0.02, batch=50):
+    simulation.add(Station, 2 * wires, wires=wires, loss=loss, wire=wire, patience=patience, precision=precision, batches=batch)

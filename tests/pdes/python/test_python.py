@@ -18,11 +18,12 @@ import pandas
 import pytest
 from hmalloc_pdes import records
 from hmalloc_pdes.slow import Events
-from models import Airport, Hop, Node, airport, phold
+from models import Airport, Hop, Node, airport, arq, phold
 
 PROGRAMS = Path(os.environ["HM_PDES_PROGRAMS"])
-SMALL = {"phold": {"end": 20, "lps": 300, "events_per_lp": 3}, "airport": {"end": 60, "width": 8, "height": 6, "planes": 9}}
-MODELS = {"phold": phold, "airport": airport}
+SMALL = {"phold": {"end": 20, "lps": 300, "events_per_lp": 3}, "airport": {"end": 60, "width": 8, "height": 6, "planes": 9},
+         "arq": {"wires": 9, "precision": 0.1, "batch": 5}}
+MODELS = {"phold": phold, "airport": airport, "arq": arq}
 
 
 @pytest.fixture(autouse=True)
@@ -48,9 +49,16 @@ def test_digest_is_that_of_the_model_in_cxx(name, options):
     result = MODELS[name].run(**SMALL[name], **options)
     assert f"{result.digest:#018x}" == expected["digest"]
     assert (result.events, result.dropped) == (expected["events"], expected["dropped"])
+    assert result.cancelled == expected.get("cancelled", 0) and (result.cancelled > 0) == (name == "arq")
     for statistic, value in expected["statistics"].items():
         got = result.statistics[statistic]
-        assert (got.count, got.mean) == (value["count"], value["mean"]) if isinstance(value, dict) else got.value == value
+        if not isinstance(value, dict):
+            assert got.value == value
+            continue
+        quantiles, batches = value.pop("quantiles", {}), value.pop("batches", got.count)
+        assert batches == got.count and value.pop("confidence", 0.95) == 0.95
+        assert {part: getattr(got, part) for part in value} == value
+        assert {q: got.quantile(float(q)) for q in quantiles} == quantiles
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -226,6 +234,113 @@ def test_fields_that_observe_and_cannot_be(plain):
     assert said(built(means=1, spread=1)) == "Observer.spread takes no value"
     assert said(built(means=1, present="x")).startswith("Observer.present cannot be 'x' for 2 LPs: ")
     assert re.match(r"Observer\.present cannot be (\[1, 2, 3\]|3 values) for 2 LPs", said(built(means=1, present=[1, 2, 3])))
+
+
+@pdes.cancellable
+class Alarm(NamedTuple):
+    on: bool
+    number: int
+
+
+@pdes.lp(streams=1)
+class Sleeper:
+    first: pdes.Timer
+    spread: pdes.Histogram
+    second: pdes.Timer
+    fault: int = 0
+    heard: int = 0
+    sent: int = 0
+    cancelled: int = 0
+    in_vain: int = 0
+
+    def start(self, context):
+        if self.first.is_set() or self.second.cancel():
+            raise ValueError("nobody has set it")
+        context.send_self(context.uniform(), Tick(0))
+
+    def tick(self, context, event: Tick):
+        if self.fault == 1:
+            context.set(self.first, -1.0, Alarm(True, 0))
+        elif self.fault == 2:
+            context.set(self.first, 1.0, Alarm(True, 0), 64)
+        if context.chance(0.5):
+            context.set(self.first, context.exponential(2.0), Alarm(True, event.n), priority=1)
+            if not self.first.is_set():
+                raise ValueError("it has been set")
+        elif self.first.cancel():
+            self.cancelled += 1
+        elif self.first.is_set() or self.first.cancel():
+            raise ValueError("it has been cancelled")
+        else:
+            self.in_vain += 1
+        context.set(self.second, context.exponential(1.0, 1), Alarm(False, event.n))
+        context.send((context.id + 1) % context.lp_count, 0.1 + context.exponential(0.5), Alarm(True, -1))
+        self.sent += 1
+        context.send_self(context.exponential(1.0), Tick(event.n + 1))
+
+    def alarm(self, context, event: Alarm):
+        if (event.number >= 0 and event.on and self.first.is_set()) or (not event.on and self.second.is_set()):
+            raise ValueError("it rings, and so is no longer set")
+        if event.number == -1:
+            self.sent -= 1
+        else:
+            self.heard += 1
+            self.spread.add(event.number + 1)
+
+    def report(self, report):
+        report.count("heard", self.heard)
+        report.count("cancelled", self.cancelled)
+        report.count("in_vain", self.in_vain)
+        report.count("on_their_way", self.sent + self.first.is_set() + self.second.is_set())
+        report.histogram("spread", self.spread)
+
+
+@pdes.model(end=200, lookahead=0.1)
+def sleepers(simulation, lps=4, fault=0):
+    simulation.add(Sleeper, lps, fault=fault)
+
+
+@pytest.mark.parametrize("options", [{}, {"threads": 2}, {"plain": True}, {"threads": 2, "plain": True}])
+def test_timers(options):
+    result, alone = sleepers.run(**options), sleepers.run()
+    assert (result.digest, result.statistics, result.cancelled) == (alone.digest, alone.statistics, alone.cancelled)
+    of = {name: statistic.value for name, statistic in result.statistics.items()}
+    assert of["heard"] > 400 and of["cancelled"] > 100 and of["in_vain"] > 50 and result.cancelled > of["cancelled"]
+    pandas.testing.assert_frame_equal(result.states(Sleeper), alone.states(Sleeper))
+    assert [*alone.states(Sleeper).columns] == ["fault", "heard", "sent", "cancelled", "in_vain"]
+    with pytest.raises(pdes.Error, match=r"^LP . \(Sleeper\), at time .* on Tick from LP ., sends Alarm to LP . with delay -1: a delay"):
+        sleepers.run(fault=1, **options)
+    with pytest.raises(pdes.Error, match=r"^LP . \(Sleeper\), at time .* on Tick from LP ., sends with priority 64: the last is 63$"):
+        sleepers.run(fault=2, **options)
+
+
+def test_an_event_that_no_timer_cancels():
+    @pdes.lp
+    class Wrong:
+        timer: pdes.Timer
+
+        def start(self, context):
+            context.set(self.timer, 1.0, Tick(0))
+
+        def tick(self, context, event: Tick):
+            pass
+
+    @pdes.model(end=10)
+    def wrong(simulation):
+        simulation.add(Wrong, 1)
+
+    for plain, where in (False, "Wrong"), (True, r"LP 0 \(Wrong\) failed at time 0"):
+        with pytest.raises(pdes.Error, match=f"^{where}: Tick can be cancelled by no timer: write @cancellable above it$"):
+            wrong.run(plain=plain)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_events_that_timers_cancel_come_from_outside_too(plain):
+    outside = pdes.Outside()
+    assert outside.inject(1, Alarm(True, -1))
+    result = sleepers.run(pace=1e4, outside=outside, plain=plain)
+    assert [event.event for event in result.injected] == [Alarm(True, -1)]
+    assert sleepers.run(replay=result.injected, plain=not plain).digest == result.digest != sleepers.run().digest
 
 
 @pdes.lp
@@ -678,7 +793,7 @@ def stopped(model, file, **options):
     assert isinstance(error.value.__cause__, Stop)
 
 
-LONG = {phold: {"end": 100, "lps": 1000}, airport: {"end": 20000, "width": 8, "height": 6, "planes": 9}, everything: {"end": 20000}, observed: {"end": 20000}}
+LONG = {phold: {"end": 100, "lps": 1000}, airport: {"end": 20000, "width": 8, "height": 6, "planes": 9}, arq: {"precision": 0.01}, everything: {"end": 20000}, observed: {"end": 20000}, sleepers: {"end": 20000}}
 
 
 @pytest.mark.parametrize("model", LONG, ids=lambda model: model.__name__)

@@ -1,8 +1,9 @@
-"""What an LP observes while it runs, as pdes/statistics.h has it: types of fields.
+"""Fields that are more than numbers: what an LP observes, as pdes/statistics.h has it, and its timers (pdes/timer.h).
 
 The methods that a class names as `in_machine_code` are compiled, too, with the record of the field for `self`.
 """
 
+import ctypes
 import inspect
 import math
 
@@ -143,6 +144,32 @@ class Histogram(InEngine):
     def add(self, value):
         if not call.histogram_add(self.address, value):
             raise MemoryError
+
+
+class Timer(InEngine):
+    """Set by `context.set(self.timer, delay, event)` to an event that is handled unless the timer is cancelled, or set anew,
+    before."""
+
+    dtype = np.dtype([("life", "u4"), ("set", "u4")], align=True)
+    in_machine_code = ("is_set", "cancel")
+
+    @property
+    def set(self):
+        return ctypes.c_uint32.from_address(self.address + 4).value
+
+    @set.setter
+    def set(self, value):
+        ctypes.c_uint32.from_address(self.address + 4).value = value
+
+    def is_set(self):
+        """Whether an event is on its way, or would be if its time were not beyond the end."""
+        return self.set != 0
+
+    def cancel(self):
+        """Returns whether there was an event."""
+        was_set = self.set != 0
+        self.set = 0
+        return was_set
 
 
 def is_member(annotation):
