@@ -345,8 +345,7 @@ def _member_type(python):
     return kind(_fields_of(python.dtype), python.dtype.itemsize, True)
 
 
-_MEMBERS = {kind: _member_type(kind)
-            for kind in (members.Tally, members.Level, members.BatchMeans, members.Histogram, members.Timer)}
+_MEMBERS = {kind: _member_type(kind) for kind in members.MEMBERS}
 
 
 def _of_member(name, result, *parameters):

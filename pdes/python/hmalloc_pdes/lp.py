@@ -23,7 +23,7 @@ class LpClass:
         self.shown = [name for name in self.fields if name not in self.in_engine]
         self.histograms = self._fields_of(members.Histogram)
         # What the engine keeps of an LP whose state is an object of Python's.
-        self.engine_dtype = records.layout({name: self.dtypes[name] for name in self.in_engine})
+        self.engine_dtype = records.layout({name: self.fields[name].dtype for name in self.in_engine})
         functions = dict(inspect.getmembers(python, inspect.isfunction))
         self.start, self.report = functions.pop("start", None), functions.pop("report", None)
         self.handlers = {}  # event: function, in the order in which they are written
@@ -55,9 +55,10 @@ class LpClass:
         for name in given:
             if name not in self.fields:
                 raise Error(f"{self.name} has no field '{name}'")
+        values = self.first_values | given
+        for name in values:
             if name in self.in_engine:
                 raise Error(f"{self.name}.{name} takes no value")
-        values = self.first_values | given
         for name, annotation in self.fields.items():
             if name not in values and getattr(annotation, "needs_value", True):
                 raise Error(f"{self.name} needs a value of '{name}'")
