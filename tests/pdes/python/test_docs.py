@@ -1,5 +1,6 @@
 """What docs/pdes-python.md and the newcomer's hour show is true."""
 
+import math
 import re
 import threading
 import time
@@ -51,6 +52,21 @@ def test_what_comes_from_outside_in_the_example():
     names = {"pdes": pdes, "threading": threading, "time": time, "Reading": Reading, "measure": lambda: 1.5, "plant": plant}
     exec(block, names)
     assert names["result"].injected and names["again"].digest == names["result"].digest
+
+
+def test_the_example_of_timers():
+    [block] = [block for block in BLOCKS if "pdes.Timer" in block]
+    names = {"pdes": pdes, "NamedTuple": NamedTuple}
+    exec(block, names)
+
+    @pdes.model(end=20000)
+    def plant(simulation):
+        simulation.add(names["Machine"], 1)
+
+    result = plant.run()
+    [machine] = result.states(names["Machine"]).itertuples()
+    assert machine.late / machine.finished == pytest.approx(math.exp(-3), rel=0.1)
+    assert result.cancelled == pytest.approx(machine.finished - machine.late, abs=5)
 
 
 def test_the_example_of_processes():
