@@ -125,7 +125,8 @@ class BatchMeans(Observed):
 
     def half_width(self):
         """The mean is within it, either way, with a confidence of 95 %; infinite below two batches."""
-        return call.half_width(self.record().ctypes.data)
+        record = self.record()  # which lives as long as the call
+        return call.half_width(record.ctypes.data)
 
 
 class InEngine:

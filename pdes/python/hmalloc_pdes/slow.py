@@ -78,7 +78,8 @@ class Report:
     def _give(self, function, name, kind, observed):
         if not isinstance(observed, kind):
             raise TypeError(f"statistic '{name}' is no {kind.__name__}")
-        function(self._pointer, name.encode(), observed.record().ctypes.data)
+        record = observed.record()  # which lives as long as the call
+        function(self._pointer, name.encode(), record.ctypes.data)
 
 
 class Events:
