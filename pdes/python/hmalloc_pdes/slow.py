@@ -11,6 +11,9 @@ from .errors import Error
 call = library.call
 
 
+_OVER = "the handler has returned"
+
+
 class Context:
     """What a handler may ask of the engine."""
 
@@ -34,7 +37,13 @@ class Context:
     def integer(self, n, stream=0):
         return call.integer(self._lp, stream, int(n))
 
+    def close(self):
+        """The handler has returned, and the engine's part is gone: ctypes refuses this one."""
+        self._lp = _OVER
+
     def send(self, to, delay, event, priority=0):
+        if self._lp is _OVER:  # by a process that never went on: it is collected, and leaves its `with`
+            return
         number, payload = self._run.pack(event)
         call.send(self._lp, int(to), delay, number, payload, priority)
 
@@ -199,14 +208,17 @@ class Entries:
         run, states = self._run, self._states
 
         def entry(lp, place, event):
+            context = Context(run, lp)
             try:
                 state = states[lp.contents.id]
                 self._place(state, place)
-                function(state, Context(run, lp), event)
+                function(state, context, event)
                 return 1
             except BaseException as error:  # it goes to who has called run
                 run.failed(error)
                 return 0
+            finally:
+                context.close()
 
         return self._keep(library.HANDLER(entry))
 

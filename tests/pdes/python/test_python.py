@@ -1,5 +1,6 @@
 """Models in Python: the answers of those in C++, errors of one line, sweeps."""
 
+import ctypes
 import json
 import os
 import re
@@ -472,6 +473,31 @@ def test_objects_run_as_plain_python_with_one_warning():
     assert len(warned) == 1
     assert gossip.run(threads=2).digest == result.digest
     assert result.states(Gossip)["heard"][0][:2] == ["LP 2", "LP 1; LP 2"] and result.statistics["names"].value > 0
+
+
+@pdes.lp
+class Keeper:
+    contexts: object = list
+
+    def start(self, context):
+        self.contexts.append(context)
+        context.send_self(1, Tick(0))
+
+    def tick(self, context, event: Tick):
+        self.contexts.append(context)
+
+
+def test_a_context_is_of_one_handler():
+    @pdes.model(end=5)
+    def keeping(simulation):
+        simulation.add(Keeper, 1)
+
+    with pytest.warns(pdes.SlowModelWarning):
+        [contexts] = keeping.run().states(Keeper)["contexts"]
+    for context in contexts:
+        context.send_self(1, Tick(0))  # as what a process leaves behind does when it is collected
+        with pytest.raises(ctypes.ArgumentError):
+            context.uniform()
 
 
 @pdes.lp
