@@ -58,4 +58,17 @@ void die_on_misuse(const char* function, const void* pointer, const char* reason
   abort();
 }
 
+// Who defines _GLIBCXX_ASSERTIONS, as some distributions and Meson's debug builds do, has headers that call this where an index is
+// out of range.  It is in libstdc++, which the library does without; weak, for programs that have both.
+extern "C" [[noreturn, gnu::weak]] HM_COLD void hm_assertion_fails(const char*, int, const char*, const char*) noexcept
+    __asm__("_ZSt21__glibcxx_assert_failPKciS0_S0_");
+
+void hm_assertion_fails(const char* file, int line, const char* function, const char* condition) noexcept {
+  {
+    FdWriter(STDERR_FILENO) << kLibraryName << ": " << file << ":" << static_cast<uint64_t>(line) << ": " << function
+                            << ": assertion failed: " << condition << "\n";
+  }
+  abort();
+}
+
 }  // namespace hm

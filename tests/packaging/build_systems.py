@@ -102,7 +102,8 @@ def meson(work, _):
     (project / "subprojects/hmalloc").symlink_to(ROOT)
     for variant in ("", " hardened"):
         build = work / f"build{variant}"
-        run("meson", "setup", f"-Dhmalloc:hardened={str(bool(variant)).lower()}", build, project)
+        run("meson", "setup", f"-Dhmalloc:hardened={str(bool(variant)).lower()}", build, project,
+            env=os.environ | {"CXXFLAGS": "-D_GLIBCXX_ASSERTIONS"})  # newer ones of Meson add it
         run("ninja", "-C", build)
         for kind in ("shared", "archive"):
             must_be_served(build / kind, variant)
