@@ -130,12 +130,12 @@ class alignas(128) Partition {
   // Takes the events that another partition has for this one.
   void receive(std::vector<Key>& keys);
   // Puts the pending events of LPs that have another owner by now into the outboxes of that parity.
-  void part(unsigned parity);
+  void send_what_moved(unsigned parity);
   std::vector<Lp*>& own_lps() noexcept { return own_lps_; }
-  // An LP goes to another rank (World::lps_travel): it is saved here, dismissed, and admitted there.
-  void save_lp(Archive& archive, LpId id) const;
-  void dismiss(LpId id) noexcept;
-  Lp* admit(Archive& saved);
+  // An LP goes to another rank (World::lps_travel): it is packed and removed here, and unpacked there.
+  std::vector<std::byte> packed(LpId id);
+  void remove(LpId id) noexcept;
+  Lp* unpack(std::span<const std::byte> packed);
   // Smallest time of anything pending or in an outbox.
   Time least() const { return std::min(pending.lower_bound(), min_sent); }
   // Adapts to numbers that change slowly.
@@ -171,7 +171,8 @@ class alignas(128) Partition {
   std::unique_ptr<CriticalPath> path;
   std::uint32_t* executed_by_lp = nullptr;  // counted while it is not null (engine/balance.h)
   std::uint64_t parted = 0, emigrated = 0;  // LPs that went to other partitions; of these, on other ranks
-  std::string name_of(const Lp& lp) const;
+  std::string name_of(LpId id) const;
+  std::string name_of(const Lp& lp) const { return name_of(lp.id); }
   Waits waits;
   double total_s = 0;
   std::uint64_t windows = 0;
@@ -223,13 +224,14 @@ class alignas(128) Partition {
   void start_lps();
   void restore(const Checkpoint& from);
   std::size_t restore_lps(Archive& part);
+  void save_lp(Archive& archive, LpId id) const;
   void restore_lp(const Lived& lived, Archive& object);
   void restore_events(Archive& part);
   void set_min_delay(Time smallest) noexcept;
   Lp& occupy(Lp& vacant);
   void end(Lp& lp);
   void leave(const LpClass& of, Lp& lp) noexcept;
-  void depart(const LpClass& of, Lp& lp) noexcept;
+  void destroy(const LpClass& of, Lp& lp) noexcept;
   std::uint64_t tie_by_source(std::uint64_t tie) const noexcept {
     return world.ties == Ties::by_source ? tie : unhashed(tie);
   }

@@ -178,7 +178,8 @@ int App::Inside::simulate(const std::function<void(Simulation&)>& build,
   std::string mistake;
   try {
     simulation = std::make_unique<Simulation>(options);
-    if (options.partitioning == Partitioning::graph) simulation->set_partitioner(partitioner());
+    if (options.partitioning == Partitioning::graph)
+      simulation->set_partitioner([](const LpGraph& graph, unsigned threads) { return partitioner()(graph, threads); });
     build(*simulation);
     watch = std::make_unique<app::Watch>(name, first_rank() ? output : app::Output{.live = app::Live::off});
   } catch (const std::exception& caught) { mistake = reason(caught); }

@@ -1,6 +1,7 @@
 #include "engine/balance.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -13,10 +14,11 @@ namespace {
 constexpr double kLook = 2048;            // events of a thread between two looks
 constexpr double kLeast = 2, kMost = 64;  // windows between two looks
 // What a move costs a thread, in events of some 40 ns: 4 to 20 ns for each pending key, which all are looked at, and a few for
-// each LP; two barriers, or two exchanges of ranks.
-constexpr double kKeyPrice = 1. / 4, kLpPrice = 1. / 8, kFixedPrice = 256, kFixedPriceOfRanks = 1024;
+// each LP; two barriers, or two exchanges of ranks, and what it sends to these.
+constexpr double kKeyPrice = 1. / 4, kLpPrice = 1. / 8, kFixedPrice = 256, kFixedPriceOfRanks = 1024, kBytePrice = 1. / 64;
 constexpr double kIgnored = 1. / 32;  // share of the mean: no cut is more exact
 constexpr double kMaxPatience = 1024;
+constexpr double kLogarithmOf2 = 0.6931471805599453;
 
 template <class T>
 void append(std::vector<std::byte>& bytes, const T* values, std::size_t count) {
@@ -48,12 +50,15 @@ std::span<const std::byte> LoadBoard::read_loads(unsigned rank, std::span<const 
 }
 
 // Every rank learns where the LPs go, and gets those that come to it.
-void LoadBoard::write_leaving(std::vector<std::byte>& message, unsigned rank) const {
+void LoadBoard::write_leaving(std::vector<std::byte>& message, unsigned rank) {
   std::size_t count = 0;
   for (const Moving& each : moving) count += each.leaving.size();
   append(message, &count, 1);
   for (const Moving& each : moving) append(message, each.leaving.data(), each.leaving.size());
-  for (const Moving& each : moving) append(message, each.to_rank[rank].data(), each.to_rank[rank].size());
+  for (Moving& each : moving) {
+    const std::vector<std::byte> lps = std::move(each.to_rank[rank]);
+    append(message, lps.data(), lps.size());
+  }
 }
 
 std::span<const std::byte> LoadBoard::read_leaving(World& world, unsigned rank, std::span<const std::byte> message) {
@@ -87,7 +92,8 @@ void Balancer::tell() noexcept {
   if (++window_ != next_look_) return;
   const double fixed = board_.between_ranks ? kFixedPriceOfRanks : kFixedPrice;
   board_.loads[place_] = {own_.executed(), fixed + kKeyPrice * static_cast<double>(own_.pending.size()) +
-                                               kLpPrice * static_cast<double>(own_.own_lps().size())};
+                                               kLpPrice * static_cast<double>(own_.own_lps().size()) +
+                                               kBytePrice * static_cast<double>(sent_)};
 }
 
 bool Balancer::is_due() noexcept {
@@ -114,8 +120,9 @@ bool Balancer::judge(double mean, double most) noexcept {
   const double excess = most / mean - 1;
   if (then_ > 0) patience_ = excess > then_ / 2 ? std::min(patience_ * 2, kMaxPatience) : std::max(patience_ / 2, 1.0);
   then_ = 0;
-  // Of several normal numbers with a deviation of 1 the largest is at most the root of twice their logarithm, on average.
-  const double by_chance = std::sqrt(2 * mean * std::log(executed_.size()));
+  // Of several normal numbers with a deviation of 1 the largest is at most the root of twice their logarithm, on average.  The
+  // logarithm of the next power of two, because all machines have to come to the same bit.
+  const double by_chance = std::sqrt(2 * mean * kLogarithmOf2 * static_cast<double>(std::bit_width(executed_.size() - 1)));
   lost_ = std::max(0.0, lost_ + most - mean - by_chance - kIgnored * mean);
   const double bearable = price() * patience_;
   if (own_.executed_by_lp == nullptr) {
@@ -158,7 +165,7 @@ void Balancer::part(unsigned parity) {
   own_.emigrated += mine_.leaving.size();
   own_.own_lps() = std::move(staying);
   hand_over();
-  if (parted > 0) own_.part(parity);
+  if (parted > 0) own_.send_what_moved(parity);
 }
 
 // An LP goes where its middle lies, if the row is as long as all have executed and each thread has an equal part.
@@ -169,8 +176,8 @@ void Balancer::choose(std::vector<Lp*>& staying) {
     if (place == place_) before = whole;
     whole += executed_[place] - counted_from_[place];
   }
-  for (auto& bytes : mine_.to_rank) bytes.clear();  // sent when LPs moved last
-  mine_.leaving.clear();
+  mine_.leaving.clear();  // told when LPs moved last
+  sent_ = 0;
   staying.reserve(own_.own_lps().size());
   for (Lp* lp : own_.own_lps()) {
     const std::uint64_t events = board_.executed_by_lp[lp->id];
@@ -182,11 +189,10 @@ void Balancer::choose(std::vector<Lp*>& staying) {
     } else if (to >= board_.first && thread < mine_.to_thread.size()) {
       mine_.to_thread[thread].push_back(lp);
     } else {
-      Archive saved;
-      own_.save_lp(saved, lp->id);
-      const std::vector<std::byte> bytes = saved.take();
+      const std::vector<std::byte> bytes = own_.packed(lp->id);
       append(mine_.to_rank[to / mine_.to_thread.size()], bytes.data(), bytes.size());
       mine_.leaving.push_back({lp->id, to, bytes.size()});
+      sent_ += bytes.size();
     }
   }
 }
@@ -198,7 +204,7 @@ void Balancer::hand_over() noexcept {
       owner[lp->id] = static_cast<std::uint16_t>(team_.world.first_partition + thread);
   for (const Leaving& each : mine_.leaving) {
     owner[each.lp] = static_cast<std::uint16_t>(each.to);
-    own_.dismiss(each.lp);
+    own_.remove(each.lp);
   }
 }
 
@@ -207,10 +213,7 @@ void Balancer::welcome() {
   std::vector<Lp*>& own = own_.own_lps();
   own.clear();
   const auto admit = [&](std::vector<std::span<const std::byte>>& arriving) {
-    for (const auto& bytes : arriving) {
-      Archive saved(bytes);
-      own.push_back(own_.admit(saved));
-    }
+    for (const auto& bytes : arriving) own.push_back(own_.unpack(bytes));
     arriving.clear();
   };
   admit(mine_.below);

@@ -53,7 +53,7 @@ class LoadBoard {
   // What other ranks have to know, in a message that has more behind it; read returns what is behind it.
   void write_loads(std::vector<std::byte>& message) const;
   std::span<const std::byte> read_loads(unsigned rank, std::span<const std::byte> message);
-  void write_leaving(std::vector<std::byte>& message, unsigned rank) const;
+  void write_leaving(std::vector<std::byte>& message, unsigned rank);  // which has the bytes then
   std::span<const std::byte> read_leaving(World& world, unsigned rank, std::span<const std::byte> message);
 
   const bool between_ranks;
@@ -92,9 +92,10 @@ class Balancer {
   Moving& mine_;
   std::uint64_t window_ = 0, looked_ = 0, next_look_ = 2;
   std::vector<std::uint64_t> executed_, counted_from_;  // events of each thread at the last look, and when counting began
-  double lost_ = 0;      // events that could have been executed meanwhile, since LPs moved last
-  double then_ = 0;      // excess of the busiest thread over the mean when LPs moved last; 0: it has been compared
-  double patience_ = 1;  // times the price
+  double lost_ = 0;       // events that could have been executed meanwhile, since LPs moved last
+  double then_ = 0;       // excess of the busiest thread over the mean when LPs moved last; 0: it has been compared
+  double patience_ = 1;   // times the price
+  std::size_t sent_ = 0;  // bytes of the LPs that left for other ranks last
 };
 
 }  // namespace pdes

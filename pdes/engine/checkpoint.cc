@@ -75,6 +75,7 @@ Checkpoint::Checkpoint(std::vector<std::byte> bytes, const std::string& from, co
   try {
     from_bytes(parts.front(), its, before, part_count);
     parts.erase(parts.begin());
+    Report::read(before.ended);
   } catch (const Error& error) { throw Error(path + " is damaged: " + error.what()); }
   if (parts.size() != part_count || before.executed_by_type.size() != its.types.size())
     throw Error(path + " is damaged: it has " + std::to_string(parts.size()) + " parts of " + std::to_string(part_count));

@@ -36,21 +36,11 @@ void add(Activity& sum, const Activity& other) noexcept {
 }
 
 Activity activity_of(const Partition& partition) {
-  return {partition.executed(),
-          partition.counts.sent,
-          partition.counts.crossed,
-          partition.counts.dropped,
-          partition.windows,
-          std::max(0.0, partition.total_s - partition.waits.all_s),
-          partition.waits.all_s,
-          partition.pending.late(),
-          partition.pending.retunings(),
-          partition.counts.cancelled,
-          partition.parted,
-          partition.emigrated,
-          partition.counts.made,
-          partition.counts.ended,
-          partition.counts.undelivered};
+  return {partition.executed(),       partition.counts.sent,    partition.counts.crossed,
+          partition.counts.dropped,   partition.windows,        std::max(0.0, partition.total_s - partition.waits.all_s),
+          partition.waits.all_s,      partition.pending.late(), partition.pending.retunings(),
+          partition.counts.cancelled, partition.parted,         partition.emigrated,
+          partition.counts.made,      partition.counts.ended,   partition.counts.undelivered};
 }
 
 // Commutative over LPs: it does not matter which thread runs an LP.

@@ -31,18 +31,23 @@ void Exchange::or_abort(Work&& work) {
 
 void Exchange::begin(unsigned parity, ReducingBarrier::Reduction here, Beside beside) {
   beside_ = beside;
-  or_abort([&] { pack(parity); });
-  ranks_.begin_exchange(outgoing_, {here.least, here.flags, team_.end()});
+  or_abort([&] {
+    pack(parity);
+    ranks_.begin_exchange(outgoing_, {here.least, here.flags, team_.end()});
+  });
 }
 
 ReducingBarrier::Reduction Exchange::end(double& blocked_s) {
   auto began = std::chrono::steady_clock::now();
-  Ranks::Vote all = ranks_.end_exchange();
+  Ranks::Vote all{};
+  or_abort([&] { all = ranks_.end_exchange(); });
   blocked_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   or_abort([&] {
     for (int rank = 0; rank < ranks_.count(); ++rank)
       if (rank != ranks_.rank()) unpack(static_cast<unsigned>(rank), ranks_.received(rank));
   });
+  if (beside_ == Beside::lps)
+    for (auto& message : outgoing_) message = {};  // no window needs as much
   team_.lower_end(all.end);
   return {all.least, all.flags};
 }

@@ -72,21 +72,21 @@ void Partition::destroy_lps() noexcept {
     for (LpId id = of.first; id < of.first + of.count; ++id) {
       Lp* lp = world.lps[id];
       if (lp == nullptr) continue;
-      depart(of, *lp);
+      destroy(of, *lp);
       if (world.lps_travel) ::operator delete(world.lps[id]);
     }
   }
 }
 
 // What is left is the record of the id.
-void Partition::depart(const LpClass& of, Lp& lp) noexcept {
+void Partition::destroy(const LpClass& of, Lp& lp) noexcept {
   if (lp.handlers == of.vacant_handlers) return;
   if (of.comes_and_goes()) leave(of, lp);
   else of.destroy(lp.object());
 }
 
-void Partition::dismiss(LpId id) noexcept {
-  depart(world.class_of(id), *world.lps[id]);
+void Partition::remove(LpId id) noexcept {
+  destroy(world.class_of(id), *world.lps[id]);
   ::operator delete(std::exchange(world.lps[id], nullptr));
 }
 
@@ -223,7 +223,7 @@ void Partition::receive(std::vector<Key>& keys) {
 }
 
 // By way of the box for itself, so that an exception leaves every event in one place only.
-void Partition::part(unsigned parity) {
+void Partition::send_what_moved(unsigned parity) {
   auto& boxes = outboxes[parity];
   auto& leaving = boxes[number];
   pending.sift([this](const Key& key) { return world.owner[key.event->destination] != number; }, leaving);

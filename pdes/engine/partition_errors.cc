@@ -19,9 +19,7 @@ std::uint64_t Partition::unhashed(std::uint64_t tie) noexcept {
   return (tie & kPriority) | rest;
 }
 
-std::string Partition::name_of(const Lp& lp) const {
-  return "LP " + std::to_string(lp.id) + " (" + world.class_of(lp.id).name + ")";
-}
+std::string Partition::name_of(LpId id) const { return "LP " + std::to_string(id) + " (" + world.class_of(id).name + ")"; }
 
 std::string Partition::place_of(const Key& key) const {
   const std::uint64_t tie = tie_by_source(key.tie);

@@ -68,13 +68,30 @@ void Partition::save_lp(Archive& archive, LpId id) const {
   archive.raw(bytes.data(), bytes.size());
 }
 
-Lp* Partition::admit(Archive& saved) {
+std::vector<std::byte> Partition::packed(LpId id) {
+  try {
+    Archive archive;
+    save_lp(archive, id);
+    return archive.take();
+  } catch (...) {
+    failed_at = name_of(id) + ", on its way to another rank";
+    throw;
+  }
+}
+
+Lp* Partition::unpack(std::span<const std::byte> packed) {
+  Archive archive(packed);
   Lived lived{};
-  saved(lived);
-  Archive object(saved.next(lived.bytes));
-  Lp* lp = make_lp_apart(lived.id);
-  restore_lp(lived, object);
-  return lp;
+  archive(lived);
+  Archive object(archive.next(lived.bytes));
+  try {
+    Lp* lp = make_lp_apart(lived.id);
+    restore_lp(lived, object);
+    return lp;
+  } catch (...) {
+    failed_at = name_of(lived.id) + ", on its way from another rank";
+    throw;
+  }
 }
 
 // Each thread reads all parts and takes what belongs to it.

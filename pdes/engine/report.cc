@@ -236,9 +236,8 @@ void Report::stand_behind() noexcept {
 }
 
 void Report::sort() {
-  std::sort(numbers_.begin(), numbers_.end(), [](const Number& a, const Number& b) {
-    return std::tie(a.first_use, a.name) < std::tie(b.first_use, b.name);
-  });
+  std::sort(numbers_.begin(), numbers_.end(),
+            [](const Number& a, const Number& b) { return std::tie(a.first_use, a.name) < std::tie(b.first_use, b.name); });
 }
 
 const Report::Number* Report::find(std::string_view name) const noexcept {

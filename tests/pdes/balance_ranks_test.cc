@@ -24,10 +24,15 @@ std::vector<Result> run_on(unsigned ranks, Options how, const Town& town = {}) {
   return results;
 }
 
-// Why the run ends on each rank.
-std::vector<std::string> errors_on(unsigned ranks, const Options& how, const Town& town) {
+// Why the run ends on each rank; `place`, if not null, is where the rank is that has a place.
+std::vector<std::string> errors_on(unsigned ranks, const Options& how, const Town& town, std::string* place = nullptr) {
   std::vector<std::string> errors(ranks);
-  on_ranks(ranks, [&](std::size_t rank, Ranks& mine) { errors[rank] = error_of([&] { run_town(how, town, 0, &mine); }); });
+  on_ranks(ranks, [&](std::size_t rank, Ranks& mine) {
+    Simulation simulation(how);
+    simulation.add<Walker>(town.lps, [&town](LpId id) { return Walker(town, id); });
+    errors[rank] = error_of([&] { simulation.run(&mine); });
+    if (place != nullptr && !simulation.partial().failed_at.empty()) *place = simulation.partial().failed_at;
+  });
   return errors;
 }
 
@@ -126,8 +131,10 @@ TEST(BalancedRanks, AnLpThatCannotBeSavedEndsTheRun) {
   how.balance = Balance::ranks;
   unsigned failed = 0;
   for (LpId lp = 5; lp < 800; lp += 99) {
-    const auto errors = errors_on(2, how, {.cannot_be_saved = lp});
+    std::string place;
+    const auto errors = errors_on(2, how, {.cannot_be_saved = lp}, &place);
     const bool fails = std::count(errors.begin(), errors.end(), "it has no suitcase") == 1;
+    EXPECT_EQ(place, fails ? "LP " + std::to_string(lp) + " (Walker), on its way to another rank" : "");
     for (const std::string& error : errors) {
       EXPECT_TRUE(error == "no error" ? !fails : fails) << error;
       if (fails && error != "it has no suitcase") { EXPECT_EQ(error, "the run failed on another rank"); }

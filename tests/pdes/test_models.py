@@ -112,7 +112,7 @@ def test_a_model_without_a_graph_cannot_be_divided_by_it(threads):
 
 @pytest.mark.skipif(programs.has_metis(), reason="built with METIS")
 def test_a_build_without_metis_says_so():
-    done = start("pcs --partition graph")
+    done = start("pcs --partition graph --threads 2 --oversubscribe")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "pcs: this program was built without METIS, and cannot divide the graph of the LPs among threads\n"
 
