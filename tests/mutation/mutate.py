@@ -29,9 +29,10 @@ KILLERS = {
                      [*CTEST, r"^misuse$"]),
     mutants.PDES: ("plain", ["pdes_library"], [*CTEST, r"^pdes\.library$"]),
     mutants.ENGINE: ("plain", ["pdes_timer", "pdes_end_after", "pdes_report", "pdes_critical_path", "pdes_pace",
-                             "pdes_vacancies", "pdes_delays", "pdes_library", "pdes_balance", "pdes_wheel"],
+                             "pdes_vacancies", "pdes_delays", "pdes_library", "pdes_balance",
+                             "pdes_balance_ranks", "pdes_wheel"],
                      [*CTEST,
-                      r"^pdes\.(balance|wheel|timer|end_after|report|critical_path|pace|vacancies|delays|library)$"]),
+                      r"^pdes\.(balance|balance_ranks|wheel|timer|end_after|report|critical_path|pace|vacancies|delays|library)$"]),
     mutants.TSAN_UNIT: ("tsan", ["hm_unit"], [*CTEST, r"^unit\.(BlockState|Lock|Superblock|Guarded)"]),
     mutants.TSAN_STRESS: ("tsan", ["hm_stress"], [*STRESS, "20"]),
 }
