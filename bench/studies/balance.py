@@ -1,5 +1,5 @@
-"""How well LPs that move follow load that moves, on threads and on ranks: PHOLD with an eighth of its LPs ten times as busy as
-the others, an eighth that moves round all.  Counts events, so it is the same on every machine.  Needs Open MPI, and a
+"""How well LPs that move follow load that moves, on threads and on ranks: PHOLD with an eighth of its LPs ten times as busy
+as the others, an eighth that moves round all.  Counts events, so it is the same on every machine.  Needs Open MPI, and a
 release build.
 
   python3 bench/studies/balance.py >docs/results/balance.md
@@ -46,8 +46,9 @@ def busiest(trace):
 
 def main():
     print("# Load that moves, on threads and on ranks\n")
-    print("""Made by `python3 bench/studies/balance.py`. Events of each window's busiest thread beside the mean of all, so 1 is
-the ideal; without moves, and with: `--balance threads` on one rank, `--balance ranks` on several. An eighth of 8192 LPs gets
+    print("""\
+Made by `python3 bench/studies/balance.py`. Events of each window's busiest thread beside the mean of all, so 1 is the
+ideal; without moves, and with: `--balance threads` on one rank, `--balance ranks` on several. An eighth of 8192 LPs gets
 ten times as many events from others, and goes once round all in so many units of time; a window has 0.1.""")
     with tempfile.TemporaryDirectory() as folder:
         trace = str(Path(folder) / "trace.json")
