@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
       [&](pdes::Simulation& simulation) {
         if (p.odd == 2) throw pdes::Error("--odd: 2 is even");
         simulation.add<Place>(p.lps, [&](pdes::LpId) { return Place(p); });
+        simulation.set_neighbours([&](pdes::LpId id, const auto& to) { to((id + 1) % p.lps); });
       },
       [](const pdes::Result& result, pdes::Summary& summary) {
         summary.add("visits per time", static_cast<double>(result.statistics.count_of("visits")) / result.reached);

@@ -95,7 +95,7 @@ def test_one_of_several_ranks_without_mpi_is_refused():
 
 
 def test_the_graph_is_refused_where_nobody_divides_it():
-    done = toy("--partition", "graph")
+    done = toy("--partition", "graph", "--threads", "2", "--oversubscribe")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "toy: --partition graph: this program is not linked with hmalloc::pdes-metis\n"
 
