@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engine/append.h"
 #include "engine/team.h"
 
 namespace pdes {
@@ -19,13 +20,6 @@ constexpr double kKeyPrice = 1. / 4, kLpPrice = 1. / 8, kFixedPrice = 256, kFixe
 constexpr double kIgnored = 1. / 32;  // share of the mean: no cut is more exact
 constexpr double kMaxPatience = 1024;
 constexpr double kLogarithmOf2 = 0.6931471805599453;
-
-template <class T>
-void append(std::vector<std::byte>& bytes, const T* values, std::size_t count) {
-  const std::size_t at = bytes.size();
-  bytes.resize(at + count * sizeof(T));
-  if (count > 0) std::memcpy(bytes.data() + at, values, count * sizeof(T));
-}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/append.h"
 #include "engine/critical_path.h"
 #include "engine/delays.h"
 #include "engine/team.h"
@@ -85,10 +86,7 @@ class Bytes {
  public:
   template <class T>
   void put(const T* values, std::size_t count) {
-    const auto* first = reinterpret_cast<const std::byte*>(values);
-    std::size_t at = bytes_.size();
-    bytes_.resize(at + count * sizeof(T));
-    if (count > 0) std::memcpy(bytes_.data() + at, first, count * sizeof(T));
+    append(bytes_, values, count);
   }
   explicit Bytes(std::vector<std::byte> bytes = {}) : bytes_(std::move(bytes)) {}
   template <class T>
