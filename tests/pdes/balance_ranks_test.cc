@@ -145,6 +145,31 @@ TEST(BalancedRanks, AnLpThatCannotBeSavedEndsTheRun) {
   EXPECT_GT(failed, 1u);
 }
 
+// Writes to the next one alone; the busy ones, an eighth of all, go round.
+struct Neighbour {
+  using Context = pdes::Context<Hop, Alarm>;
+  void start(Context& context) { context.send_self(context.random().uniform(), Alarm{}); }
+  void on(Context& context, const Alarm&) {
+    const LpId lps = context.lp_count(), first = static_cast<LpId>(context.now() * 4) % lps;
+    const bool busy = (context.id() + lps - first) % lps < lps / 8;
+    context.send_self(context.random().exponential(busy ? 0.1 : 1), Alarm{});
+    context.send((context.id() + 1) % lps, context.lookahead(), Hop{});
+  }
+  void on(Context&, const Hop&) {}
+};
+
+// So each thread has a stretch of the ring, or two with the rest, and few events leave it.
+TEST_P(Shape, LeavesNeighboursTogether) {
+  std::vector<Result> results(ranks_);
+  on_ranks(ranks_, [&](std::size_t rank, Ranks& mine) {
+    Simulation simulation({.end = 400, .lookahead = 0.2, .threads = threads_, .balance = Balance::ranks});
+    simulation.add<Neighbour>(800, [](LpId) { return Neighbour(); });
+    results[rank] = simulation.run(&mine);
+  });
+  EXPECT_GT(results[0].total.emigrated, 1000u);
+  EXPECT_LT(results[0].total.crossed * 100, results[0].total.sent * 2) << results[0].total.sent;
+}
+
 struct Rooted {
   using Context = pdes::Context<Hop>;
   static constexpr bool kCheckpoints = false;
