@@ -59,14 +59,15 @@ void die_on_misuse(const char* function, const void* pointer, const char* reason
 }
 
 // Who defines _GLIBCXX_ASSERTIONS, as some distributions and Meson's debug builds do, has headers that call this where an index is
-// out of range.  It is in libstdc++, which the library does without; weak, for programs that have both.
+// out of range.  It is in libstdc++, which the library does without; weak, for programs that have both.  In one that is linked with
+// the archive the program's own assertions come here, too: so the line is libstdc++'s, and does not begin with our name.
 extern "C" [[noreturn, gnu::weak]] HM_COLD void hm_assertion_fails(const char*, int, const char*, const char*) noexcept
     __asm__("_ZSt21__glibcxx_assert_failPKciS0_S0_");
 
 void hm_assertion_fails(const char* file, int line, const char* function, const char* condition) noexcept {
   {
-    FdWriter(STDERR_FILENO) << kLibraryName << ": " << file << ":" << static_cast<uint64_t>(line) << ": " << function
-                            << ": assertion failed: " << condition << "\n";
+    FdWriter(STDERR_FILENO) << file << ":" << static_cast<uint64_t>(line) << ": " << function << ": Assertion '" << condition
+                            << "' failed.\n";
   }
   abort();
 }
