@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import harness
-from emulation import not_emulated
 from matrix import CASES, Case
+from needs import lacking
 from special import SPECIAL, NotHere
 
 from baselines import BASELINES, exceptions
@@ -61,7 +61,7 @@ def judge(run, listed):
     """(verdict, note)"""
     if listed and not listed.runs:
         return "skipped", listed.why
-    if harness.EMULATOR and (why := not_emulated(run)):
+    if why := lacking(run):
         return "skipped", why
     if run.library and not run.library.exists():
         return "skipped", f"{run.library.name} is not built"

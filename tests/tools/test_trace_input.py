@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tracing import COUNTS, call, info, programs, record, refused, replay, trace_is_built  # noqa: F401
+from tracing import COUNTS, OLD_KERNEL, call, info, programs, record, refused, replay, trace_is_built  # noqa: F401
 
 pytestmark = trace_is_built
 
@@ -72,6 +72,12 @@ def test_programs_that_cannot_be_run(tmp_path):
     assert refused(call("record", "-o", file, "--", plain), plain, "Permission denied", code=126)
     assert refused(call("record", "-o", tmp_path / "none" / "it.hmtrace", "--", "true"), "No such file")
     assert [path.name for path in tmp_path.iterdir()] == ["plain"]
+
+
+def test_a_kernel_that_is_too_old_is_named(tmp_path):
+    ending = call("record", "-o", tmp_path / "it.hmtrace", "true", through=[OLD_KERNEL])
+    assert refused(ending, "Linux 5.14")
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("what, code", [("make", 1), ("exit", 7)])

@@ -13,18 +13,19 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "release"
 TRACE = BUILD / "hmalloc-trace"
 HMALLOC = BUILD / "libhmalloc.so"
+OLD_KERNEL = BUILD / "tests/system/old_kernel"
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 COUNTS = ("mallocs", "frees", "reallocs")
 
 trace_is_built = pytest.mark.skipif(not TRACE.exists(), reason="hmalloc-trace is not built")
 
 
-def call(*words, preload=None, **how):
+def call(*words, preload=None, through=(), **how):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "HMALLOC_"))}
     if preload:
         environment["LD_PRELOAD"] = str(preload)
     how = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": 120} | how
-    return subprocess.run([str(TRACE), *map(str, words)], env=environment, **how)
+    return subprocess.run([*map(str, through), str(TRACE), *map(str, words)], env=environment, **how)
 
 
 def json_of(command, file, *words, preload=None):

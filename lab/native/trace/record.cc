@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +37,11 @@ class SpoolFolder {
  private:
   fs::path path_;
 };
+
+// What session.cc asks of the kernel for each chunk of records.
+void require_kernel() {
+  if (madvise(nullptr, 0, MADV_POPULATE_WRITE) != 0) throw Failure("recording needs Linux 5.14 or newer");
+}
 
 fs::path recorder_library() {
   fs::path library = fs::read_symlink("/proc/self/exe").parent_path() / "libhmalloc-record.so";
@@ -93,6 +99,7 @@ int run(const std::vector<std::string>& command, pid_t& pid) {
 }  // namespace
 
 int record(const std::vector<std::string>& command, fs::path file, uint64_t limit) {
+  require_kernel();
   if (file.empty()) file = fs::path(command[0]).filename().string() + kSuffix;
   SpoolFolder folder(file);
   prepare_environment(folder.path(), limit);

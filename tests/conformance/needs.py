@@ -1,5 +1,6 @@
-"""Cases that an emulator of processes (qemu-user) cannot judge: what each needs of the system.  tests/system finds out, by
-trying, what of that is missing; tests/aarch64 runs these cases on a real kernel."""
+"""What cases need of the system.  tests/system finds out, by trying, what of that is missing: to an emulator of processes
+(qemu-user) much, to an old kernel (tests/system/old_kernel.c) little, and to a kernel of today nothing, or the test `system`
+fails.  tests/aarch64 runs all cases on a real kernel."""
 
 import functools
 
@@ -31,7 +32,8 @@ def missing(build):
     return dict(line.split(": ", 1) for line in ending.stdout.splitlines())
 
 
-def not_emulated(run):
-    if run.case.program == "!setting":
+def lacking(run):
+    """Why the case cannot be judged here; None if it can."""
+    if harness.EMULATOR and run.case.program == "!setting":
         return "the settings would be the emulator's"
     return missing(run.options.build).get(NEEDS.get(run.case.sub))
