@@ -3,6 +3,7 @@
 
 #include <hmalloc/hmalloc.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdlib>
@@ -32,7 +33,7 @@ class EventMemory {
     Block block = allocator_;
     switch (allocator_) {
       case Block::dense:
-        if (size >= lines_from_) block = Block::lines;
+        if (lines_ >> std::min(list_of(size), kMaxBit) & 1) block = Block::lines;
         memory = from_hmalloc(size, block == Block::lines);
         break;
       case Block::free_list: memory = take(size); break;
@@ -58,9 +59,12 @@ class EventMemory {
   }
 
   // Decides the kind of later blocks for this many pending events (docs/pdes-design.md has the measurements).  With a
-  // line to each event threads stay out of each other's way; without, more events fit the cache.
+  // line to each event threads stay out of each other's way; without, more events fit the cache.  If they do not fit
+  // anyway, an event that lies across the end of a line costs an access more: of each four blocks of 48 bytes two do.
   void adapt(std::uint64_t pending) noexcept {
-    if (blocks_ == Blocks::automatic && shared_) lines_from_ = pending <= kFewPending ? 0 : kLine;
+    if (blocks_ != Blocks::automatic) return;
+    lines_ = !shared_ ? 0 : pending <= kFewPending ? kAll : kAll << list_of(kLine);
+    if (pending > kManyPending) lines_ |= 1u << list_of(48);
   }
   // What events get: "dense", "lines", "dense and lines", "malloc" or "free list".
   const char* kind() const noexcept;
@@ -74,9 +78,12 @@ class EventMemory {
     Free* next;
   };
   static constexpr std::size_t kGranule = 16, kLists = 1040 / kGranule + 1;  // PHOLD's largest event: 1032 bytes
-  static constexpr std::size_t kLine = 64, kNone = ~std::size_t{0};
-  static constexpr std::uint64_t kFewPending = 16384;  // a megabyte of lines: about half of a second-level cache
-  static std::size_t list_of(std::size_t size) noexcept { return (size + kGranule - 1) / kGranule; }
+  static constexpr std::size_t kLine = 64;
+  static constexpr std::uint64_t kFewPending = 16384;    // a megabyte of lines: about half of a second-level cache
+  static constexpr std::uint64_t kManyPending = 262144;  // 12 MB of blocks of 48 bytes: beyond the caches
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  static constexpr std::size_t kMaxBit = 63;
+  static constexpr std::size_t list_of(std::size_t size) noexcept { return (size + kGranule - 1) / kGranule; }
 
   // By handles to hmalloc's own caches, if this thread has them.
   void* from_hmalloc(std::size_t size, bool lines) noexcept {
@@ -119,8 +126,8 @@ class EventMemory {
   Blocks blocks_;
   bool shared_;
   std::int64_t held_ = 0;
-  std::size_t lines_from_;  // events of at least this size get whole lines
-  char* fresh_ = nullptr;   // free list: memory that was never used
+  std::uint64_t lines_;    // bit i: events of list i get whole lines; the last bit is for all larger ones, too
+  char* fresh_ = nullptr;  // free list: memory that was never used
   char* fresh_end_ = nullptr;
   std::array<Free*, kLists> lists_{};
   std::array<hm_cache*, kLists> caches_[2]{};  // dense, lines; null: by a call

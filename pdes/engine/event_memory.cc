@@ -15,7 +15,7 @@ EventMemory::EventMemory(Allocator allocator, Blocks blocks, bool shared) noexce
                                                      : Block::malloc),
       blocks_(blocks),
       shared_(shared),
-      lines_from_(blocks == Blocks::lines ? 0 : kNone) {
+      lines_(blocks == Blocks::lines ? kAll : 0) {
   adapt(0);
 }
 
@@ -55,7 +55,7 @@ void* EventMemory::carve(std::size_t list) noexcept {
 const char* EventMemory::kind() const noexcept {
   if (allocator_ == Block::malloc) return "malloc";
   if (allocator_ == Block::free_list) return "free list";
-  return lines_from_ == 0 ? "lines" : lines_from_ == kNone ? "dense" : "dense and lines";
+  return lines_ == kAll ? "lines" : lines_ == 0 ? "dense" : "dense and lines";
 }
 
 }  // namespace pdes

@@ -64,8 +64,8 @@ TEST(EventMemory, AutomaticBlocks) {
   EXPECT_STREQ(shared.kind(), "lines");
   Event* line = shared.allocate(16);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(line) % 64, 0u);
-  alone.adapt(1'000'000);
-  shared.adapt(1'000'000);
+  alone.adapt(100'000);
+  shared.adapt(100'000);
   EXPECT_STREQ(alone.kind(), "dense");
   EXPECT_STREQ(shared.kind(), "dense and lines");
   Event* dense = shared.allocate(16);
@@ -73,6 +73,23 @@ TEST(EventMemory, AutomaticBlocks) {
   shared.release(line, 16);  // as it was allocated, whatever is chosen now
   shared.release(dense, 16);
   EXPECT_EQ(shared.held(), 0);
+}
+
+TEST(EventMemory, OfManyEventsNoneLiesAcrossTheEndOfALine) {
+  for (bool shared : {false, true}) {
+    EventMemory memory(Allocator::hmalloc, Blocks::automatic, shared);
+    memory.adapt(1'000'000);
+    EXPECT_STREQ(memory.kind(), "dense and lines");
+    for (std::size_t size : {24, 32, 40, 48, 64}) {
+      std::vector<Event*> events;
+      for (int i = 0; i < 100; ++i) {
+        events.push_back(memory.allocate(size));
+        EXPECT_LE(reinterpret_cast<std::uintptr_t>(events.back()) % 64 + size, 64u) << size;
+      }
+      for (Event* event : events) memory.release(event, size);
+    }
+    EXPECT_EQ(memory.held(), 0);
+  }
 }
 
 }  // namespace
