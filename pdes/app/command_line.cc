@@ -53,6 +53,25 @@ std::size_t size_of(const std::string& text) {
   throw Error("'" + text + "' is not a size like 512M or 2G");
 }
 
+double seconds_of(const std::string& text, double least, double most) {
+  static const std::pair<std::string_view, double> kUnits[] = {{"ms", 1e-3}, {"min", 60}, {"h", 3600}, {"s", 1}};
+  std::string number = text;
+  double unit = 1;
+  for (const auto& [name, seconds] : kUnits) {
+    if (!text.ends_with(name)) continue;
+    number.resize(text.size() - name.size());
+    unit = seconds;
+    break;
+  }
+  try {
+    double seconds = unit * number_in(number, 0.0, most);
+    if (seconds >= least && seconds <= most) return seconds;
+  } catch (const Error&) {  // no number
+  }
+  throw Error("'" + text + "' is not a time like 10s, 500ms, 5min or 2h, from " + shown(least) + " to " + shown(most) +
+              " s");
+}
+
 }  // namespace
 
 CommandLine::CommandLine(const std::string& program, const std::string& description) : cli_(description, program) {
@@ -91,6 +110,12 @@ template void CommandLine::number(const std::string&, std::uint64_t&, const std:
 void CommandLine::size(const std::string& name, std::size_t& bytes, const std::string& help) {
   add(name, "SIZE", help, "", [&bytes](const std::string& given) { bytes = size_of(given); });
   remember(name, [&bytes] { return Json(bytes); });
+}
+
+void CommandLine::time(const std::string& name, double& seconds, const std::string& help, double least, double most) {
+  add(name, "TIME", help, shown(seconds),
+      [&seconds, least, most](const std::string& given) { seconds = seconds_of(given, least, most); });
+  remember(name, [&seconds] { return Json(seconds); });
 }
 
 void CommandLine::text(const std::string& name, std::string& value, const std::string& unit, const std::string& help) {

@@ -40,6 +40,8 @@ class CommandLine {
   void number(const std::string& name, Number& value, const std::string& unit, const std::string& help, Number least,
               Number most);
   void size(const std::string& name, std::size_t& bytes, const std::string& help);
+  // Of the clock on the wall: 10s, 500ms, 5min, 2h, or a number of seconds.
+  void time(const std::string& name, double& seconds, const std::string& help, double least, double most);
   void text(const std::string& name, std::string& value, const std::string& unit, const std::string& help);
   void file(const std::string& name, std::string& path, const std::string& help);  // one that can be read
   void flag(const std::string& name, bool& value, const std::string& help);

@@ -55,7 +55,7 @@ void print_events(Page& page, const Run& run) {
   if (!run.options.resume.empty()) page.row("  before", grouped(result.events_before) + ", in the checkpoint");
   if (result.events_by_type.size() > 1)
     for (std::size_t type = 0; type < result.events_by_type.size(); ++type)
-      page.row("  " + result.type_names.at(type), grouped(result.events_by_type[type]));
+      if (result.events_by_type[type] > 0) page.row("  " + result.type_names.at(type), grouped(result.events_by_type[type]));
   if (run.options.queue == Queue::wheel && total.events > 0)
     page.row("late",
              app::text("%.1f %% of events, bucket width %.3g",

@@ -37,8 +37,8 @@ std::string type_name(const std::type_info& type) {
   int status = 0;
   std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
   std::string full = status == 0 ? name.get() : type.name();
-  std::size_t scope = full.rfind("::");
-  return scope == std::string::npos || full.back() == '>' ? full : full.substr(scope + 2);
+  std::size_t scope = full.rfind("::", full.find('<'));  // of a template, not of its arguments
+  return scope == std::string::npos ? full : full.substr(scope + 2);
 }
 
 const LpClass& World::class_of(LpId id) const noexcept {

@@ -98,6 +98,15 @@ TEST(Order, ZeroDelaysToItself) {
   EXPECT_EQ(heard, (Heard{3, 10, 2, 1, 0}));
 }
 
+template <class>
+struct Of {};
+
+TEST(Simulation, NamesOfTypesAreWithoutTheirScope) {
+  EXPECT_EQ(type_name(typeid(Note)), "Note");
+  EXPECT_EQ(type_name(typeid(Of<int>)), "Of<int>");
+  EXPECT_EQ(type_name(typeid(std::pair<int, std::less<int>>)), "pair<int, std::less<int> >");
+}
+
 TEST(Simulation, PayloadsOfAnySizeArriveWholeAndAreCounted) {
   std::string found;
   const Actor reader{.read = [&](const char* text) { found = text; }};

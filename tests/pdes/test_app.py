@@ -19,7 +19,7 @@ import pytest
 from programs import BUILD, CLEAN, run
 
 TOY = BUILD / "tests" / "pdes" / "pdes_app_program"
-LONG = ("--end", "20000", "--interval", "0.001")  # and some points of progress
+LONG = ("--end", "20000", "--interval", "1ms")  # and some points of progress
 
 
 def toy(*words, **more):
@@ -78,6 +78,8 @@ def test_the_lookahead_is_what_the_model_says_unless_the_user_does():
     ("--threads 0", "thread"), ("--threads -1", "--threads"), ("--threads 2 --lookahead 0", "lookahead"),
     ("--max-memory 5X", "'5X' is not a size like 512M or 2G"), ("--max-memory -5", "'-5'"), ("--max-memory M", "'M'"),
     ("--max-memory 99999999999999999G", "not a size"), ("--interval 0", "--interval"),
+    ("--checkpoint-every 10x", "--checkpoint-every: '10x' is not a time like 10s"), ("--interval s", "'s' is not a time"),
+    ("--interval -5s", "'-5s'"), ("--interval 500h", "'500h' is not a time like 10s, 500ms, 5min or 2h, from 0.001 to 1e+06 s"),
     ("--series /no/such/folder/s.csv", "/no/such/folder/s.csv cannot be written: No such file"),
     ("--summary /no/such/folder/s.json", "--summary: /no/such/folder/s.json cannot be written: No such file"),
 ])
@@ -307,7 +309,7 @@ def test_a_request_before_or_after_the_run_ends_nothing(tmp_path):
 def test_a_resumed_run_comes_to_the_same(tmp_path):
     file = tmp_path / "c"
     words = ("--end", "3000", "--delay", "1.5")
-    whole = result(*words, "--checkpoint", file, "--checkpoint-every", "1e-4")
+    whole = result(*words, "--checkpoint", file, "--checkpoint-every", "0.1ms")
     assert whole["checkpoints"] > 0
     for how in ([], ["--threads", "2", "--oversubscribe"], ["--queue", "heap", "--sync", "neighbours"]):
         rest = result(*words, "--resume", file, *how)
