@@ -1,6 +1,6 @@
 """How well LPs that move follow load that moves, on threads and on ranks: PHOLD with an eighth of its LPs ten times as busy
-as the others, an eighth that moves round all.  Counts events, so it is the same on every machine.  Needs Open MPI, and a
-release build.
+as the others, an eighth that moves round all.  Counts events, which is the same on every machine, and where there are CPUs
+for all threads measures time.  Needs Open MPI, and a release build.
 
   python3 bench/studies/balance.py >docs/results/balance.md
 """
@@ -9,6 +9,7 @@ import collections
 import itertools
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,16 +19,20 @@ PROGRAM = Path(__file__).resolve().parents[2] / "build/release/pdes/hmalloc-pdes
 MODELS = {"A": ["--events-per-lp", "16", "--remote", "0.1", "--end", "40"], "B": ["--end", "160"]}
 SHAPES = {"2 threads": (1, 2), "2 ranks": (2, 1), "4 threads": (1, 4), "4 ranks": (4, 1), "2 ranks of 2 threads": (2, 2)}
 TURNS = ("80", "160", "400", "1600", "even")
+TIMES, ROUNDS = 10, 7  # as long, and as often, where time is measured
 
 
-def run(model, turn, shape, balance, trace):
+def run(model, turn, shape, balances, *words):
+    """The summary as JSON."""
     ranks, threads = shape
     hot = [] if turn == "even" else ["--hot", "10", "--hot-turn", turn]
     mpirun = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
     env = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    words = [*MODELS[model], *hot, "--lps", "8192", "--threads", str(threads), "--oversubscribe", "--balance", balance]
-    subprocess.run([*mpirun, PROGRAM, *words, "--trace", trace], env=env, capture_output=True, stdin=subprocess.DEVNULL,
-                   check=True)
+    how = ["--lps", "8192", "--threads", str(threads), "--oversubscribe", "--json"]
+    balance = "off" if not balances else "ranks" if ranks > 1 else "threads"
+    done = subprocess.run([*mpirun, PROGRAM, *MODELS[model], *hot, *how, "--balance", balance, *words], env=env,
+                          capture_output=True, stdin=subprocess.DEVNULL, check=True)
+    return json.loads(done.stdout)
 
 
 def busiest(trace):
@@ -42,6 +47,31 @@ def busiest(trace):
     threads = {thread: windows for thread, windows in threads.items() if windows}
     windows = list(zip(*threads.values(), strict=True))
     return sum(max(each) for each in windows) * len(threads) / sum(map(sum, windows))
+
+
+def shorter(model, turn, shape):
+    """Its time beside that without moves, by turns."""
+    until = ["--end", str(TIMES * int(MODELS[model][-1]))]
+    ratios = sorted(run(model, turn, shape, True, *until)["seconds"] / run(model, turn, shape, False, *until)["seconds"]
+                    for _ in range(ROUNDS))
+    return f"{statistics.median(ratios):.2f} ({ratios[0]:.2f}–{ratios[-1]:.2f})"
+
+
+def name_of(turn):
+    return "load is even" if turn == "even" else turn
+
+
+def show_times():
+    cpus = len(os.sched_getaffinity(0))
+    shapes = {name: shape for name, shape in SHAPES.items() if shape[0] * shape[1] <= cpus}
+    columns = list(itertools.product(MODELS, shapes))
+    print(f"\n## Time, on {cpus} CPUs\n\nWith moves beside without, {TIMES} times as long: medians of {ROUNDS} pairs of "
+          "runs in turns (least–most).\n")
+    print("| all LPs in | " + " | ".join(f"{model}, {shape}" for model, shape in columns) + " |")
+    print("|---|" + "--:|" * len(columns))
+    for turn in TURNS:
+        cells = [shorter(model, turn, shapes[shape]) for model, shape in columns]
+        print(f"| {name_of(turn)} | " + " | ".join(cells) + " |", flush=True)
 
 
 def main():
@@ -59,9 +89,10 @@ ten times as many events from others, and goes once round all in so many units o
             for turn in TURNS:
                 cells = []
                 for shape, on in itertools.product(SHAPES.values(), (False, True)):
-                    run(model, turn, shape, "off" if not on else "ranks" if shape[0] > 1 else "threads", trace)
+                    run(model, turn, shape, on, "--trace", trace)
                     cells.append(f"{busiest(trace):.2f}")
-                print(f"| {'load is even' if turn == 'even' else turn} | " + " | ".join(cells) + " |", flush=True)
+                print(f"| {name_of(turn)} | " + " | ".join(cells) + " |", flush=True)
+    show_times()
 
 
 if __name__ == "__main__":
