@@ -1,0 +1,91 @@
+"""Options that follow from parameters; sweeps, their files and plots."""
+
+import re
+
+import hmalloc_pdes as pdes
+import pandas
+import pytest
+from conftest import SMALL, faulty
+from models import Node, airport, phold
+
+GRID = {"remote": [0.1, 0.5], "seed": [1, 2, 3]}
+TINY = {"lps": 50, "end": 5}
+
+
+def test_options_follow_from_parameters():
+    @pdes.model(end=20, lookahead=lambda mean: mean / 4)
+    def hops(simulation, lps=20, mean=1.0):
+        simulation.add(Node, lps, events=1, remote=0.5, mean=mean)
+
+    assert [hops.run(**given).options["lookahead"] for given in ({}, {"mean": 2.0}, {"lookahead": 0.1})] == [0.25, 0.5, 0.1]
+    assert hops.run(mean=2.0).digest == hops.run(mean=2.0, lookahead=0.5).digest != hops.run(mean=2.0, lookahead=0.25).digest
+    frame = pdes.sweep(hops, {"mean": [1.0, 2.0]}, progress=False)
+    assert [*frame["lookahead"]] == [0.25, 0.5]
+    with pytest.raises(pdes.Error, match="^model hops: lookahead follows from reach, which is no parameter$"):
+        pdes.model(end=1, lookahead=lambda reach: reach)(hops.__wrapped__)
+
+
+def test_a_sweep_is_its_runs():
+    frame = pdes.sweep(phold, GRID, processes=2, progress=False, **TINY)
+    assert len(frame) == 6 and [*frame["remote"]] == [0.1] * 3 + [0.5] * 3
+    for _, row in frame.iterrows():
+        assert row["digest"] == f"{phold.run(remote=row['remote'], seed=row['seed'], **TINY).digest:#018x}"
+
+
+@pytest.mark.filterwarnings("error:.*(float_precision|fill value)")  # which pandas will no longer take
+def test_a_sweep_goes_on_where_it_was_left(tmp_path, monkeypatch):
+    file = tmp_path / "sweep.csv"
+    pdes.sweep(phold, GRID | {"seed": [1, 3]}, file=file, progress=False, **TINY)
+    kept = file.read_text().splitlines()
+    whole = pdes.sweep(phold, GRID, file=file, processes=2, progress=False, **TINY)
+    assert len(whole) == 6 and set(kept) < set(file.read_text().splitlines())  # times and all: they were not run again
+    monkeypatch.setattr(type(phold), "run", None)
+    again = pdes.sweep(phold, GRID, file=file, progress=False, **TINY)
+    assert (again["digest"] == whole["digest"]).all()
+
+
+def test_a_run_of_a_sweep_that_fails_is_tried_again(tmp_path):
+    file = tmp_path / "sweep.csv"
+    frame = pdes.sweep(faulty, {"fault": [0, 8]}, file=file, progress=False)
+    assert [*frame["error"]] == ["", "LP 0 (Faulty) failed at time 1: ValueError: bad luck"]
+    assert {*pandas.read_csv(file)["fault"]} == {0, 8}
+    file.write_text(file.read_text().replace("bad luck", "of another day"))
+    tried = pdes.sweep(faulty, {"fault": [8]}, file=file, progress=False)
+    assert [*tried["error"]] == [*frame["error"][1:]]
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda file: pdes.sweep(phold, {"far": [1]}, file=file), "model phold has no parameter 'far'"),
+    (lambda file: pdes.sweep(phold, {"seed": []}, file=file), "there is nothing to run"),
+    (lambda file: pdes.sweep(airport, {"width": [4]}, file=file), "is of another sweep: it has no column 'width'")])
+def test_sweeps_that_cannot_be(tmp_path, call, said):
+    file = tmp_path / "sweep.csv"
+    file.write_text("remote,digest,error\n0.1,0x1,\n")
+    with pytest.raises(pdes.Error, match=re.escape(said)):
+        call(file)
+
+
+def test_parquet_and_arrow(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    file = tmp_path / "sweep.parquet"
+    whole = pdes.sweep(phold, GRID, file=file, progress=False, **TINY)
+    result = airport.run(**SMALL["airport"])
+    table = result.arrow()
+    assert phold.run(**SMALL["phold"]).arrow().num_rows == 0 and table.num_rows == 5
+    assert dict(zip(table["statistic"].to_pylist(), table["value"].to_pylist())) == {
+        name: statistic.value for name, statistic in result.statistics.items()}
+    assert table.schema.field("count").type == "int64" and table["mean"].null_count == 3
+    in_file, order = pandas.read_parquet(file), ["remote", "seed"]  # there in the order in which they were done
+    pandas.testing.assert_frame_equal(in_file.sort_values(order, ignore_index=True), whole.assign(error="").sort_values(
+        order, ignore_index=True), check_dtype=False)
+    monkeypatch.setattr(type(phold), "run", None)
+    assert (pdes.sweep(phold, GRID, file=file, progress=False, **TINY)["digest"] == whole["digest"]).all()
+
+
+def test_plot(monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    frame = pdes.sweep(phold, GRID, progress=False, **TINY)
+    axes = pdes.plot(frame, "remote", "events")
+    [line] = axes.get_lines()
+    assert [*line.get_ydata()] == [*frame.groupby("remote")["events"].mean()] and axes.collections
+    assert len(pdes.plot(frame, "seed", "events", by="remote").get_lines()) == 2
