@@ -71,9 +71,26 @@ names() { # OPTION NAME ARGS...: whether the option has a list with that name in
   shift 2
   for word; do
     case $word in "$option="*) previous=$option word=${word#*=} ;; esac
-    [ "$previous" != "$option" ] || case ,$word, in *,"$name",*) return 0 ;; esac
+    [ "$previous" != "$option" ] || case ,$word, in *,"$name",* | *,"$name:"*) return 0 ;; esac
     previous=$word
   done
+  return 1
+}
+
+given() { # OPTION ARGS...
+  option=$1
+  shift
+  for word; do case $word in "$option" | "$option="*) return 0 ;; esac; done
+  return 1
+}
+
+# What a campaign does not run is neither installed nor built for it.
+runs() { # FAMILY "WORKLOAD..." ARGS...: whether one with these options has cells of the family, which are of these workloads
+  family=$1 of_family=$2
+  shift 2
+  ! given --families "$@" || names --families "$family" "$@" || return 1
+  given --workloads "$@" || return 0
+  for workload in $of_family; do ! names --workloads "$workload" "$@" || return 0; done
   return 1
 }
 
@@ -88,7 +105,11 @@ bench() {
   case $1 in
     quick | mixes) wish_peers; need_workloads ;;
     cores) wish_peers; wish_emulator; need_workloads ;;
-    paper | full) wish_peers; wish_servers; need_workloads; need_pdes ranks ;;
+    paper | full)
+      wish_peers
+      ! runs servers 'redis db_bench' "$@" || wish_servers
+      need_workloads
+      ! runs simulation 'phold pcs airport' "$@" || need_pdes ranks ;;
     baselines | engine) wish_peers; need_workloads; need_pdes ranks ;;
     resume) need_workloads; need_pdes ranks ;;
     list) need_workloads ;;

@@ -247,9 +247,16 @@ def test_wrong_words_are_told_before_anything_is_built(tree, words, message):
     assert line.startswith(f"hmalloc: {message}")
 
 
-def test_right_words_are_built_for(tree):
-    run = subprocess.run(["sh", "-c", BENCH, "sh", tree, ROOT, "bench", "quick", "--rounds", "3"], capture_output=True, text=True)
-    assert (run.returncode, run.stdout.splitlines(), run.stderr) == (0, ["wish_peers", "need_workloads"], "")
+@pytest.mark.parametrize("words, built", [
+    ("quick --rounds 3", ["wish_peers", "need_workloads"]),
+    ("paper", ["wish_peers", "wish_servers", "need_workloads", "need_pdes"]),
+    ("paper --families simulation", ["wish_peers", "need_workloads", "need_pdes"]),
+    ("full --families=local,servers", ["wish_peers", "wish_servers", "need_workloads"]),
+    ("full --families servers,simulation --workloads pcs:threads=1", ["wish_peers", "need_workloads", "need_pdes"]),
+    ("paper --workloads larson,redis", ["wish_peers", "wish_servers", "need_workloads"])])
+def test_right_words_are_built_for(tree, words, built):
+    run = subprocess.run(["sh", "-c", BENCH, "sh", tree, ROOT, "bench", *words.split()], capture_output=True, text=True)
+    assert (run.returncode, run.stdout.splitlines(), run.stderr) == (0, built, "")
 
 
 # ---- Progress. ------------------------------------------------------------------------------------------------------
