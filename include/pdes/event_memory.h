@@ -64,9 +64,9 @@ class EventMemory {
   void adapt(std::uint64_t pending) noexcept {
     if (blocks_ != Blocks::automatic) return;
     lines_ = !shared_ ? 0 : pending <= kFewPending ? kAll : kAll << list_of(kLine);
-    if (pending > kManyPending) lines_ |= 1u << list_of(48);
+    if (pending > kManyPending) lines_ |= std::uint64_t{1} << list_of(48);
   }
-  // What events get: "dense", "lines", "dense and lines", "malloc" or "free list".
+  // What the next events get, by their sizes: "dense", "lines", "dense and lines", "malloc" or "free list".
   const char* kind() const noexcept;
   // Bytes allocated here minus bytes released here, rounded to 16 or to lines; the sum over all threads is what the
   // events in flight take.
@@ -80,7 +80,7 @@ class EventMemory {
   static constexpr std::size_t kGranule = 16, kLists = 1040 / kGranule + 1;  // PHOLD's largest event: 1032 bytes
   static constexpr std::size_t kLine = 64;
   static constexpr std::uint64_t kFewPending = 16384;    // a megabyte of lines: about half of a second-level cache
-  static constexpr std::uint64_t kManyPending = 262144;  // 12 MB of blocks of 48 bytes: beyond the caches
+  static constexpr std::uint64_t kManyPending = 262144;  // of a thread: 12 MB of blocks of 48 bytes, beyond its caches
   static constexpr std::uint64_t kAll = ~std::uint64_t{0};
   static constexpr std::size_t kMaxBit = 63;
   static constexpr std::size_t list_of(std::size_t size) noexcept { return (size + kGranule - 1) / kGranule; }

@@ -77,10 +77,14 @@ names() { # OPTION NAME ARGS...: whether the option has a list with that name in
   return 1
 }
 
-given() { # OPTION ARGS...
-  option=$1
+given() { # OPTION ARGS...: whether it has a value; an empty one is none
+  option=$1 previous=''
   shift
-  for word; do case $word in "$option" | "$option="*) return 0 ;; esac; done
+  for word; do
+    case $word in "$option="?*) return 0 ;; esac
+    [ "$previous" != "$option" ] || [ -z "$word" ] || return 0
+    previous=$word
+  done
   return 1
 }
 

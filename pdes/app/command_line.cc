@@ -64,7 +64,7 @@ double seconds_of(const std::string& text, double least, double most) {
     break;
   }
   try {
-    double seconds = unit * number_in(number, 0.0, most);
+    double seconds = unit * number_in(number, 0.0, std::numeric_limits<double>::max());
     if (seconds >= least && seconds <= most) return seconds;
   } catch (const Error&) {  // no number
   }

@@ -68,8 +68,7 @@ void declare_common(CommandLine& line, Options& options, bool& oversubscribe, Ou
   line.choice("progress", output.live, kLives, "live line on a terminal; json: lines of JSON on standard error");
   line.text("series", output.series, "FILE", "time series of the run, written as it goes: CSV, or JSON lines (.jsonl)");
   line.text("summary", output.summary, "FILE", "the summary as JSON, in a file");
-  line.time("interval", options.progress_interval, "seconds, or 500ms, between two points of progress and series", 0.001,
-            1e6);
+  line.time("interval", options.progress_interval, "500ms, between two points of progress and series", 0.001, 1e6);
   line.text("trace", options.trace, "FILE", "time line of threads and windows, for chrome://tracing or Perfetto");
   line.flag("lookahead-report", options.measure_delays, "measure delays between LPs; one thread enforces no lookahead then");
   line.flag("critical-path", options.measure_path,

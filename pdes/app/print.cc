@@ -53,7 +53,7 @@ void print_events(Page& page, const Run& run) {
   if (total.cancelled > 0) page.row("  cancelled", grouped(total.cancelled));
   if (total.undelivered > 0) page.row("  undelivered", grouped(total.undelivered) + ", nobody was there for them");
   if (!run.options.resume.empty()) page.row("  before", grouped(result.events_before) + ", in the checkpoint");
-  if (result.events_by_type.size() > 1)
+  if (std::ranges::count_if(result.events_by_type, [](std::uint64_t count) { return count > 0; }) > 1)
     for (std::size_t type = 0; type < result.events_by_type.size(); ++type)
       if (result.events_by_type[type] > 0) page.row("  " + result.type_names.at(type), grouped(result.events_by_type[type]));
   if (run.options.queue == Queue::wheel && total.events > 0)

@@ -168,8 +168,10 @@ Json summary(const Run& run) {
   line["emigrated"] = total.emigrated;
   line["bucket_width"] = result.bucket_width;
   add_cost(line, run);
-  for (std::size_t type = 0; type < result.events_by_type.size(); ++type)
-    line["events_by_type"][result.type_names.at(type)] = result.events_by_type[type];
+  for (std::size_t type = 0; type < result.events_by_type.size(); ++type) {
+    Json& count = line["events_by_type"][result.type_names.at(type)];  // of two types, if their names differ in scope alone
+    count = result.events_by_type[type] + (count.is_null() ? 0 : count.get<std::uint64_t>());
+  }
   line["statistics"] = statistics(result.statistics);
   line["derived"] = Json::object();
   for (const auto& [name, value] : run.derived.numbers()) line["derived"][name] = value;

@@ -37,8 +37,13 @@ std::string type_name(const std::type_info& type) {
   int status = 0;
   std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
   std::string full = status == 0 ? name.get() : type.name();
-  std::size_t scope = full.rfind("::", full.find('<'));  // of a template, not of its arguments
-  return scope == std::string::npos ? full : full.substr(scope + 2);
+  int inside = 0;  // brackets: of a template's arguments, or of the function that the type is local to
+  for (std::size_t at = full.size(); at-- > 1;) {
+    if (full[at] == '>' || full[at] == ')') ++inside;
+    if (full[at] == '<' || full[at] == '(') --inside;
+    if (inside == 0 && full[at] == ':' && full[at - 1] == ':') return full.substr(at + 1);
+  }
+  return full;
 }
 
 const LpClass& World::class_of(LpId id) const noexcept {

@@ -15,8 +15,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "conformance"), str(HERE.parent / "misuse")]
 from cases import CASES as MISUSES  # noqa: E402
 from cases import LINKED  # noqa: E402
-from emulation import NEEDS  # noqa: E402
 from matrix import CASES  # noqa: E402
+from needs import NEEDS  # noqa: E402
 from special import LIMITED  # noqa: E402
 
 # On the emulated machine itself these say nothing, or take too long.

@@ -31,7 +31,8 @@ class Failed(Exception):
 
 
 def run(*words, **variables):
-    done = subprocess.run([str(w) for w in words], env=os.environ | variables, capture_output=True, text=True, check=False)
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("LD_PRELOAD", "HMALLOC_"))}
+    done = subprocess.run([str(w) for w in words], env=own | variables, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Failed(f"{' '.join(map(str, words))}: {(done.stdout + done.stderr).strip()[-2000:]}")
     return done.stderr
@@ -55,7 +56,7 @@ def link_all(root, compiler, work):
     for static in ([], ["-static"]):
         run(compiler, "-O0", *static, program.with_suffix(".cc"), "-Wl,--undefined=malloc", work / "libhmalloc.a", "-pthread",
             "-o", linked)
-        require_served(run(linked, HMALLOC_VERBOSE="1"), f"a program with the archive {' '.join(static)}")
+        require_served(run(linked, HMALLOC_VERBOSE="1"), " ".join(["a program with the archive", *static]))
 
 
 def main():

@@ -26,7 +26,10 @@ NEEDS = {
 @functools.cache
 def missing(build):
     """Property -> what is said where it does not hold."""
-    ending = harness.execute([build / "tests/system/missing"], harness.environment())
+    program = build / "tests/system/missing"
+    if not harness.EMULATOR and not program.exists():  # only the cases were built, on a kernel of today
+        return {}
+    ending = harness.execute([program], harness.environment())
     if ending.status not in (0, 1):
         raise SystemExit(f"tests/system/missing: {ending.describe()}")
     return dict(line.split(": ", 1) for line in ending.stdout.splitlines())
@@ -36,4 +39,5 @@ def lacking(run):
     """Why the case cannot be judged here; None if it can."""
     if harness.EMULATOR and run.case.program == "!setting":
         return "the settings would be the emulator's"
-    return missing(run.options.build).get(NEEDS.get(run.case.sub))
+    need = NEEDS.get(run.case.sub)
+    return missing(run.options.build).get(need) if need else None

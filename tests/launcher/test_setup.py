@@ -250,6 +250,7 @@ def test_wrong_words_are_told_before_anything_is_built(tree, words, message):
 @pytest.mark.parametrize("words, built", [
     ("quick --rounds 3", ["wish_peers", "need_workloads"]),
     ("paper", ["wish_peers", "wish_servers", "need_workloads", "need_pdes"]),
+    ("paper --families= --workloads=", ["wish_peers", "wish_servers", "need_workloads", "need_pdes"]),
     ("paper --families simulation", ["wish_peers", "need_workloads", "need_pdes"]),
     ("full --families=local,servers", ["wish_peers", "wish_servers", "need_workloads"]),
     ("full --families servers,simulation --workloads pcs:threads=1", ["wish_peers", "need_workloads", "need_pdes"]),

@@ -99,9 +99,20 @@ TEST(Order, ZeroDelaysToItself) {
 }
 
 template <class>
-struct Of {};
+struct Of {
+  struct Part {};
+};
+
+template <class Type>
+std::string name_of_local(const std::vector<Type>&) {
+  struct Local {};
+  return type_name(typeid(Local));
+}
 
 TEST(Simulation, NamesOfTypesAreWithoutTheirScope) {
+  EXPECT_EQ(type_name(typeid(int)), "int");
+  EXPECT_EQ(type_name(typeid(Of<std::vector<int>>::Part)), "Part");
+  EXPECT_EQ(name_of_local(std::vector<int>{}), "Local");
   EXPECT_EQ(type_name(typeid(Note)), "Note");
   EXPECT_EQ(type_name(typeid(Of<int>)), "Of<int>");
   EXPECT_EQ(type_name(typeid(std::pair<int, std::less<int>>)), "pair<int, std::less<int> >");

@@ -80,6 +80,7 @@ def test_the_lookahead_is_what_the_model_says_unless_the_user_does():
     ("--max-memory 99999999999999999G", "not a size"), ("--interval 0", "--interval"),
     ("--checkpoint-every 10x", "--checkpoint-every: '10x' is not a time like 10s"), ("--interval s", "'s' is not a time"),
     ("--interval -5s", "'-5s'"), ("--interval 500h", "'500h' is not a time like 10s, 500ms, 5min or 2h, from 0.001 to 1e+06 s"),
+    ("--interval 1e400h", "'1e400h'"), ("--interval 0.5ms", "'0.5ms'"), ("--interval nans", "'nans'"),
     ("--series /no/such/folder/s.csv", "/no/such/folder/s.csv cannot be written: No such file"),
     ("--summary /no/such/folder/s.json", "--summary: /no/such/folder/s.json cannot be written: No such file"),
 ])

@@ -1,5 +1,5 @@
-/* Runs a program as on Linux 3.10, on which old hosts still run new containers: whatever system call came later does not exist,
- * and neither does advice about memory.  Usage: old_kernel PROGRAM [ARGUMENT...] */
+/* Runs a program as on Linux 3.10, on which old hosts still run new containers: system calls that came later do not exist, and
+ * neither does advice about memory.  Flags of older calls are not looked at.  Usage: old_kernel PROGRAM [ARGUMENT...] */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,6 +1,7 @@
-// What tests take for granted of the system that runs them, and an emulator of processes (qemu-user) does not give.  Each is
-// found out by trying it.  A test that needs what is not there is skipped, or leaves that part out, and says why; the
-// real kernel of tests/aarch64 runs it.  On a real kernel nothing is missing, which the test `system` makes sure of.
+// What tests take for granted of the system that runs them, and an emulator of processes (qemu-user) or an old kernel does
+// not give.  Each is found out by trying it.  A test that needs what is not there is skipped, or leaves that part out, and
+// says why; the real kernel of tests/aarch64 runs it.  On a kernel of today nothing is missing, which the test `system`
+// makes sure of.
 #pragma once
 #include <span>
 

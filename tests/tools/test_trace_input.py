@@ -74,6 +74,7 @@ def test_programs_that_cannot_be_run(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["plain"]
 
 
+@pytest.mark.skipif(not OLD_KERNEL.exists(), reason="old_kernel is not built")
 def test_a_kernel_that_is_too_old_is_named(tmp_path):
     ending = call("record", "-o", tmp_path / "it.hmtrace", "true", through=[OLD_KERNEL])
     assert refused(ending, "Linux 5.14")
