@@ -34,7 +34,8 @@ typedef int (*hm_pdes_reporter)(hm_pdes_report* report, void* state);
 
 /* Options as words, such as "end=80 lookahead=0.1 threads=2 queue=heap": those of docs/pdes.md that are about the
  * simulation and about how it is run, checkpoints too, times as numbers of seconds; and model=, a name by which a checkpoint
- * of another model is refused.  A backslash takes the next character as it is, such as a space in the name of a file.  Null if there is no memory. */
+ * of another model is refused.  A backslash takes the next character as it is, such as a space in the name of a file.  Null if
+ * there is no memory. */
 hm_pdes* hm_pdes_new(const char* options);
 void hm_pdes_free(hm_pdes* simulation);
 
