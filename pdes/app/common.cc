@@ -53,7 +53,8 @@ void declare_engine(CommandLine& line, Options& options, bool& oversubscribe) {
               "end the run when more events than that follow without delay", std::uint64_t{1},
               std::numeric_limits<std::uint64_t>::max());
   line.text("checkpoint", options.checkpoint, "FILE", "save the run here, on SIGUSR1, Ctrl-C and SIGTERM");
-  line.time("checkpoint-every", options.checkpoint_every, "save it also as often as that, 10s; 0: only on request", 0, 1e9);
+  line.time("checkpoint-every", options.checkpoint_every, "save it also as often as that, such as 10s; 0: only on request",
+            0, 1e9);
   line.text("resume", options.resume, "FILE", "go on from this checkpoint, with any number of threads and ranks");
 }
 
@@ -68,7 +69,7 @@ void declare_common(CommandLine& line, Options& options, bool& oversubscribe, Ou
   line.choice("progress", output.live, kLives, "live line on a terminal; json: lines of JSON on standard error");
   line.text("series", output.series, "FILE", "time series of the run, written as it goes: CSV, or JSON lines (.jsonl)");
   line.text("summary", output.summary, "FILE", "the summary as JSON, in a file");
-  line.time("interval", options.progress_interval, "500ms, between two points of progress and series", 0.001, 1e6);
+  line.time("interval", options.progress_interval, "between two points of progress and series, such as 500ms", 0.001, 1e6);
   line.text("trace", options.trace, "FILE", "time line of threads and windows, for chrome://tracing or Perfetto");
   line.flag("lookahead-report", options.measure_delays, "measure delays between LPs; one thread enforces no lookahead then");
   line.flag("critical-path", options.measure_path,

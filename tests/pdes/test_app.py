@@ -65,6 +65,11 @@ def test_the_lookahead_is_what_the_model_says_unless_the_user_does():
     assert "lookahead" in toy("--least", "0", "--threads", "2", "--oversubscribe").stderr
 
 
+@pytest.mark.parametrize("time", ["3", "5000000ms", "10s", "5min", "2h"])
+def test_times_have_units(time):
+    assert result("--interval", time)["events"] > 0
+
+
 @pytest.mark.parametrize("words, about", [
     ("--file /no/such", "--file: '/no/such' cannot be read: No such file or directory"),
     ("--file /", "--file: '/' is a folder"), ("--file=", "--file: 1 required FILE missing"),
