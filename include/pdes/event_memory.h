@@ -29,33 +29,24 @@ class EventMemory {
 
   // size: of the event with its header.  Sets `block`.  Null if there is no memory.
   Event* allocate(std::size_t size) noexcept {
-    void* memory;
-    Block block = allocator_;
-    switch (allocator_) {
-      case Block::dense:
-        if (lines_ >> std::min(list_of(size), kMaxBit) & 1) block = Block::lines;
-        memory = from_hmalloc(size, block == Block::lines);
-        break;
-      case Block::free_list: memory = take(size); break;
-      default: memory = std::malloc(size);
-    }
-    auto* event = static_cast<Event*>(memory);
-    if (event != nullptr) [[likely]] {
-      event->block = static_cast<std::uint16_t>(block);
-      held_ += cost(size, block);
-    }
+    const Place& place = chosen_[std::min(list_of(size), kLists)];
+    if (place.cache == nullptr) [[unlikely]]
+      return allocate_without(size);
+    auto* event = static_cast<Event*>(hm_cache_alloc(place.cache));
+    if (event == nullptr) [[unlikely]]
+      return nullptr;
+    event->block = place.number;
+    held_ += place.cost;
     return event;
   }
 
   // size: as allocated.
   void release(Event* event, std::size_t size) noexcept {
-    held_ -= cost(size, Block{event->block});
-    switch (Block{event->block}) {
-      case Block::dense: to_hmalloc(event, size, false); return;
-      case Block::lines: to_hmalloc(event, size, true); return;
-      case Block::free_list: give(event, size); return;
-      case Block::malloc: std::free(event);
-    }
+    const Place& place = places_[event->block];
+    if (place.cache == nullptr) [[unlikely]]
+      return release_without(event, size);
+    held_ -= place.cost;
+    hm_cache_free(place.cache, event);
   }
 
   // Decides the kind of later blocks for this many pending events (docs/pdes-design.md has the measurements).  With a
@@ -63,8 +54,9 @@ class EventMemory {
   // anyway, an event that lies across the end of a line costs an access more: of each four blocks of 48 bytes two do.
   void adapt(std::uint64_t pending) noexcept {
     if (blocks_ != Blocks::automatic) return;
-    lines_ = !shared_ ? 0 : pending <= kFewPending ? kAll : kAll << list_of(kLine);
-    if (pending > kManyPending) lines_ |= std::uint64_t{1} << list_of(48);
+    std::uint64_t lines = !shared_ ? 0 : pending <= kFewPending ? kAll : kAll << list_of(kLine);
+    if (pending > kManyPending) lines |= std::uint64_t{1} << list_of(48);
+    if (lines != lines_) choose(lines);
   }
   // What the next events get, by their sizes: "dense", "lines", "dense and lines", "malloc" or "free list".
   const char* kind() const noexcept;
@@ -85,19 +77,39 @@ class EventMemory {
   static constexpr std::size_t kMaxBit = 63;
   static constexpr std::size_t list_of(std::size_t size) noexcept { return (size + kGranule - 1) / kGranule; }
 
-  // By handles to hmalloc's own caches, if this thread has them.
-  void* from_hmalloc(std::size_t size, bool lines) noexcept {
-    std::size_t list = list_of(size);
-    if (hm_cache* cache = list < kLists ? caches_[lines][list] : nullptr) [[likely]]
-      return hm_cache_alloc(cache);
-    return lines ? hm_shared_alloc(size) : hm_malloc(size);
+  // Where a block came from and goes back to, by its number: first the lists of dense blocks, then those of lines, each with
+  // its handle to hmalloc's cache while this thread has it; then the kinds of Block, for what is had without a handle.
+  struct Place {
+    hm_cache* cache;
+    std::uint16_t number, cost;
+  };
+  static constexpr std::size_t kWithout = 2 * kLists, kKinds = 4;
+
+  void choose(std::uint64_t lines) noexcept;
+  Event* allocate_without(std::size_t size) noexcept {
+    const bool lines = allocator_ == Block::dense && (lines_ >> std::min(list_of(size), kMaxBit) & 1) != 0;
+    const Block block = lines ? Block::lines : allocator_;
+    auto* event = static_cast<Event*>(block == Block::dense       ? hm_malloc(size)
+                                      : block == Block::lines     ? hm_shared_alloc(size)
+                                      : block == Block::free_list ? take(size)
+                                                                  : std::malloc(size));
+    if (event == nullptr) [[unlikely]]
+      return nullptr;
+    event->block = static_cast<std::uint16_t>(kWithout + static_cast<std::size_t>(block));
+    held_ += cost(size, block);
+    return event;
   }
-  void to_hmalloc(void* block, std::size_t size, bool lines) noexcept {
-    std::size_t list = list_of(size);
-    if (hm_cache* cache = list < kLists ? caches_[lines][list] : nullptr) [[likely]]
-      return hm_cache_free(cache, block);
-    if (lines) hm_shared_free_sized(block, size);
-    else hm_free_sized(block, size);
+  void release_without(Event* event, std::size_t size) noexcept {
+    const Block block = event->block >= kWithout  ? static_cast<Block>(event->block - kWithout)
+                        : event->block < kLists ? Block::dense
+                                                : Block::lines;
+    held_ -= cost(size, block);
+    switch (block) {
+      case Block::dense: return hm_free_sized(event, size);
+      case Block::lines: return hm_shared_free_sized(event, size);
+      case Block::free_list: return give(event, size);
+      case Block::malloc: std::free(event);
+    }
   }
 
   static std::int64_t cost(std::size_t size, Block block) noexcept {
@@ -130,7 +142,8 @@ class EventMemory {
   char* fresh_ = nullptr;  // free list: memory that was never used
   char* fresh_end_ = nullptr;
   std::array<Free*, kLists> lists_{};
-  std::array<hm_cache*, kLists> caches_[2]{};  // dense, lines; null: by a call
+  std::array<Place, kWithout + kKinds> places_{};
+  std::array<Place, kLists + 1> chosen_{};  // for the next events, by list; the last is for larger ones
   void* slabs_ = nullptr;                      // linked by their first word
 };
 

@@ -13,18 +13,20 @@ namespace pdes {
 
 class KeySort {
  public:
-  // Sorts keys into `sorted`, which has room for them.  Times should lie between `from` and `to` and be spread over
-  // that interval; otherwise it takes longer.
-  void operator()(std::span<const Key> keys, Key* sorted, Time from, Time to);
+  using Pieces = std::span<const std::span<const Key>>;
+
+  // Sorts the keys of all pieces, `count` together, into `sorted`, which has room for them.  Times should lie between `from`
+  // and `to` and be spread over that interval, or be all the same; otherwise it takes longer.
+  void operator()(Pieces pieces, std::size_t count, Key* sorted, Time from, Time to);
 
   std::size_t bytes() const noexcept { return (counts_.capacity() + slots_.capacity()) * sizeof(std::uint32_t); }
 
  private:
   template <class Place>
-  bool spread(std::span<const Key> keys, Key* sorted, Place place);
-  bool sum_up() noexcept;
+  std::uint32_t count_places(Pieces pieces, std::size_t count, Place place);
+  void move_to_places(Pieces pieces, Key* sorted);
   void sort_crowded(Key* sorted);
-  void sort_ties(std::span<Key> keys);
+  void sort_ties(Pieces pieces, std::size_t count, Key* sorted);
 
   std::vector<std::uint32_t> counts_, slots_;
 };

@@ -1,7 +1,7 @@
 // The pending event set: a hierarchical timing wheel (Varghese and Lauck 1987) whose buckets are sorted when they open.
 //
 // Time is cut into ticks of one width, a power of two, numbered from 1.  The near ring has a bucket for each tick of the
-// current stretch of 2048 ticks.  Six levels of 256 slots above it hold what is further away; a slot is distributed when its
+// current stretch of 2048 ticks.  Eight levels of 64 slots above it hold what is further away; a slot is distributed when its
 // time comes.  A bucket is opened by sorting it into an array that is read from front to back.  Keys that arrive for an
 // opened bucket or an earlier one (late events) go to a heap.  With Queue::heap every event counts as late.
 //
@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "pdes/event.h"
@@ -92,11 +93,11 @@ class TimingWheel {
   // Keys of one bucket, newest chunk first; each chunk is aligned to its size.
   struct Chunk {
     Chunk* older;
-    std::uint64_t unused;
-    std::array<Key, 10> keys;
+    std::uint64_t unused[3];
+    std::array<Key, 20> keys;
   };
-  static_assert(sizeof(Chunk) == 256);
-  static constexpr unsigned kNearBits = 11, kFarBits = 8, kLevels = 6;
+  static_assert(sizeof(Chunk) == 512);
+  static constexpr unsigned kNearBits = 11, kFarBits = 6, kLevels = 8;
   static constexpr std::uint64_t kNear = 1 << kNearBits, kFar = 1 << kFarBits;
   static constexpr std::uint64_t kAlwaysLate = ~std::uint64_t{0};
   static constexpr double kLastTick = 0x1p58;  // keys beyond it share a bucket and are sorted when it opens
@@ -155,7 +156,7 @@ class TimingWheel {
   bool find_next(std::uint64_t& tick, std::size_t& number) const noexcept;
   void advance(std::uint64_t tick);  // next_ = tick
   void open(std::uint64_t tick);
-  void watch(std::size_t opened);
+  void watch(std::size_t keys, std::size_t times);
   void set_width(Time width, const std::vector<Key>& keys);
   Time suitable_width(std::vector<Key>& keys) const;
 
@@ -176,13 +177,15 @@ class TimingWheel {
   Time widest_;
   Queue kind_;
   std::vector<std::uint64_t> used_;  // bitmap over buckets_
-  std::vector<Key> opening_, sorted_;
+  std::vector<Key> sorted_;
+  std::vector<std::span<const Key>> pieces_;  // of the bucket that is opened
   KeySort sort_;
   Chunk* free_ = nullptr;
   std::size_t free_count_ = 0, chunk_count_ = 0;
 
   // Since the width was last reconsidered.
-  std::uint64_t opened_buckets_ = 0, opened_keys_ = 0, late_then_ = 0, patience_ = 64, retunings_ = 0;
+  std::uint64_t opened_buckets_ = 0, opened_keys_ = 0, opened_times_ = 0, late_then_ = 0, patience_ = 64, retunings_ = 0;
+  Time late_width_ = kNever;  // at which too many keys were late
 };
 
 }  // namespace pdes

@@ -28,14 +28,25 @@ EventMemory::~EventMemory() {
 }
 
 void EventMemory::take_caches() noexcept {
-  for (std::size_t list = 0; list < kLists; ++list) {
-    caches_[0][list] = hm_cache_of(list * kGranule);
-    caches_[1][list] = hm_shared_cache_of(list * kGranule);
-  }
+  if (allocator_ != Block::dense) return;
+  for (std::size_t list = 0; list < kLists; ++list)
+    for (const Block block : {Block::dense, Block::lines}) {
+      const std::size_t number = block == Block::dense ? list : kLists + list, size = list * kGranule;
+      places_[number] = {block == Block::dense ? hm_cache_of(size) : hm_shared_cache_of(size),
+                         static_cast<std::uint16_t>(number), static_cast<std::uint16_t>(cost(size, block))};
+    }
+  choose(lines_);
 }
 
 void EventMemory::drop_caches() noexcept {
-  for (auto& caches : caches_) caches.fill(nullptr);
+  places_.fill({});
+  chosen_.fill({});
+}
+
+void EventMemory::choose(std::uint64_t lines) noexcept {
+  lines_ = lines;
+  for (std::size_t list = 0; list < kLists; ++list)
+    chosen_[list] = places_[(lines_ >> std::min(list, kMaxBit) & 1) != 0 ? kLists + list : list];
 }
 
 void* EventMemory::carve(std::size_t list) noexcept {

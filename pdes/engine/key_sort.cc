@@ -7,6 +7,7 @@ namespace pdes {
 namespace {
 
 constexpr std::size_t kFew = 12;        // too few keys for a counting pass
+constexpr std::size_t kSlots = 2;       // for each key: with one, a third of them would share theirs with others
 constexpr std::uint32_t kCrowded = 32;  // too many keys in one slot for insertion sort
 
 void insertion_sort(std::span<Key> keys) noexcept {
@@ -22,51 +23,58 @@ void insertion_sort(std::span<Key> keys) noexcept {
   }
 }
 
+// In the order of the pieces.
+template <class F>
+void each(KeySort::Pieces pieces, F&& f) {
+  for (const auto& piece : pieces)
+    for (const Key& key : piece) f(key);
+}
+
 }  // namespace
 
-// Copies keys to sorted, ordered by place(key), which is below their number.  True if no slot is crowded.
+// Finds the slot of each key, place(key), below kSlots for each key, and where each slot begins.  Returns how many keys the
+// fullest one has.
 template <class Place>
-bool KeySort::spread(std::span<const Key> keys, Key* sorted, Place place) {
-  counts_.assign(keys.size() + 1, 0);
-  if (slots_.size() < keys.size()) slots_.resize(keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    std::uint32_t slot = place(keys[i]);
-    slots_[i] = slot;
-    ++counts_[slot + 1];
-  }
-  bool even = sum_up();
-  for (std::size_t i = 0; i < keys.size(); ++i) sorted[counts_[slots_[i]]++] = keys[i];
-  return even;
-}
-
-// Turns the number of keys in each slot into the slot's start.
-bool KeySort::sum_up() noexcept {
+std::uint32_t KeySort::count_places(Pieces pieces, std::size_t count, Place place) {
+  counts_.assign(kSlots * count + 1, 0);
+  if (slots_.size() < count) slots_.resize(count);
+  std::uint32_t* next = slots_.data();
+  each(pieces, [&](const Key& key) { ++counts_[(*next++ = place(key)) + 1]; });
   std::uint32_t most = 0, before = 0;
-  for (std::uint32_t& count : counts_) {
-    most = std::max(most, count);
-    before += count;
-    count = before;
+  for (std::uint32_t& keys : counts_) {
+    most = std::max(most, keys);
+    before += keys;
+    keys = before;
   }
-  return most <= kCrowded;
+  return most;
 }
 
-void KeySort::operator()(std::span<const Key> keys, Key* sorted, Time from, Time to) {
-  if (keys.size() <= kFew) {
-    std::copy(keys.begin(), keys.end(), sorted);
-    return insertion_sort({sorted, keys.size()});
+// Keys of one slot stay in their order.
+void KeySort::move_to_places(Pieces pieces, Key* sorted) {
+  const std::uint32_t* slot = slots_.data();
+  each(pieces, [&](const Key& key) { sorted[counts_[*slot++]++] = key; });
+}
+
+void KeySort::operator()(Pieces pieces, std::size_t count, Key* sorted, Time from, Time to) {
+  if (count <= kFew) {
+    Key* end = sorted;
+    each(pieces, [&](const Key& key) { *end++ = key; });
+    return insertion_sort({sorted, count});
   }
-  double per_slot = static_cast<double>(keys.size()) / (to - from);
-  auto last = static_cast<double>(keys.size() - 1);
-  bool even = spread(keys, sorted, [=](const Key& key) {
+  double per_slot = static_cast<double>(kSlots * count) / (to - from);
+  auto last = static_cast<double>(kSlots * count - 1);
+  const std::uint32_t most = count_places(pieces, count, [=](const Key& key) {
     double slot = (key.time - from) * per_slot;
     slot = slot > 0 ? slot : 0;  // also if it is not a number
     return static_cast<std::uint32_t>(static_cast<std::int32_t>(slot < last ? slot : last));
   });
-  if (!even) sort_crowded(sorted);
-  insertion_sort({sorted, keys.size()});
+  if (most == count) return sort_ties(pieces, count, sorted);
+  move_to_places(pieces, sorted);
+  if (most > kCrowded) sort_crowded(sorted);
+  insertion_sort({sorted, count});
 }
 
-// After spread by time: sorts the keys in crowded slots.  Whole groups of ties are common, anything else is rare.
+// After the move to places by time: sorts the keys in crowded slots.  Whole groups of ties are common, anything else is rare.
 void KeySort::sort_crowded(Key* sorted) {
   std::vector<std::span<Key>> crowded;
   std::uint32_t begin = 0;
@@ -75,22 +83,35 @@ void KeySort::sort_crowded(Key* sorted) {
     begin = end;
   }
   for (std::span<Key> keys : crowded) {
-    bool ties = std::all_of(keys.begin(), keys.end(), [&](const Key& key) { return key.time == keys[0].time; });
-    if (ties) sort_ties(keys);
-    else std::sort(keys.begin(), keys.end());
+    const std::vector<Key> unsorted(keys.begin(), keys.end());
+    const std::span<const Key> piece = unsorted;
+    sort_ties({&piece, 1}, keys.size(), keys.data());
   }
 }
 
-void KeySort::sort_ties(std::span<Key> keys) {
-  std::vector<Key> unsorted(keys.begin(), keys.end());
-  auto [least, most] = std::minmax_element(unsorted.begin(), unsorted.end());
-  std::uint64_t from = least->tie;
-  double per_slot = static_cast<double>(keys.size() - 1) / (static_cast<double>(most->tie - from) + 1);
-  bool even = spread(unsorted, keys.data(), [=](const Key& key) {
-    return static_cast<std::uint32_t>(static_cast<double>(key.tie - from) * per_slot);
+// Of one time, or else it takes longer.  A source sends in the order of its ties, so what it sent in a row is sorted.
+void KeySort::sort_ties(Pieces pieces, std::size_t count, Key* sorted) {
+  Key least = pieces.front().front(), most = least;
+  each(pieces, [&](const Key& key) {
+    least = {std::min(least.time, key.time), std::min(least.tie, key.tie), nullptr};
+    most = {std::max(most.time, key.time), std::max(most.tie, key.tie), nullptr};
   });
-  if (even) insertion_sort(keys);
-  else std::sort(keys.begin(), keys.end());
+  const std::span<Key> keys(sorted, count);
+  const double per_slot = static_cast<double>(kSlots * count - 1) / (static_cast<double>(most.tie - least.tie) + 1);
+  const std::uint32_t fullest = count_places(pieces, count, [=](const Key& key) {
+    return static_cast<std::uint32_t>(static_cast<double>(key.tie - least.tie) * per_slot);
+  });
+  move_to_places(pieces, sorted);
+  if (least.time < most.time) return std::sort(keys.begin(), keys.end());
+  if (fullest > kCrowded) {
+    std::uint32_t begin = 0;
+    for (std::uint32_t end : counts_) {
+      const auto crowd = keys.subspan(begin, end - begin);
+      if (crowd.size() > kCrowded && !std::is_sorted(crowd.begin(), crowd.end())) std::sort(crowd.begin(), crowd.end());
+      begin = end;
+    }
+  }
+  insertion_sort(keys);
 }
 
 }  // namespace pdes

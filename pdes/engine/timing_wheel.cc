@@ -6,16 +6,26 @@
 #include <cmath>
 #include <limits>
 #include <new>
+#include <utility>
 
 namespace pdes {
 namespace {
 
 constexpr double kWanted = 512;            // keys in a bucket
 constexpr double kMin = 128, kMax = 2048;  // outside this range moving all keys to another width pays
-constexpr std::size_t kHuge = 16384;       // keys in a bucket with many ties; its copy is not kept
-constexpr std::size_t kSpare = 16;         // chunks kept, besides a quarter of those in use
+constexpr double kFewest = 16;             // keys in a bucket: with fewer the heap of late keys is as good
+constexpr double kTooLate = 1.0 / 3;       // late keys for each in a bucket: the width is too large
+constexpr double kHardlyLate = 1.0 / 32;   // far fewer than a quarter of a width that was too large would make late
+constexpr std::size_t kSpare = 4;          // chunks kept, besides a quarter of those in use
+constexpr std::size_t kLine = 64;
 
 Time power_of_two_below(double x) noexcept { return std::exp2(std::floor(std::log2(x))); }
+
+std::size_t different_times(std::span<const Key> sorted) noexcept {
+  std::size_t times = 1;
+  for (std::size_t i = 1; i < sorted.size(); ++i) times += sorted[i - 1].time < sorted[i].time;
+  return times;
+}
 
 }  // namespace
 
@@ -32,7 +42,7 @@ TimingWheel::~TimingWheel() {
 }
 
 std::size_t TimingWheel::bytes() const noexcept {
-  return chunk_count_ * sizeof(Chunk) + (sorted_.capacity() + opening_.capacity()) * sizeof(Key) + sort_.bytes() +
+  return chunk_count_ * sizeof(Chunk) + sorted_.capacity() * sizeof(Key) + pieces_.capacity() * sizeof(pieces_[0]) + sort_.bytes() +
          late_.bytes() + buckets_.capacity() * sizeof(Bucket);
 }
 
@@ -133,18 +143,28 @@ const Key* TimingWheel::min_slow(Time bound) {
   return late_.least().time < bound ? &late_.least() : nullptr;
 }
 
+// Until the keys are sorted they stay in their chunks, so that an exception leaves each in one place.
 void TimingWheel::open(std::uint64_t tick) {
-  opening_.clear();  // contiguous: chunks are scattered in memory, and sorting reads the keys twice
-  empty(tick % kNear, [this](const Key& key) { opening_.push_back(key); });
-  std::size_t count = opening_.size();
+  const std::size_t number = tick % kNear;
+  std::size_t count = 0;
+  pieces_.clear();
+  const Key* end = buckets_[number];
+  for (Chunk* chunk = chunk_of(buckets_[number]); chunk != nullptr; chunk = chunk->older) {
+    for (std::size_t at = kLine; at < sizeof(Chunk); at += kLine) __builtin_prefetch(reinterpret_cast<std::byte*>(chunk) + at);
+    pieces_.emplace_back(std::as_const(chunk->keys).data(), end);
+    count += pieces_.back().size();
+    if (chunk->older != nullptr) end = chunk->older->keys.data() + chunk->keys.size();
+  }
+  std::ranges::reverse(pieces_);  // what came first comes first
   if (sorted_.size() < count || sorted_.size() > 4 * count + 4096) sorted_ = std::vector<Key>(count + count / 4);
-  sort_(opening_, sorted_.data(), start_of(tick), start_of(tick + 1));
-  if (count > kHuge) opening_ = std::vector<Key>();
+  sort_(pieces_, count, sorted_.data(), start_of(tick), start_of(tick + 1));
+  empty(number, [](const Key&) {});
   open_ = sorted_.data();
   late_at_ = nullptr;
   open_end_ = open_ + count;
+  const std::size_t times = static_cast<double>(count) > kMax ? different_times({open_, count}) : count;
   advance(tick + 1);
-  watch(count);
+  watch(count, times);
 }
 
 Time TimingWheel::lower_bound() const {
@@ -260,23 +280,30 @@ void TimingWheel::set_width(Time width, const std::vector<Key>& keys) {
   size_ = keys.size();
 }
 
-void TimingWheel::watch(std::size_t opened) {
+// times: how many different ones the keys have, counted if they are many: simultaneous events stay together in however narrow
+// a bucket.
+void TimingWheel::watch(std::size_t keys, std::size_t times) {
   ++opened_buckets_;
-  opened_keys_ += opened;
+  opened_keys_ += keys;
+  opened_times_ += times;
   if (opened_buckets_ < patience_ && opened_keys_ < patience_ * static_cast<std::uint64_t>(kWanted)) return;
-  double mean = static_cast<double>(opened_keys_) / static_cast<double>(opened_buckets_);
-  bool too_late = (late_count_ - late_then_) * 3 > opened_keys_;
+  const auto buckets = static_cast<double>(opened_buckets_), in_buckets = static_cast<double>(opened_keys_);
+  const double mean_keys = in_buckets / buckets, mean_times = static_cast<double>(opened_times_) / buckets;
+  const double late = static_cast<double>(late_count_ - late_then_) / in_buckets;
+  const Time suitable = power_of_two_below(1.4 * width_ * kWanted / mean_times);
+  if (late > kTooLate) late_width_ = width_;
+  else if (late < kHardlyLate && mean_keys < kFewest) late_width_ = kNever;  // the model has changed
   Time wanted = width_;
-  if (mean < kMin || mean > kMax) wanted = std::min(widest_, power_of_two_below(1.4 * width_ * kWanted / mean));
-  if (too_late && wanted >= width_) wanted = width_ / 4;
-  opened_buckets_ = opened_keys_ = 0;
+  if (mean_times > kMax) wanted = suitable;
+  else if (late > kTooLate) wanted = mean_keys < kFewest ? width_ : width_ / 4;
+  else if (mean_keys < kMin) wanted = std::min({suitable, widest_, late_width_ / 4});
+  opened_buckets_ = opened_keys_ = opened_times_ = 0;
   late_then_ = late_count_;
   // Sparse buckets are no hurry, and a width near the wanted one is good enough.
   if (wanted > width_ / 4 && wanted < width_ * 4) return;
   patience_ *= 2;  // moving all keys must stay rare, whatever the model does
   ++retunings_;
-  std::vector<Key> keys = drain();
-  set_width(wanted, keys);
+  set_width(wanted, drain());
 }
 
 bool TimingWheel::is_valid() const {

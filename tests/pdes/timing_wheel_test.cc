@@ -135,6 +135,47 @@ TEST(TimingWheel, AWrongWidthIsMended) {
   EXPECT_TRUE(wheel.is_valid());
 }
 
+// Each step executes all keys and sends as many for one lookahead later.
+TEST(TimingWheel, SimultaneousKeysDoNotNarrowTheBuckets) {
+  TimingWheel wheel(Queue::wheel, 1);
+  for (std::uint64_t i = 0; i < 5000; ++i) wheel.push({1, i, nullptr});
+  wheel.start();
+  for (std::uint64_t i = 0; i < 60 * 5000; ++i) {
+    const Key* least = wheel.peek(kNever);
+    const Key key = *least;
+    ASSERT_EQ(key.tie, i % 5000);
+    wheel.pop(least);
+    wheel.push({key.time + 1, key.tie, nullptr});
+  }
+  EXPECT_EQ(wheel.late(), 0u);
+  EXPECT_EQ(wheel.retunings(), 0u);
+}
+
+// How many of 200000 keys are late without a lookahead, and how often the width changes.
+std::pair<std::uint64_t, std::uint64_t> late_and_retunings(std::size_t pending) {
+  TimingWheel wheel(Queue::wheel, 0);
+  std::mt19937_64 random(pending);
+  std::exponential_distribution<double> delay;
+  for (std::uint64_t i = 0; i < pending; ++i) wheel.push({delay(random), i, nullptr});
+  wheel.start();
+  for (std::uint64_t i = pending; i < 200000; ++i) {
+    const Key* least = wheel.peek(kNever);
+    const Time now = least->time;
+    wheel.pop(least);
+    wheel.push({now + delay(random), i, nullptr});
+  }
+  return {wheel.late(), wheel.retunings()};
+}
+
+TEST(TimingWheel, FewKeysWithoutALookahead) {
+  for (const std::size_t pending : {64, 512}) {
+    const auto [late, retunings] = late_and_retunings(pending);
+    EXPECT_LT(late, 200000u / 2) << pending;
+    EXPECT_LE(retunings, 3u) << pending;
+  }
+  EXPECT_EQ(late_and_retunings(8).second, 0u);  // a heap is as good
+}
+
 TEST(TimingWheel, MemoryComesBackAfterABurst) {
   TimingWheel wheel(Queue::wheel, 0.1);
   wheel.start();
