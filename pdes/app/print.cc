@@ -12,6 +12,8 @@ namespace pdes::app {
 
 namespace {
 
+constexpr double kLittle = 20;  // events of a window for each thread: a barrier takes as long
+
 class Page {
  public:
   explicit Page(std::FILE* to) : to_(to) {}
@@ -70,9 +72,15 @@ void print_lps(Page& page, const Activity& total) {
 
 void print_threads(Page& page, const Run& run) {
   const Result& result = run.result;
-  if (result.total.windows > 0 && (run.options.threads > 1 || run.ranks > 1))
-    page.row("windows", app::text("%s, %.3g long on average", grouped(result.total.windows).c_str(),
-                                  result.reached / static_cast<double>(result.total.windows)));
+  const unsigned workers = run.options.threads * run.ranks;
+  if (result.total.windows > 0 && workers > 1) {
+    const auto windows = static_cast<double>(result.total.windows);
+    const double events = static_cast<double>(result.total.events - result.events_before) / windows;
+    const std::string of = events < 100 ? app::text("%.3g", events) : grouped(static_cast<std::uint64_t>(events));
+    page.row("windows", grouped(result.total.windows) + " of " + of + " events, " +
+                            app::text("%.3g long on average", result.reached / windows));
+    if (events < kLittle * workers) page.row("", app::text("that is little for %u threads: one may be faster", workers));
+  }
   if (result.total.parted > 0)
     page.row("balance", several(result.total.parted, "LP") + " moved to other threads" +
                             (result.total.emigrated > 0 ? ", " + grouped(result.total.emigrated) + " to other ranks" : ""));

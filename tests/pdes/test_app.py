@@ -147,6 +147,9 @@ def test_the_summary_for_people():
     assert rows["times"] == "40: mean 4.5, from 0 to 9" and rows["nothing"] == "none"
     assert "40 executed" in rows["events"] and "2 threads" in rows["how"]
     assert {"thread 0", "thread 1", "windows", "memory"} <= rows.keys()
+    assert rows["windows"] == "10 of 4 events, 1 long on average"
+    hint = "that is little for 2 threads: one may be faster"
+    assert hint in shown and "is little" not in toy("--threads", "2", "--lps", "40").stdout + toy().stdout
 
 
 def test_the_summary_for_programs_can_be_in_a_file_beside_the_one_for_people(tmp_path):

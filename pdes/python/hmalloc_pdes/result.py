@@ -72,6 +72,9 @@ class Statistic:
         return text
 
 
+_LITTLE = 20  # events of a window for each thread: a barrier takes as long
+
+
 @dataclass(frozen=True)
 class Result:
     """Of one run: what it was asked for, what came of it."""
@@ -148,8 +151,11 @@ class Result:
         lines = [f"{self.events:,} events in {self.wall_s:.3g} s, {self.events_per_s:,.0f} events/s; {how} {self.reached:g}",
                  f"digest {self.digest:#018x}"]
         if self.options.get("threads", 1) > 1 and self.windows:
-            of_each = self.events / self.windows
-            lines.append(f"{self.options['threads']} threads, {self.windows:,} windows of {of_each:,.1f} events")
+            threads = self.options["threads"]
+            of_each = (self.events - self.events_before) / self.windows
+            lines.append(f"{threads} threads, {self.windows:,} windows of {of_each:,.1f} events")
+            if of_each < _LITTLE * threads:
+                lines.append(f"that is little for {threads} threads: one may be faster")
         for name, s in self.statistics.items():
             lines.append(f"{name:<20} {s}")
         return "\n".join(lines)

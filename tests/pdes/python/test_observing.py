@@ -176,6 +176,7 @@ def test_frames():
     many = airport.run(**SMALL["airport"], threads=2)
     assert f"\n2 threads, {many.windows:,} windows of {many.events / many.windows:,.1f} events\n" in str(many)
     assert "windows" not in str(result)
+    assert ("\nthat is little for 2 threads" in str(many)) == (many.events / many.windows < 40)
     assert frame.loc["departures", "value"] == result.statistics["departures"].value and frame["value"].notna().all()
     assert frame.loc["departures", ["sum", "mean", "least", "most"]].isna().all()  # it has none
     states = result.states(Airport)
