@@ -90,11 +90,12 @@ class TimingWheel {
   bool is_valid() const;
 
  private:
-  // Keys of one bucket, newest chunk first; each chunk is aligned to its size.
+  // Keys of one bucket, newest chunk first; each chunk is aligned to its size.  It names the four before it: who walks along
+  // them fetches the fourth, which is here when he comes there.
   struct Chunk {
-    Chunk* older;
-    std::uint64_t unused[3];
+    std::array<Chunk*, 4> before;
     std::array<Key, 20> keys;
+    Chunk* older() const noexcept { return before[0]; }
   };
   static_assert(sizeof(Chunk) == 512);
   static constexpr unsigned kNearBits = 11, kFarBits = 6, kLevels = 8;
@@ -145,6 +146,7 @@ class TimingWheel {
     late_at_ = open_;
     late_tie_ = late_.pop().tie;
   }
+  static void fetch(const Chunk* chunk) noexcept;
   void add_chunk(std::size_t number);
   void release(Chunk* chunk) noexcept;
   template <class F>

@@ -17,8 +17,8 @@
 namespace pdes {
 namespace {
 
-constexpr std::ptrdiff_t kPrefetchEvent = 8;  // keys ahead: prefetches the event's line
-constexpr std::ptrdiff_t kPrefetchLp = 3;     // by then the event is here, and names its LP
+constexpr std::ptrdiff_t kPrefetchEvent = 12;  // keys ahead: prefetches the event's line
+constexpr std::ptrdiff_t kPrefetchLp = 4;      // by then the event is here, and names its LP
 constexpr std::size_t kLpAlign = 16;
 
 std::size_t lp_size(const LpClass& of) noexcept {

@@ -36,7 +36,7 @@ TimingWheel::~TimingWheel() {
     if (buckets_[number] != nullptr) empty(number, [](const Key&) {});
   while (free_ != nullptr) {
     Chunk* chunk = free_;
-    free_ = chunk->older;
+    free_ = chunk->older();
     hm_free(chunk);
   }
 }
@@ -48,10 +48,15 @@ std::size_t TimingWheel::bytes() const noexcept {
 
 // ---- Chunks. --------------------------------------------------------------------------------------------------------
 
+inline void TimingWheel::fetch(const Chunk* chunk) noexcept {
+  if (chunk == nullptr) return;
+  for (std::size_t at = 0; at < sizeof(Chunk); at += kLine) __builtin_prefetch(reinterpret_cast<const std::byte*>(chunk) + at);
+}
+
 void TimingWheel::add_chunk(std::size_t number) {
   Chunk* chunk = free_;
   if (chunk != nullptr) {
-    free_ = chunk->older;
+    free_ = chunk->older();
     --free_count_;
   } else {
     chunk = static_cast<Chunk*>(hm_aligned_alloc(sizeof(Chunk), sizeof(Chunk)));
@@ -59,7 +64,12 @@ void TimingWheel::add_chunk(std::size_t number) {
     ++chunk_count_;
   }
   Bucket& bucket = buckets_[number];
-  chunk->older = bucket == nullptr ? nullptr : chunk_of(bucket);
+  if (bucket == nullptr) {
+    chunk->before = {};
+  } else {
+    Chunk* const older = chunk_of(bucket);
+    chunk->before = {older, older->before[0], older->before[1], older->before[2]};
+  }
   bucket = chunk->keys.data();
   used_[number / 64] |= std::uint64_t{1} << number % 64;
 }
@@ -70,7 +80,7 @@ void TimingWheel::release(Chunk* chunk) noexcept {
     --chunk_count_;
     return;
   }
-  chunk->older = free_;
+  chunk->before[0] = free_;
   free_ = chunk;
   ++free_count_;
 }
@@ -83,8 +93,9 @@ void TimingWheel::empty(std::size_t number, F&& take) {
   buckets_[number] = nullptr;
   used_[number / 64] &= ~(std::uint64_t{1} << number % 64);
   while (chunk != nullptr) {
+    fetch(chunk->before[3]);
     for (const Key* key = chunk->keys.data(); key != end; ++key) take(*key);
-    Chunk* older = chunk->older;
+    Chunk* older = chunk->older();
     release(chunk);
     chunk = older;
     if (chunk != nullptr) end = chunk->keys.data() + chunk->keys.size();
@@ -149,11 +160,11 @@ void TimingWheel::open(std::uint64_t tick) {
   std::size_t count = 0;
   pieces_.clear();
   const Key* end = buckets_[number];
-  for (Chunk* chunk = chunk_of(buckets_[number]); chunk != nullptr; chunk = chunk->older) {
-    for (std::size_t at = kLine; at < sizeof(Chunk); at += kLine) __builtin_prefetch(reinterpret_cast<std::byte*>(chunk) + at);
+  for (Chunk* chunk = chunk_of(buckets_[number]); chunk != nullptr; chunk = chunk->older()) {
+    fetch(chunk->before[3]);
     pieces_.emplace_back(std::as_const(chunk->keys).data(), end);
     count += pieces_.back().size();
-    if (chunk->older != nullptr) end = chunk->older->keys.data() + chunk->keys.size();
+    if (chunk->older() != nullptr) end = chunk->older()->keys.data() + chunk->keys.size();
   }
   std::ranges::reverse(pieces_);  // what came first comes first
   if (sorted_.size() < count || sorted_.size() > 4 * count + 4096) sorted_ = std::vector<Key>(count + count / 4);
@@ -174,7 +185,7 @@ Time TimingWheel::lower_bound() const {
   std::size_t number;
   if (least != kNever || next_ == kAlwaysLate || !find_next(tick, number)) return least;
   const Chunk* chunk = chunk_of(buckets_[number]);
-  if (chunk->older != nullptr) return start_of(tick);
+  if (chunk->older() != nullptr) return start_of(tick);
   for (const Key* key = chunk->keys.data(); key != buckets_[number]; ++key) least = std::min(least, key->time);
   return least;
 }
@@ -199,7 +210,7 @@ void TimingWheel::sift_bucket(std::size_t number, const std::function<bool(const
   Bucket& last = buckets_[number];
   Key* key = last;
   for (Chunk *chunk = chunk_of(last), *older; chunk != nullptr; chunk = older) {
-    older = chunk->older;
+    older = chunk->older();
     for (const Key* ahead = chunk->keys.data(); ahead != key; ++ahead) __builtin_prefetch(ahead->event);
     while (key != chunk->keys.data()) {
       if (!leaves(*--key)) continue;
@@ -208,7 +219,7 @@ void TimingWheel::sift_bucket(std::size_t number, const std::function<bool(const
       *key = *--last;
       Chunk* const newest = chunk_of(last + 1);
       if (last != newest->keys.data()) continue;
-      last = newest->older == nullptr ? nullptr : newest->older->keys.data() + newest->older->keys.size();
+      last = newest->older() == nullptr ? nullptr : newest->older()->keys.data() + newest->older()->keys.size();
       release(newest);
     }
     if (older != nullptr) key = older->keys.data() + older->keys.size();
@@ -240,9 +251,9 @@ std::vector<Key> TimingWheel::keys() const {
   for (Bucket bucket : buckets_) {
     if (bucket == nullptr) continue;
     const Key* end = bucket;
-    for (const Chunk* chunk = chunk_of(bucket); chunk != nullptr; chunk = chunk->older) {
+    for (const Chunk* chunk = chunk_of(bucket); chunk != nullptr; chunk = chunk->older()) {
       keys.insert(keys.end(), chunk->keys.data(), end);
-      if (chunk->older != nullptr) end = chunk->older->keys.data() + chunk->keys.size();
+      if (chunk->older() != nullptr) end = chunk->older()->keys.data() + chunk->keys.size();
     }
   }
   return keys;
@@ -314,13 +325,13 @@ bool TimingWheel::is_valid() const {
     valid = valid && ((used_[number / 64] >> number % 64 & 1) != 0) == (bucket != nullptr);  // W3
     if (bucket == nullptr) continue;
     const Key* end = bucket;
-    for (const Chunk* chunk = chunk_of(bucket); chunk != nullptr; chunk = chunk->older) {
+    for (const Chunk* chunk = chunk_of(bucket); chunk != nullptr; chunk = chunk->older()) {
       for (const Key* key = chunk->keys.data(); key != end; ++key, ++found) {
         std::uint64_t tick = tick_of(key->time);
         valid = valid && tick >= next_;                                                  // W1
         valid = valid && ((tick ^ next_) < kNear ? tick % kNear : far(tick)) == number;  // W2
       }
-      if (chunk->older != nullptr) end = chunk->older->keys.data() + chunk->keys.size();
+      if (chunk->older() != nullptr) end = chunk->older()->keys.data() + chunk->keys.size();
     }
   }
   return valid && found == size_;
