@@ -55,7 +55,8 @@ typedef struct hm_pdes_class {
   const void* states;              /* at the start: of one LP after another, or of each if shared; null: zeros */
   int shared;
   void* finals;        /* where the states are put at the end, one after another; may be null */
-  const char* unsaved; /* why no checkpoint can have its LPs; null: it can, a state is plain data */
+  const char* unsaved; /* why no checkpoint can have its LPs; null: it can, a state is plain data
+                        * (but for what hm_pdes_on_checkpoint saves) */
 } hm_pdes_class;
 
 /* Adds LPs of a class; their ids follow those of the LPs before.  All but finals may go away after the call, those only
@@ -76,6 +77,14 @@ void hm_pdes_on_progress(hm_pdes* simulation, void (*call)(void* context, const 
 /* Called on that thread when a checkpoint has been written (error is null), or could not be, which does not end the run.
  * now: no event before it is left. */
 void hm_pdes_on_save(hm_pdes* simulation, void (*call)(void* context, double now, const char* error), void* context);
+
+/* What of a model lies in no state and no payload, where only numbers stand for it, is saved with checkpoints, too.  save,
+ * called while no handler runs, returns its bytes, which stay until the next call; null if it cannot: then *why_not says why.
+ * load, called before there are LPs of a run that goes on, takes the bytes; it returns null, or why it cannot.  Both are
+ * called on the thread that runs the simulation. */
+typedef const void* (*hm_pdes_saver)(void* context, size_t* size, const char** why_not);
+typedef const char* (*hm_pdes_loader)(void* context, const void* bytes, size_t size);
+void hm_pdes_on_checkpoint(hm_pdes* simulation, hm_pdes_saver save, hm_pdes_loader load, void* context);
 
 /* From any thread or signal handler: the run ends soon, with a partial result; it is saved first if it has a checkpoint. */
 void hm_pdes_stop(hm_pdes* simulation);

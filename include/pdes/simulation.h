@@ -2,11 +2,14 @@
 // except for stop(), save() and inject().
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <typeinfo>
 #include <utility>
+#include <vector>
 
 #include "pdes/context.h"
 #include "pdes/injected.h"
@@ -78,6 +81,10 @@ class Simulation {
   // Called on the thread that runs the simulation, on the first rank, when a checkpoint has been written or could not be.
   // The latter does not end the run, and leaves the checkpoint before as it was.
   void on_save(std::function<void(const Saved&)> call);
+  // For models of which something lies in no LP and no event, where only numbers stand for it, as in other languages: it is
+  // saved with checkpoints as the bytes that save() returns, while no handler runs; when a run goes on, load takes them before
+  // there are LPs.  Both are called on the thread that runs the simulation, on the first rank, and may throw.
+  void on_checkpoint(std::function<std::vector<std::byte>()> save, std::function<void(std::span<const std::byte>)> load);
 
   // For any thread, while the run goes on or before: LP `to` executes the event at the time that real time has come to when
   // the run takes it (Options::pace), after what it has executed already.  Context is the model's.  False: the run is over.

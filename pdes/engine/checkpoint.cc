@@ -73,7 +73,9 @@ Checkpoint::Checkpoint(std::vector<std::byte> bytes, const std::string& from, co
   Identity its;
   std::uint64_t part_count = 0;
   try {
-    from_bytes(parts.front(), its, before, part_count);
+    Archive head(parts.front());
+    head(its, before, part_count);
+    elsewhere = head.left();
     parts.erase(parts.begin());
     Report::read(before.ended);
   } catch (const Error& error) { throw Error(path + " is damaged: " + error.what()); }
@@ -99,6 +101,7 @@ void Saver::take(unsigned thread, bool incomplete) noexcept {
   const Partition& own = *team_.partitions[thread];
   try {
     if (incomplete) throw Error("its thread has failed");
+    if (save_elsewhere && thread == 0 && team_.world.first_partition == 0) elsewhere_ = save_elsewhere();
     Archive archive;
     own.save(archive);
     part.bytes = archive.take();
@@ -160,7 +163,10 @@ void Saver::write_file(Time at, std::vector<Part> parts) {
   before.ended = ended.write();
   Identity identity(team_.world, team_.options.model);
   std::uint64_t part_count = parts.size();
-  blocks.front() = to_bytes(identity, before, part_count);
+  Archive head;
+  head(identity, before, part_count);
+  head.raw(elsewhere_.data(), elsewhere_.size());
+  blocks.front() = head.take();
   write_checkpoint_file(team_.options.checkpoint, blocks);
 }
 

@@ -46,7 +46,8 @@ struct Checkpoint {
   const std::string path;
   const std::vector<std::byte> file;
   Before before;
-  std::vector<std::span<const std::byte>> parts;  // of the file
+  std::span<const std::byte> elsewhere;           // Simulation::on_checkpoint; of the file, as the parts
+  std::vector<std::span<const std::byte>> parts;
 };
 
 // Takes checkpoints.  Each of them: all threads meet, each takes its part, all meet again, the first thread writes.
@@ -63,6 +64,7 @@ class Saver {
   std::uint64_t written() const noexcept { return written_; }
 
   std::function<void(const Saved&)> on_save;
+  std::function<std::vector<std::byte>()> save_elsewhere;  // called by the first thread of the first rank
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -81,7 +83,8 @@ class Saver {
 
   Team& team_;
   std::atomic<bool>& requested_;
-  std::vector<Part> parts_;  // by thread; written by it
+  std::vector<Part> parts_;            // by thread; written by it
+  std::vector<std::byte> elsewhere_;  // written and read by the first thread
   Clock::time_point next_;
   std::uint64_t written_ = 0;
 };

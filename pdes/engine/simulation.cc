@@ -51,6 +51,8 @@ struct Simulation::Inside {
   Partitioner partitioner;
   std::function<void(const Progress&)> on_progress;
   std::function<void(const Saved&)> on_save;
+  std::function<std::vector<std::byte>()> save_elsewhere;
+  std::function<void(std::span<const std::byte>)> load_elsewhere;
   Requests requests;
   Outside outside;
   std::vector<Injected> replayed;
@@ -71,6 +73,11 @@ void Simulation::set_partitioner(Partitioner how) { inside_->partitioner = std::
 void Simulation::replay(std::vector<Injected> events) { inside_->replayed = std::move(events); }
 void Simulation::on_progress(std::function<void(const Progress&)> call) { inside_->on_progress = std::move(call); }
 void Simulation::on_save(std::function<void(const Saved&)> call) { inside_->on_save = std::move(call); }
+void Simulation::on_checkpoint(std::function<std::vector<std::byte>()> save,
+                               std::function<void(std::span<const std::byte>)> load) {
+  inside_->save_elsewhere = std::move(save);
+  inside_->load_elsewhere = std::move(load);
+}
 void Simulation::stop() noexcept { inside_->requests.stop.store(true, std::memory_order_relaxed); }
 void Simulation::save() noexcept { inside_->requests.save.store(true, std::memory_order_relaxed); }
 const Result& Simulation::partial() const noexcept { return inside_->result; }
@@ -138,26 +145,39 @@ void read_checkpoint(Team& team, std::vector<std::byte> file) {
   team.lower_end(team.checkpoint->before.end);
 }
 
-void open_files_here(Team& team, unsigned rank) {
+using Load = std::function<void(std::span<const std::byte>)>;
+
+void load_elsewhere(const Checkpoint& from, const Load& load) {
+  if (!load) {
+    if (from.elsewhere.empty()) return;
+    throw Error(from.path + " is of another simulation: it has more than LPs and events");
+  }
+  try {
+    load(from.elsewhere);
+  } catch (const std::exception& failure) { throw Error(from.path + " cannot be resumed: " + failure.what()); }
+}
+
+void open_files_here(Team& team, unsigned rank, const Load& load) {
   const Options& options = team.options;
   if (rank == 0 && !options.checkpoint.empty()) try_checkpoint_file(options.checkpoint);
   if (rank == 0 && !options.resume.empty()) {
     read_checkpoint(team, read_file(options.resume));
     team.before = team.checkpoint->before;
+    load_elsewhere(*team.checkpoint, load);
   }
   if (!options.trace.empty()) team.tracer = std::make_unique<Tracer>(options.trace, team.threads(), rank);
 }
 
 // The first rank opens and reads for all; if it cannot, none starts.
-void open_files(Team& team) {
+void open_files(Team& team, const Load& load) {
   const Options& options = team.options;
   if (options.checkpoint.empty() && options.resume.empty() && options.trace.empty()) return;
-  if (team.ranks == nullptr) return open_files_here(team, 0);
+  if (team.ranks == nullptr) return open_files_here(team, 0, load);
   const auto rank = static_cast<unsigned>(team.ranks->rank());
   std::vector<std::byte> message(1);
   std::exception_ptr failure;
   try {
-    open_files_here(team, rank);
+    open_files_here(team, rank, load);
     message[0] = std::byte{true};
     if (team.checkpoint != nullptr)
       message.insert(message.end(), team.checkpoint->file.begin(), team.checkpoint->file.end());
@@ -236,8 +256,11 @@ Result Simulation::run(Ranks* ranks) {
   const Closing at_the_end(inside_->outside);
   World world = prepared(std::move(inside_->world), inside_->options, inside_->neighbours, inside_->partitioner, ranks);
   Team team(inside_->options, std::move(world), ranks, inside_->requests);
-  open_files(team);
-  if (team.saver != nullptr) team.saver->on_save = inside_->on_save;
+  open_files(team, inside_->load_elsewhere);
+  if (team.saver != nullptr) {
+    team.saver->on_save = inside_->on_save;
+    team.saver->save_elsewhere = inside_->save_elsewhere;
+  }
   team.on_progress = inside_->on_progress;
   team.neighbours = inside_->neighbours;
   team.injected = std::move(inside_->replayed);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -178,6 +179,23 @@ void hm_pdes_on_save(hm_pdes* simulation, void (*call)(void*, double, const char
   simulation->attempt([&] {
     simulation->simulation->on_save(
         [=](const pdes::Saved& saved) { call(context, saved.at, saved.error.empty() ? nullptr : saved.error.c_str()); });
+  });
+}
+
+void hm_pdes_on_checkpoint(hm_pdes* simulation, hm_pdes_saver save, hm_pdes_loader load, void* context) {
+  simulation->attempt([&] {
+    simulation->simulation->on_checkpoint(
+        [=] {
+          std::size_t size = 0;
+          const char* why_not = "it does not say why";
+          const auto* bytes = static_cast<const std::byte*>(save(context, &size, &why_not));
+          if (bytes == nullptr) throw pdes::Error(why_not);
+          return std::vector(bytes, bytes + size);
+        },
+        [=](std::span<const std::byte> bytes) {
+          const char* why_not = load(context, bytes.data(), bytes.size());
+          if (why_not != nullptr) throw pdes::Error(why_not);
+        });
   });
 }
 

@@ -146,6 +146,61 @@ TEST(ForeignCheckpoint, IsRefusedWhereItWouldLackSomething) {
   EXPECT_STREQ(hm_pdes_error(simulation.get()), "LPs of class Node cannot be saved: they live elsewhere");
 }
 
+// What of a model lies elsewhere: a text.
+struct Elsewhere {
+  std::string text, fault;
+  std::string failure;  // of a checkpoint
+
+  void announce(hm_pdes* simulation) {
+    const auto save = [](void* context, size_t* size, const char** why_not) -> const void* {
+      const auto& self = *static_cast<Elsewhere*>(context);
+      if (self.fault == "save") *why_not = "it is lost";
+      if (!self.fault.empty()) return nullptr;
+      *size = self.text.size();
+      return self.text.data();
+    };
+    const auto load = [](void* context, const void* bytes, size_t size) -> const char* {
+      auto& self = *static_cast<Elsewhere*>(context);
+      if (self.fault == "load") return "it means nothing here";
+      self.text.assign(static_cast<const char*>(bytes), size);
+      return nullptr;
+    };
+    hm_pdes_on_checkpoint(simulation, save, load, this);
+    const auto note = [](void* context, double, const char* error) {
+      if (error != nullptr) static_cast<Elsewhere*>(context)->failure = error;
+    };
+    hm_pdes_on_save(simulation, note, this);
+  }
+};
+
+TEST(ForeignCheckpoint, HasWhatOfAModelLiesElsewhere) {
+  const std::string file = testing::TempDir() + "elsewhere" + std::to_string(getpid());
+  std::vector<state> finals;
+  const auto saved = [&](const std::string& fault) {
+    const Foreign stopped = model("end=500 lookahead=0.25 threads=2 checkpoint=" + word(file), finals);
+    Elsewhere elsewhere{"what it was", fault, {}};
+    elsewhere.announce(stopped.get());
+    hm_pdes_stop(stopped.get());
+    EXPECT_NE(hm_pdes_run(stopped.get()), nullptr) << hm_pdes_error(stopped.get());
+    return elsewhere.failure;
+  };
+  EXPECT_EQ(saved("save"), "an LP cannot be saved: it is lost");
+  EXPECT_EQ(saved("silent"), "an LP cannot be saved: it does not say why");
+  EXPECT_EQ(saved(""), "");
+  const auto resumed = [&](Elsewhere* elsewhere) -> std::string {
+    const Foreign simulation = model("end=500 lookahead=0.25 threads=3 resume=" + word(file), finals);
+    if (elsewhere != nullptr) elsewhere->announce(simulation.get());
+    hm_pdes_run(simulation.get());
+    return hm_pdes_error(simulation.get());
+  };
+  Elsewhere elsewhere{}, faulty{.text = {}, .fault = "load", .failure = {}};
+  EXPECT_EQ(resumed(&elsewhere), "");
+  EXPECT_EQ(elsewhere.text, "what it was");
+  EXPECT_EQ(resumed(&faulty), file + " cannot be resumed: it means nothing here");
+  EXPECT_EQ(resumed(nullptr), file + " is of another simulation: it has more than LPs and events");
+  std::remove(file.c_str());
+}
+
 // A clock that sets an alarm at each tick, half of which it cancels, and observes what it hears.
 struct Alarm {
   double value;

@@ -12,7 +12,8 @@ def options(run, model, parameters, checkpoint=None, checkpoint_every=0, resume=
     asked = {name: value for name, value in asked.items() if value}
     if asked:
         said = ", ".join(f"{name}={_said(value)}" for name, value in parameters.items())
-        asked["model"] = f"{model}({said}) with fields {run.fields()}"
+        plain = "".join(f", {name} in plain Python" for name in run.plain())
+        asked["model"] = f"{model}({said}) with fields {run.fields()}{plain}"
     return asked
 
 

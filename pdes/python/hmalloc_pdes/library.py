@@ -33,6 +33,8 @@ class Injected(ctypes.Structure):
 
 PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Progress))
 SAVED = ctypes.CFUNCTYPE(None, c_void_p, c_double, c_char_p)
+SAVER = ctypes.CFUNCTYPE(c_void_p, c_void_p, POINTER(c_size_t), POINTER(c_char_p))
+LOADER = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t)
 
 
 class Statistic(ctypes.Structure):
@@ -62,6 +64,7 @@ FUNCTIONS = {
     "set_neighbours": (None, c_void_p, c_void_p, c_void_p),
     "on_progress": (None, c_void_p, PROGRESS, c_void_p),
     "on_save": (None, c_void_p, SAVED, c_void_p),
+    "on_checkpoint": (None, c_void_p, SAVER, LOADER, c_void_p),
     "stop": (None, c_void_p),
     "inject": (c_int, c_void_p, c_int64, c_uint32, c_void_p, c_uint32),
     "inject_error": (c_char_p,),

@@ -14,6 +14,7 @@ class LpClass:
     def __init__(self, python, streams):
         self.python, self.name, self.streams = python, python.__name__, streams
         self.plain = getattr(python, "plain_python", False)  # by its own will, and so without a warning
+        self.unsaved = getattr(python, "unsaved_because", None)
         self.fields = records.annotations(python)
         self.first_values = {name: getattr(python, name) for name in self.fields if hasattr(python, name)}
         self.dtypes = {name: records.dtype_of(annotation) for name, annotation in self.fields.items()}

@@ -152,6 +152,7 @@ class Timer(InEngine):
 
     dtype = np.dtype([("life", "u4"), ("set", "u4")], align=True)
     in_machine_code = ("is_set", "cancel")
+    ticket = None  # in plain Python: of the object that its event carries
 
     @property
     def set(self):

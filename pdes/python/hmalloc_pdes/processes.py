@@ -191,6 +191,7 @@ class Processes:
     """What a class of LPs derives from whose behaviour is processes: it has `setup(self, env)`, which makes the first."""
 
     plain_python = True
+    unsaved_because = "their processes are generators, which cannot be pickled"
     env: object = Environment
 
     def start(self, context):

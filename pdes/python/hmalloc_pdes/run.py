@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 
-from . import checkpoints, library, outside, records, slow
+from . import checkpoints, library, outside, pickles, records, slow
 from .errors import Error, SlowModelWarning, text_of
 from .result import Result, statistics_of
 
@@ -150,8 +150,14 @@ class Run:
 
     def fields(self):
         """A number of those of states and events, by which a checkpoint that has others is refused."""
-        groups = [(lp.name, lp.dtype) for lp, *_ in self._simulation.groups]
-        return checkpoints.number_of(repr(groups + [(event.name, event.dtype) for event in self.types]))
+        groups = [(lp.name, lp.dtype or lp.dtypes) for lp, *_ in self._simulation.groups]
+        events = [(event.name, event.dtype or event.event._fields) for event in self.types]
+        return checkpoints.number_of(repr(groups + events))
+
+    def plain(self):
+        """The names of the classes that run as plain Python."""
+        groups = zip(self._simulation.groups, self.entries)
+        return [*dict.fromkeys(lp.name for (lp, *_), entries in groups if isinstance(entries, slow.Entries))]
 
     def __call__(self, options, progress=None, given=None, replayed=(), saving=()):
         """given: the Outside, if there is one.  saving: the options of checkpoints."""
@@ -163,6 +169,9 @@ class Run:
             finals = self._describe(engine)
             series = self._watch(engine, progress)
             self._hear_of_checkpoints(engine)
+            plain = [entries for entries in self.entries if isinstance(entries, slow.Entries)]
+            if plain:
+                self._pickles = pickles.Pickles(engine, plain, self.events)
             if replayed:
                 outside.replay(self, engine, replayed)
             if given is not None:
@@ -194,7 +203,7 @@ class Run:
                 finals.append(entries.finals)
                 states = lp.engine_states()
                 described.size, described.shared, described.states = states.dtype.itemsize, True, states.ctypes.data
-                described.unsaved = b"they run as plain Python"
+                described.unsaved = lp.unsaved and lp.unsaved.encode()
             else:
                 states = lp.states(count, values)
                 finals.append(np.zeros(count, lp.dtype))

@@ -2,6 +2,7 @@
 
 import ctypes
 import itertools
+import secrets
 
 import numpy as np
 
@@ -46,12 +47,14 @@ class Context:
             return
         number, payload = self._run.pack(event)
         call.send(self._lp, int(to), delay, number, payload, priority)
+        if not self.now + delay < self.end:
+            self._run.events.forget(number, payload)
 
     def send_self(self, delay, event, priority=0):
         self.send(self.id, delay, event, priority)
 
     def set(self, timer, delay, event, priority=0):
-        number, payload = self._run.pack(event)
+        number, payload = self._run.pack(event, timer=timer)
         if not self._run.types[number].cancellable:
             raise Error(f"{type(event).__name__} {records.NOT_CANCELLABLE}")
         call.set_timer(self._lp, timer.address, delay, number, ctypes.create_string_buffer(payload, len(payload)), priority)
@@ -98,11 +101,12 @@ class Events:
     def __init__(self, types):
         self.types = types
         self._by_event = {event.event: event for event in types}
-        self._waiting, self._tickets = {}, itertools.count(1)  # in one step, which no other thread parts
+        # In one step, which no other thread parts; by chance, so that a run that goes on has others than before.
+        self._waiting, self._tickets = {}, itertools.count(1 + secrets.randbits(62))
         self._kept = {}
 
-    def pack(self, event, kept=False):
-        """Number and payload.  kept: `again` will ask for it."""
+    def pack(self, event, kept=False, timer=None):
+        """Number and payload.  kept: `again` will ask for it.  timer: the event that it was set to before is forgotten."""
         known = self._by_event.get(type(event))
         if known is None:
             raise Error(f"{type(event).__name__} is no event of this model: no LP has a handler of it")
@@ -110,7 +114,9 @@ class Events:
         if known.dtype is not None:
             numbers = tuple(convert(value) for convert, value in zip(known.convert, event))
             return known.number, np.array(numbers, known.dtype).tobytes() + last
-        ticket = next(self._tickets)
+        ticket = timer and timer.ticket or next(self._tickets)
+        if timer is not None:
+            timer.ticket = ticket
         self._waiting[ticket] = event
         if kept:
             self._kept[ticket] = event
@@ -122,6 +128,19 @@ class Events:
         if known.dtype.itemsize == 0:
             return known.event()
         return known.event(*np.frombuffer(ctypes.string_at(payload, known.dtype.itemsize), known.dtype)[0].item())
+
+    def forget(self, number, payload):
+        """Of an event that nobody will execute."""
+        if self.types[number].dtype is None:
+            self._waiting.pop(_ticket(payload), None)
+
+    def waiting(self):
+        """What objects the events on their way carry: number and values, by ticket."""
+        return {ticket: (self._by_event[type(event)].number, tuple(event)) for ticket, event in self._waiting.copy().items()}
+
+    def wait(self, waiting):
+        """The same of another run, whose events come now."""
+        self._waiting.update((ticket, self.types[number].event(*values)) for ticket, (number, values) in waiting.items())
 
     def again(self, number, payload):
         """Of an event that is kept, whether it has been executed or not."""
@@ -153,6 +172,7 @@ def plain_class(lp):
                 return
             object.__setattr__(self, name, value)
 
+    Plain.__name__ = lp.name
     return Plain
 
 
@@ -167,6 +187,11 @@ class Entries:
         self.handlers = [self._handler(event) for event in run.events.types]
         self.report = self._reporter() if lp.report else None
         self._first = first
+
+    @property
+    def states(self):
+        """By LP."""
+        return self._states
 
     def _fill(self, first, count, values):
         plain = plain_class(self._lp)

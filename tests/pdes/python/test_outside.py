@@ -338,8 +338,6 @@ def test_checkpoints_that_cannot_be(tmp_path):
     assert said(pdes.model(end=1, lookahead=0.1)(named("phold", renamed))).startswith(f"save is of another simulation: of '{name}")
     assert said(checkpoint_every=1) == "checkpoints need a file"
     assert said(checkpoint_every="x") == "option checkpoint-every cannot be 'x'"
-    assert said(plain=True) == "LPs of class Node cannot be saved: they run as plain Python"
-    assert said(plain=True, resume=None, checkpoint=tmp_path / "new") == "LPs of class Node cannot be saved: they run as plain Python"
     assert said(replay=[pdes.Injected(1, 0, Hop(1))]) == "events are replayed from the beginning, not from a checkpoint"
     assert said(resume=tmp_path / "none") == "none cannot be read: No such file or directory"
     (tmp_path / "save").write_bytes((tmp_path / "save").read_bytes()[:-9])
