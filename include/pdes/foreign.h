@@ -63,8 +63,8 @@ typedef struct hm_pdes_class {
  * after the run. */
 void hm_pdes_add(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count);
 
-/* For sync=neighbours: LP i may send to those of to[from[i]] to to[from[i + 1] - 1].  The arrays must live until the end of
- * the run. */
+/* For sync=neighbours and partition=graph: LP i may send to those of to[from[i]] to to[from[i + 1] - 1].  In the graph, one
+ * that is named twice counts twice.  The arrays must live until the end of the run. */
 void hm_pdes_set_neighbours(hm_pdes* simulation, const uint64_t* from, const uint32_t* to);
 
 typedef struct hm_pdes_progress {
@@ -79,7 +79,7 @@ void hm_pdes_on_progress(hm_pdes* simulation, void (*call)(void* context, const 
 void hm_pdes_on_save(hm_pdes* simulation, void (*call)(void* context, double now, const char* error), void* context);
 
 /* What of a model lies in no state and no payload, where only numbers stand for it, is saved with checkpoints, too.  save,
- * called while no handler runs, returns its bytes, which stay until the next call; null if it cannot: then *why_not says why.
+ * called while no handler runs, returns its bytes, which stay until the next call; null if it cannot, and *why_not says why.
  * load, called before there are LPs of a run that goes on, takes the bytes; it returns null, or why it cannot.  Both are
  * called on the thread that runs the simulation. */
 typedef const void* (*hm_pdes_saver)(void* context, size_t* size, const char** why_not);

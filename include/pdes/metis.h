@@ -7,7 +7,7 @@
 
 namespace pdes {
 
-// Throws Error if hmalloc was built without METIS.
+// Throws Error if hmalloc was built without METIS; in the library for other languages, if it cannot be loaded.
 Partitioner metis_partitioner();
 
 }  // namespace pdes

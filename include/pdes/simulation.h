@@ -82,7 +82,7 @@ class Simulation {
   // The latter does not end the run, and leaves the checkpoint before as it was.
   void on_save(std::function<void(const Saved&)> call);
   // For models of which something lies in no LP and no event, where only numbers stand for it, as in other languages: it is
-  // saved with checkpoints as the bytes that save() returns, while no handler runs; when a run goes on, load takes them before
+  // saved with checkpoints as the bytes that save returns, while no handler runs; when a run goes on, load takes them before
   // there are LPs.  Both are called on the thread that runs the simulation, on the first rank, and may throw.
   void on_checkpoint(std::function<std::vector<std::byte>()> save, std::function<void(std::span<const std::byte>)> load);
 

@@ -11,6 +11,7 @@
 
 #include "foreign/lps.h"
 #include "foreign/options.h"
+#include "pdes/metis.h"
 #include "pdes/simulation.h"
 
 struct hm_pdes {
@@ -21,7 +22,12 @@ struct hm_pdes {
   };
 
   explicit hm_pdes(const char* options) {
-    attempt([&] { simulation.emplace(pdes::options_of(options)); });
+    attempt([&] {
+      simulation.emplace(pdes::options_of(options));
+      simulation->set_partitioner([](const pdes::LpGraph& graph, unsigned threads) {
+        return pdes::metis_partitioner()(graph, threads);
+      });
+    });
   }
 
   // Does nothing after an error.

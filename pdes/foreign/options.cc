@@ -61,9 +61,11 @@ void set(Options& options, std::string_view name, std::string_view value) {
     return choose(name, value, options.balance,
                   {{"off", Balance::off}, {"threads", Balance::threads}, {"ranks", Balance::ranks}});
   if (name == "partition")
-    return choose(
-        name, value, options.partitioning,
-        {{"blocks", Partitioning::blocks}, {"round-robin", Partitioning::round_robin}, {"random", Partitioning::random}});
+    return choose(name, value, options.partitioning,
+                  {{"blocks", Partitioning::blocks},
+                   {"round-robin", Partitioning::round_robin},
+                   {"random", Partitioning::random},
+                   {"graph", Partitioning::graph}});
   throw Error("there is no option '" + std::string(name) + "'");
 }
 

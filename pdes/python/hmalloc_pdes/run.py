@@ -64,7 +64,8 @@ class Simulation:
         return first
 
     def set_neighbours(self, lists):
-        """For sync="neighbours": to which LPs each may send, one list or row of an array for each LP."""
+        """For sync="neighbours" and partition="graph": to which LPs each may send, one list or row of an array for each LP.
+        For the graph, an LP that is named twice counts twice."""
         self.neighbours = [np.asarray(ids, np.uint32) for ids in lists]
 
     def event_types(self):
