@@ -19,7 +19,8 @@ set_target_properties(hmalloc_static PROPERTIES EXPORT_NAME hmalloc-static)
 install(TARGETS hmalloc hmalloc_static EXPORT hmalloc-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS hmalloc-checked hmalloc-hardened LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime)
+# hmalloc install --engine builds neither.
+install(TARGETS hmalloc-checked hmalloc-hardened LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime OPTIONAL)
 # For the laboratory: the launcher looks for them beside its other tools.  Whoever builds the library alone has none.
 get_property(HM_BASELINE_NAMES GLOBAL PROPERTY HM_BASELINES)
 foreach(name IN LISTS HM_BASELINE_NAMES)

@@ -83,7 +83,8 @@ pip_install() { # OPTIONS-OF-PIP...
 }
 
 # What a command needs.  `quick` and `default` are suites of tests (tests/CMakeLists.txt), `everything` is all of them.
-targets_of() { # tools | checked | hardened | baselines | trace | pdes | ranks | bench | install | quick | default | everything
+# tools | checked | hardened | baselines | trace | pdes | ranks | engine | bench | install | quick | default | everything
+targets_of() {
   tools='hmalloc hmalloc-measure hmalloc-pipeline' traces='hmalloc-trace hmalloc-record'
   case $1 in
     tools) echo $tools ;;
@@ -91,6 +92,7 @@ targets_of() { # tools | checked | hardened | baselines | trace | pdes | ranks |
     baselines) echo $tools hmalloc-baselines ;;
     trace) echo $tools $traces ;;
     pdes | ranks) echo $tools pdes/all ;;
+    engine) echo hmalloc hmalloc_static hmalloc-man pdes/all ;;
     bench) echo $tools hmalloc-tools $traces hmalloc-baselines bench/all ;;
     install) echo hmalloc hmalloc-checked hmalloc-hardened hmalloc_static hmalloc-tools hmalloc-man hmalloc-baselines pdes/all ;;
     quick | default) echo "hm_$1" ;;
@@ -126,7 +128,7 @@ configured() { # what targets_of takes
   case $1 in
     tools | checked | hardened | baselines) ;;
     quick | default) has_rule pdes/libhmalloc_pdes.a ;;
-    pdes) has_rule hmalloc-pdes-phold && { ! has_metis || grep -q '^HM_METIS:INTERNAL=ON' build/release/CMakeCache.txt; } ;;
+    pdes | engine) has_rule hmalloc-pdes-phold && { ! has_metis || grep -q '^HM_METIS:INTERNAL=ON' build/release/CMakeCache.txt; } ;;
     ranks) configured pdes && grep -q '^HM_MPI:INTERNAL=TRUE' build/release/CMakeCache.txt ;;
     trace | bench) has_rule hmalloc-trace ;;
     install) configured trace && configured pdes && has_rule man/hmalloc.1 ;;
@@ -247,6 +249,14 @@ need_pdes() { # [ranks]
   install_missing $pdes_packages ${1:+$ranks_packages}
   wish_metis
   alone build "${1:-pdes}"
+}
+
+# Of a model in C++: the engine as a library.
+need_engine() {
+  # shellcheck disable=SC2086
+  install_missing $pdes_packages
+  wish_metis
+  alone build engine
 }
 
 # The tests need GoogleTest, and Spin for the models.

@@ -260,6 +260,38 @@ def test_right_words_are_built_for(tree, words, built):
     assert (run.returncode, run.stdout.splitlines(), run.stderr) == (0, built, "")
 
 
+INSTALL = """
+set -eu
+install_allowed=1 from_source=yes lab=- state=- venv=- library=- natives=- here=$1
+. "$1/lab/shell/setup.sh"
+. "$1/lab/shell/install.sh"
+for name in need_source wish wish_metis; do eval "$name() { :; }"; done
+install_missing() { echo "packages $*"; }
+alone() { echo "$*: $(targets_of "$2")"; }
+has_rule() { :; }
+step() { shift 2; "$@"; }
+cmake() { echo "cmake $*"; }
+id() { echo 1; }
+shift
+install "$@"
+"""
+
+
+def test_the_engine_is_installed_alone(tree):
+    def said(*words):
+        run = subprocess.run(["sh", "-c", INSTALL, "sh", tree, *words, "--prefix", tree / "there"], capture_output=True, text=True)
+        assert (run.returncode, run.stderr) == (0, "")
+        return run.stdout.splitlines()
+
+    copied = f"cmake --install {tree}/build/release --prefix {tree}/there"
+    packages, built, *put = said("--engine")
+    assert packages.startswith("packages lib") and put == [f"{copied} --component {part}" for part in
+                                                           ("runtime", "development", "pdes")]
+    assert built == "build engine: hmalloc hmalloc_static hmalloc-man pdes/all"
+    built, *put = said()
+    assert put == [copied] and built.startswith("build install: ") and "hmalloc-baselines" in built
+
+
 # ---- Progress. ------------------------------------------------------------------------------------------------------
 
 STEP = """
