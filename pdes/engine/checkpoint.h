@@ -46,7 +46,7 @@ struct Checkpoint {
   const std::string path;
   const std::vector<std::byte> file;
   Before before;
-  std::span<const std::byte> elsewhere;           // Simulation::on_checkpoint; of the file, as the parts
+  std::span<const std::byte> elsewhere;  // Simulation::on_checkpoint; of the file, as the parts
   std::vector<std::span<const std::byte>> parts;
 };
 
@@ -83,7 +83,7 @@ class Saver {
 
   Team& team_;
   std::atomic<bool>& requested_;
-  std::vector<Part> parts_;            // by thread; written by it
+  std::vector<Part> parts_;           // by thread; written by it
   std::vector<std::byte> elsewhere_;  // written and read by the first thread
   Clock::time_point next_;
   std::uint64_t written_ = 0;

@@ -24,9 +24,8 @@ struct hm_pdes {
   explicit hm_pdes(const char* options) {
     attempt([&] {
       simulation.emplace(pdes::options_of(options));
-      simulation->set_partitioner([](const pdes::LpGraph& graph, unsigned threads) {
-        return pdes::metis_partitioner()(graph, threads);
-      });
+      simulation->set_partitioner(
+          [](const pdes::LpGraph& graph, unsigned threads) { return pdes::metis_partitioner()(graph, threads); });
     });
   }
 

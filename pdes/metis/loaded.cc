@@ -19,8 +19,9 @@ void* library() {
   }
   for (const char* name : {"libmetis.so.5", "libmetis.so"})
     if (void* found = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return found;
-  throw Error("dividing the graph of the LPs among threads needs METIS: install libmetis5 (Debian, Ubuntu) or metis "
-              "(Fedora, conda)");
+  throw Error(
+      "dividing the graph of the LPs among threads needs METIS: install libmetis5 (Debian, Ubuntu) or metis "
+      "(Fedora, conda)");
 }
 
 template <class Function>

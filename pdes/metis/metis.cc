@@ -12,8 +12,9 @@ Partitioner metis_partitioner() {
   std::vector<idx_t> options(METIS_NOPTIONS);
   METIS_SetDefaultOptions(options.data());
   options[METIS_OPTION_SEED] = 1;
-  return [metis = Linked{METIS_PartGraphRecursive, METIS_PartGraphKway, options}](
-             const LpGraph& graph, unsigned threads) { return metis.divide(graph, threads); };
+  return [metis = Linked{METIS_PartGraphRecursive, METIS_PartGraphKway, options}](const LpGraph& graph, unsigned threads) {
+    return metis.divide(graph, threads);
+  };
 }
 
 }  // namespace pdes
