@@ -192,6 +192,9 @@ void hm_pdes_send(hm_pdes_lp* lp, int64_t to, double delay, uint32_t type, const
                                 size, priority);
     };
     switch (types[type].size) {  // a copy of a known size is a few instructions
+      case 0:
+        event = lp;  // for it may be null, which memcpy never takes
+        return send(0);
       case 8: return send(8);
       case 16: return send(16);
       default: send(types[type].size);

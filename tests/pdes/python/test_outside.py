@@ -239,8 +239,9 @@ doors.run(end=1e9, pace=1e-3, outside=outside, plain={plain}, progress=lambda *a
 """, lambda child: child.stdout.readline())
 
 
-def test_ctrl_c_saves_a_run(tmp_path):
-    interrupted(f"from models import phold\nphold.run(end=1e9, checkpoint={str(tmp_path / 'save')!r}, "
+@pytest.mark.parametrize("plain", [False, True])
+def test_ctrl_c_saves_a_run(tmp_path, plain):
+    interrupted(f"from models import phold\nphold.run(end=1e9, plain={plain}, checkpoint={str(tmp_path / 'save')!r}, "
                 "progress=lambda *at: print(*at, flush=True))", lambda child: child.stdout.readline())
     assert (tmp_path / "save").exists()
 
