@@ -23,10 +23,10 @@ class KeySort {
 
  private:
   template <class Place>
-  std::uint32_t count_places(Pieces pieces, std::size_t count, Place place);
+  std::uint32_t count_places(Pieces pieces, std::size_t count, std::size_t slots, Place place);
   void move_to_places(Pieces pieces, Key* sorted);
   void sort_crowded(Key* sorted);
-  void sort_ties(Pieces pieces, std::size_t count, Key* sorted);
+  bool sort_ties(Pieces pieces, std::size_t count, Key* sorted);
 
   std::vector<std::uint32_t> counts_, slots_;
 };

@@ -7,7 +7,7 @@ namespace pdes {
 namespace {
 
 constexpr std::size_t kFew = 12;        // too few keys for a counting pass
-constexpr std::size_t kSlots = 2;       // for each key: with one, a third of them would share theirs with others
+constexpr std::size_t kSlots = 2;       // for each key, by time: so that fewer share one
 constexpr std::uint32_t kCrowded = 32;  // too many keys in one slot for insertion sort
 
 void insertion_sort(std::span<Key> keys) noexcept {
@@ -32,11 +32,10 @@ void each(KeySort::Pieces pieces, F&& f) {
 
 }  // namespace
 
-// Finds the slot of each key, place(key), below kSlots for each key, and where each slot begins.  Returns how many keys the
-// fullest one has.
+// Finds the slot of each key, place(key), and where each slot begins.  Returns how many keys the fullest one has.
 template <class Place>
-std::uint32_t KeySort::count_places(Pieces pieces, std::size_t count, Place place) {
-  counts_.assign(kSlots * count + 1, 0);
+std::uint32_t KeySort::count_places(Pieces pieces, std::size_t count, std::size_t slots, Place place) {
+  counts_.assign(slots + 1, 0);
   if (slots_.size() < count) slots_.resize(count);
   std::uint32_t* next = slots_.data();
   each(pieces, [&](const Key& key) { ++counts_[(*next++ = place(key)) + 1]; });
@@ -61,14 +60,15 @@ void KeySort::operator()(Pieces pieces, std::size_t count, Key* sorted, Time fro
     each(pieces, [&](const Key& key) { *end++ = key; });
     return insertion_sort({sorted, count});
   }
-  double per_slot = static_cast<double>(kSlots * count) / (to - from);
-  auto last = static_cast<double>(kSlots * count - 1);
-  const std::uint32_t most = count_places(pieces, count, [=](const Key& key) {
+  if (pieces.front().front().time == pieces.back().back().time && sort_ties(pieces, count, sorted)) return;
+  const std::size_t slots = kSlots * count;
+  const double per_slot = static_cast<double>(slots) / (to - from);
+  const auto last = static_cast<double>(slots - 1);
+  const std::uint32_t most = count_places(pieces, count, slots, [=](const Key& key) {
     double slot = (key.time - from) * per_slot;
     slot = slot > 0 ? slot : 0;  // also if it is not a number
     return static_cast<std::uint32_t>(static_cast<std::int32_t>(slot < last ? slot : last));
   });
-  if (most == count) return sort_ties(pieces, count, sorted);
   move_to_places(pieces, sorted);
   if (most > kCrowded) sort_crowded(sorted);
   insertion_sort({sorted, count});
@@ -85,24 +85,28 @@ void KeySort::sort_crowded(Key* sorted) {
   for (std::span<Key> keys : crowded) {
     const std::vector<Key> unsorted(keys.begin(), keys.end());
     const std::span<const Key> piece = unsorted;
-    sort_ties({&piece, 1}, keys.size(), keys.data());
+    if (!sort_ties({&piece, 1}, keys.size(), keys.data())) std::sort(keys.begin(), keys.end());
   }
 }
 
-// Of one time, or else it takes longer.  A source sends in the order of its ties, so what it sent in a row is sorted.
-void KeySort::sort_ties(Pieces pieces, std::size_t count, Key* sorted) {
-  Key least = pieces.front().front(), most = least;
+// False, and nothing is done, if they are not all of one time.  A source sends in the order of its ties, so what it sent in a
+// row is sorted.
+bool KeySort::sort_ties(Pieces pieces, std::size_t count, Key* sorted) {
+  const Time time = pieces.front().front().time;
+  std::uint64_t least = pieces.front().front().tie, most = least;
+  bool same = true;
   each(pieces, [&](const Key& key) {
-    least = {std::min(least.time, key.time), std::min(least.tie, key.tie), nullptr};
-    most = {std::max(most.time, key.time), std::max(most.tie, key.tie), nullptr};
+    same &= key.time == time;
+    least = std::min(least, key.tie);
+    most = std::max(most, key.tie);
   });
-  const std::span<Key> keys(sorted, count);
-  const double per_slot = static_cast<double>(kSlots * count - 1) / (static_cast<double>(most.tie - least.tie) + 1);
-  const std::uint32_t fullest = count_places(pieces, count, [=](const Key& key) {
-    return static_cast<std::uint32_t>(static_cast<double>(key.tie - least.tie) * per_slot);
+  if (!same) return false;
+  const double per_slot = static_cast<double>(count - 1) / (static_cast<double>(most - least) + 1);
+  const std::uint32_t fullest = count_places(pieces, count, count, [=](const Key& key) {
+    return static_cast<std::uint32_t>(static_cast<double>(key.tie - least) * per_slot);
   });
   move_to_places(pieces, sorted);
-  if (least.time < most.time) return std::sort(keys.begin(), keys.end());
+  const std::span<Key> keys(sorted, count);
   if (fullest > kCrowded) {
     std::uint32_t begin = 0;
     for (std::uint32_t end : counts_) {
@@ -112,6 +116,7 @@ void KeySort::sort_ties(Pieces pieces, std::size_t count, Key* sorted) {
     }
   }
   insertion_sort(keys);
+  return true;
 }
 
 }  // namespace pdes
