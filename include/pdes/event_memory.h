@@ -86,31 +86,8 @@ class EventMemory {
   static constexpr std::size_t kWithout = 2 * kLists, kKinds = 4;
 
   void choose(std::uint64_t lines) noexcept;
-  Event* allocate_without(std::size_t size) noexcept {
-    const bool lines = allocator_ == Block::dense && (lines_ >> std::min(list_of(size), kMaxBit) & 1) != 0;
-    const Block block = lines ? Block::lines : allocator_;
-    auto* event = static_cast<Event*>(block == Block::dense       ? hm_malloc(size)
-                                      : block == Block::lines     ? hm_shared_alloc(size)
-                                      : block == Block::free_list ? take(size)
-                                                                  : std::malloc(size));
-    if (event == nullptr) [[unlikely]]
-      return nullptr;
-    event->block = static_cast<std::uint16_t>(kWithout + static_cast<std::size_t>(block));
-    held_ += cost(size, block);
-    return event;
-  }
-  void release_without(Event* event, std::size_t size) noexcept {
-    const Block block = event->block >= kWithout  ? static_cast<Block>(event->block - kWithout)
-                        : event->block < kLists ? Block::dense
-                                                : Block::lines;
-    held_ -= cost(size, block);
-    switch (block) {
-      case Block::dense: return hm_free_sized(event, size);
-      case Block::lines: return hm_shared_free_sized(event, size);
-      case Block::free_list: return give(event, size);
-      case Block::malloc: std::free(event);
-    }
-  }
+  Event* allocate_without(std::size_t size) noexcept;
+  void release_without(Event* event, std::size_t size) noexcept;
 
   static std::int64_t cost(std::size_t size, Block block) noexcept {
     std::size_t granule = block == Block::lines ? kLine : kGranule;

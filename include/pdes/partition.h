@@ -75,7 +75,7 @@ class alignas(128) Partition {
 
   // ---- For handlers.
   template <class E>
-  void send(Lp& from, LpId to, Time delay, std::uint16_t type, const E& payload, Priority priority) {
+  [[gnu::always_inline]] void send(Lp& from, LpId to, Time delay, std::uint16_t type, const E& payload, Priority priority) {
     send_bytes(from, to, delay, type, &payload, sizeof(E), priority);
   }
   [[gnu::always_inline]] void send_bytes(Lp& from, LpId to, Time delay, std::uint16_t type, const void* payload,
@@ -202,17 +202,11 @@ class alignas(128) Partition {
   void post(const Lp& from, const Key& key) {
     if (outbox != nullptr) {
       unsigned to = world.owner[key.event->destination];
-      if (to != number) {
-        if (!reaches.empty() && !reaches[to]) [[unlikely]]
-          refuse_route(from, key);
-        ++counts.crossed;
-        min_sent = std::min(min_sent, key.time);
-        outbox[to].push_back(key);
-        return;
-      }
+      if (to != number) return cross(from, to, key);
     }
     pending.push(key);
   }
+  void cross(const Lp& from, unsigned to, const Key& key);
   enum class Watch { nothing, path, load };
   template <Watch kWatch>
   bool run(std::size_t most);

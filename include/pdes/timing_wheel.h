@@ -39,12 +39,9 @@ class TimingWheel {
   void push(const Key& key) {
     ++size_;
     std::uint64_t tick = tick_of(key.time);
-    if (tick < next_) [[unlikely]] {
-      ++late_count_;
-      late_.push(key);
-    } else {
-      insert(tick, key);
-    }
+    if (tick < next_) [[unlikely]]
+      return push_late(key);
+    insert(tick, key);
   }
 
   // The smallest key, or null if its time is not below bound; pop() removes it.
@@ -142,6 +139,7 @@ class TimingWheel {
     return reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(bucket - 1) & ~(sizeof(Chunk) - 1));
   }
 
+  void push_late(const Key& key);
   void pop_late() noexcept {
     late_at_ = open_;
     late_tie_ = late_.pop().tie;

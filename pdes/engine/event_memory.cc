@@ -49,6 +49,33 @@ void EventMemory::choose(std::uint64_t lines) noexcept {
     chosen_[list] = places_[(lines_ >> std::min(list, kMaxBit) & 1) != 0 ? kLists + list : list];
 }
 
+Event* EventMemory::allocate_without(std::size_t size) noexcept {
+  const bool lines = allocator_ == Block::dense && (lines_ >> std::min(list_of(size), kMaxBit) & 1) != 0;
+  const Block block = lines ? Block::lines : allocator_;
+  auto* event = static_cast<Event*>(block == Block::dense       ? hm_malloc(size)
+                                    : block == Block::lines     ? hm_shared_alloc(size)
+                                    : block == Block::free_list ? take(size)
+                                                                : std::malloc(size));
+  if (event == nullptr) [[unlikely]]
+    return nullptr;
+  event->block = static_cast<std::uint16_t>(kWithout + static_cast<std::size_t>(block));
+  held_ += cost(size, block);
+  return event;
+}
+
+void EventMemory::release_without(Event* event, std::size_t size) noexcept {
+  const Block block = event->block >= kWithout  ? static_cast<Block>(event->block - kWithout)
+                      : event->block < kLists ? Block::dense
+                                              : Block::lines;
+  held_ -= cost(size, block);
+  switch (block) {
+    case Block::dense: return hm_free_sized(event, size);
+    case Block::lines: return hm_shared_free_sized(event, size);
+    case Block::free_list: return give(event, size);
+    case Block::malloc: std::free(event);
+  }
+}
+
 void* EventMemory::carve(std::size_t list) noexcept {
   std::size_t size = list * kGranule;
   if (static_cast<std::size_t>(fresh_end_ - fresh_) < size) {

@@ -170,6 +170,14 @@ void Partition::start_lps() {
   }
 }
 
+void Partition::cross(const Lp& from, unsigned to, const Key& key) {
+  if (!reaches.empty() && !reaches[to]) [[unlikely]]
+    refuse_route(from, key);
+  ++counts.crossed;
+  min_sent = std::min(min_sent, key.time);
+  outbox[to].push_back(key);
+}
+
 void Partition::set_min_delay(Time smallest) noexcept {
   allowed_ = smallest;
   enforced_ = delays != nullptr || path != nullptr ? kNever : smallest;

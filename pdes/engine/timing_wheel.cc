@@ -46,6 +46,11 @@ std::size_t TimingWheel::bytes() const noexcept {
          late_.bytes() + buckets_.capacity() * sizeof(Bucket);
 }
 
+void TimingWheel::push_late(const Key& key) {
+  ++late_count_;
+  late_.push(key);
+}
+
 // ---- Chunks. --------------------------------------------------------------------------------------------------------
 
 inline void TimingWheel::fetch(const Chunk* chunk) noexcept {
