@@ -29,7 +29,8 @@ typedef struct hm_pdes_lp {
 
 /* Handles an event, or starts the LP (then event is null).  Returns whether it could: 0 ends the run. */
 typedef int (*hm_pdes_handler)(hm_pdes_lp* lp, void* state, const void* event);
-/* Reports the statistics of an LP at the end; called by the thread that runs the simulation, in the order of LPs. */
+/* Reports the statistics of an LP at the end; called by the thread that runs the simulation, in the order of LPs.  Of an LP
+ * that ends before (hm_pdes_vacate): then, by the thread that it is on. */
 typedef int (*hm_pdes_reporter)(hm_pdes_report* report, void* state);
 
 /* Options as words, such as "end=80 lookahead=0.1 threads=2 queue=heap": those of docs/pdes.md that are about the
@@ -43,12 +44,15 @@ void hm_pdes_free(hm_pdes* simulation);
 void hm_pdes_event_type(hm_pdes* simulation, const char* name, size_t size);
 /* The same of events that a timer can cancel: the last bytes of their payloads, and of its size, are an hm_pdes_setting. */
 void hm_pdes_cancellable_type(hm_pdes* simulation, const char* name, size_t size);
+/* The same of events that make an LP where nobody is (hm_pdes_add_vacant). */
+void hm_pdes_making_type(hm_pdes* simulation, const char* name, size_t size);
 
 typedef struct hm_pdes_class {
   const char* name;
   size_t size;                     /* of a state, which is aligned to 16 bytes */
   uint32_t streams;                /* random streams of an LP besides its own, numbered from 1 */
   uint32_t histograms;             /* that an LP has (hm_pdes_histogram) */
+  uint32_t vacancies;              /* likewise (hm_pdes_vacancies) */
   hm_pdes_handler start;           /* sends first events; may be null */
   const hm_pdes_handler* handlers; /* by type of event; null for those that it must not get */
   hm_pdes_reporter report;         /* may be null */
@@ -62,6 +66,11 @@ typedef struct hm_pdes_class {
 /* Adds LPs of a class; their ids follow those of the LPs before.  All but finals may go away after the call, those only
  * after the run. */
 void hm_pdes_add(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count);
+/* Adds ids where nobody is at first (pdes/vacancies.h).  An event of a making type that the class handles makes an LP there,
+ * which handles it; `start` is not called.  Its state is what the class has for the id, and its streams but its own begin
+ * anew.  drops: what others send to nobody is dropped and counted; otherwise it ends the run.  there: null, or an array that
+ * must live as long as finals; at the end it is 1 for each id where an LP is, and only those have finals. */
+void hm_pdes_add_vacant(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count, int drops, unsigned char* there);
 
 /* For sync=neighbours and partition=graph: LP i may send to those of to[from[i]] to to[from[i + 1] - 1].  In the graph, one
  * that is named twice counts twice.  The arrays must live until the end of the run. */
@@ -132,6 +141,8 @@ typedef struct hm_pdes_result {
   const hm_pdes_statistic* statistics;
   uint64_t injected_count;
   const hm_pdes_injected* injected; /* what came from outside, for hm_pdes_replay */
+  uint64_t made, ended;             /* LPs that come and go */
+  uint64_t undelivered;             /* of the events: the LP had ended, or none was there, and nothing was done */
 } hm_pdes_result;
 
 /* Runs it, once.  The result lives as long as the simulation; null after an error. */
@@ -157,6 +168,8 @@ typedef struct hm_pdes_setting {
 void hm_pdes_set_timer(hm_pdes_lp* lp, hm_pdes_timer* timer, double delay, uint32_t type, void* event, uint32_t priority);
 /* The run ends at now + delay, unless it ends earlier; at least the lookahead. */
 void hm_pdes_end_after(hm_pdes_lp* lp, double delay);
+/* This LP, at an id of hm_pdes_add_vacant, reports and ends when its handler returns. */
+void hm_pdes_vacate(hm_pdes_lp* lp);
 /* Numbers of one of the LP's streams; 0 is its own. */
 uint64_t hm_pdes_bits(hm_pdes_lp* lp, uint32_t stream);
 double hm_pdes_uniform(hm_pdes_lp* lp, uint32_t stream); /* in [0, 1) */
@@ -191,8 +204,21 @@ typedef struct hm_pdes_histogram {
 /* Returns whether there was memory for it. */
 int hm_pdes_histogram_add(const hm_pdes_histogram* histogram, double value);
 
+/* Stands for ids that an LP may fill, pdes::Vacancies, which lie elsewhere, too; at first none. */
+typedef struct hm_pdes_vacancies {
+  int32_t number, place; /* as a histogram's */
+} hm_pdes_vacancies;
+/* The ids are from now on these.  Returns whether the LP has such a member. */
+int hm_pdes_vacancies_set(const hm_pdes_vacancies* vacancies, int64_t first, int64_t count);
+/* An id that is vacant; -1 if there is none. */
+int64_t hm_pdes_vacancies_take(const hm_pdes_vacancies* vacancies);
+/* Returns whether there was memory for it. */
+int hm_pdes_vacancies_give_back(const hm_pdes_vacancies* vacancies, int64_t id);
+
 /* ---- For reporters: pdes::Report's. */
 
+uint32_t hm_pdes_report_id(const hm_pdes_report* report); /* of the LP that reports */
+double hm_pdes_report_now(const hm_pdes_report* report);  /* when the run ended, or the LP before */
 void hm_pdes_report_count(hm_pdes_report* report, const char* name, int64_t value);
 void hm_pdes_report_sum(hm_pdes_report* report, const char* name, double value);
 void hm_pdes_report_tally(hm_pdes_report* report, const char* name, const hm_pdes_tally* tally);

@@ -41,7 +41,7 @@ struct hm_pdes {
   std::string error;
   std::atomic<bool> over = false;  // also if it never began
   std::vector<pdes::EventType> types;
-  std::vector<bool> cancellable;  // which of them
+  std::vector<pdes::TypeKind> kinds;  // of them
   std::vector<std::unique_ptr<pdes::ForeignClass>> classes;
   pdes::Result result;
   std::vector<Steps> steps;  // of a statistic each
@@ -121,7 +121,10 @@ void describe(hm_pdes& of) {
               .statistic_count = of.statistics.size(),
               .statistics = of.statistics.data(),
               .injected_count = of.injected.size(),
-              .injected = of.injected.data()};
+              .injected = of.injected.data(),
+              .made = result.total.made,
+              .ended = result.total.ended,
+              .undelivered = result.total.undelivered};
 }
 
 }  // namespace
@@ -131,35 +134,52 @@ void hm_pdes_free(hm_pdes* simulation) { delete simulation; }
 
 namespace {
 
-void add_type(hm_pdes& simulation, const char* name, std::size_t size, bool cancellable) {
+void add_type(hm_pdes& simulation, const char* name, std::size_t size, pdes::TypeKind kind) {
   simulation.attempt([&] {
     if (!simulation.classes.empty()) throw pdes::Error("event types come before LPs");
     if (simulation.types.size() == 255) throw pdes::Error("at most 255 event types");
     if (size > pdes::kMaxPayload)
       throw pdes::Error("event " + std::string(name) + " has " + std::to_string(size) + " bytes; at most " +
                         std::to_string(pdes::kMaxPayload) + " are allowed");
-    if (cancellable && size < sizeof(hm_pdes_setting))
+    if (kind == pdes::TypeKind::cancellable && size < sizeof(hm_pdes_setting))
       throw pdes::Error("event " + std::string(name) + " has no room for the setting of its timer");
     simulation.types.push_back({static_cast<std::uint32_t>(size), name});
-    simulation.cancellable.push_back(cancellable);
+    simulation.kinds.push_back(kind);
   });
+}
+
+void add(hm_pdes& simulation, std::unique_ptr<pdes::ForeignClass> added, pdes::LpId count) {
+  // All its classes have one list of event types, for which it stands itself.
+  const auto* list = reinterpret_cast<const char*>(&simulation);
+  added->first = simulation.simulation->add_class(added->described(count), simulation.types, list);
+  simulation.classes.push_back(std::move(added));
 }
 
 }  // namespace
 
-void hm_pdes_event_type(hm_pdes* simulation, const char* name, size_t size) { add_type(*simulation, name, size, false); }
+void hm_pdes_event_type(hm_pdes* simulation, const char* name, size_t size) {
+  add_type(*simulation, name, size, pdes::TypeKind::plain);
+}
 
 void hm_pdes_cancellable_type(hm_pdes* simulation, const char* name, size_t size) {
-  add_type(*simulation, name, size, true);
+  add_type(*simulation, name, size, pdes::TypeKind::cancellable);
+}
+
+void hm_pdes_making_type(hm_pdes* simulation, const char* name, size_t size) {
+  add_type(*simulation, name, size, pdes::TypeKind::making);
 }
 
 void hm_pdes_add(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count) {
   simulation->attempt([&] {
-    auto added = std::make_unique<pdes::ForeignClass>(*lps, simulation->cancellable, count);
-    // All its classes have one list of event types, for which it stands itself.
-    const auto* list = reinterpret_cast<const char*>(simulation);
-    added->first = simulation->simulation->add_class(added->described(count), simulation->types, list);
-    simulation->classes.push_back(std::move(added));
+    add(*simulation, std::make_unique<pdes::ForeignClass>(*lps, simulation->kinds, count), count);
+  });
+}
+
+void hm_pdes_add_vacant(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count, int drops, unsigned char* there) {
+  simulation->attempt([&] {
+    auto added = std::make_unique<pdes::ForeignClass>(*lps, simulation->kinds, count);
+    added->let_come_and_go(drops != 0, there);
+    add(*simulation, std::move(added), count);
   });
 }
 

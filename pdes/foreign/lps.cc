@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "engine/number_text.h"
 #include "pdes/timer.h"
@@ -31,9 +32,38 @@ void handle_cancellable(Partition& partition, Lp& lp, const Event& event) {
   else ++partition.counts.cancelled;
 }
 
+void refuse_to_make(Partition& partition, Lp& lp, const Event& event) { partition.refuse_to_make(lp, event); }
+
+template <Handler kHandle>
+void handle_passing(Partition& partition, Lp& lp, const Event& event) {
+  if (partition.is_of_another_life(lp)) {
+    ++partition.counts.undelivered;
+  } else {
+    kHandle(partition, lp, event);
+    partition.end_if_asked(lp);
+  }
+}
+
+// Of an id where nobody is.
+void to_nobody(Partition& partition, Lp& vacant, const Event& event) { partition.to_nobody(vacant, event); }
+
+void make(Partition& partition, Lp& vacant, const Event& event) {
+  if (partition.is_own(vacant)) return partition.to_nobody(vacant, event);
+  Lp& lp = partition.make(vacant);
+  const ForeignClass& of = ForeignClass::of(lp);
+  of.begin_streams(lp, partition.world.seed);
+  ForeignCall(partition, lp)(of.handlers[event.type], event.payload());
+  partition.end_if_asked(lp);
+}
+
+// By TypeKind.
+constexpr Handler kThere[] = {&handle, &handle_cancellable, &refuse_to_make};
+constexpr Handler kPassing[] = {&handle_passing<&handle>, &handle_passing<&handle_cancellable>,
+                                &handle_passing<&refuse_to_make>};
+
 void start(Partition& partition, Lp& lp) {
   const ForeignClass& of = ForeignClass::of(lp);
-  for (std::uint32_t i = 0; i < of.streams; ++i) of.streams_of(lp)[i] = Stream(partition.world.seed, lp.id, i + 1);
+  of.begin_streams(lp, partition.world.seed);
   if (of.start != nullptr) ForeignCall(partition, lp)(of.start, nullptr);
 }
 
@@ -42,21 +72,25 @@ void save(Archive& archive, void* state) {
   const ForeignClass& of = ForeignClass::of(lp);
   archive.raw(state, of.plain_size());
   for (Histogram& histogram : of.histograms_of(lp)) archive(histogram);
+  for (Vacancies& vacancies : of.vacancies_of(lp)) archive(vacancies);
 }
 
 void destroy(void* state) noexcept {
   Lp& lp = lp_of(state);
   std::ranges::destroy(ForeignClass::of(lp).histograms_of(lp));
+  std::ranges::destroy(ForeignClass::of(lp).vacancies_of(lp));
 }
 
 void report(const void* state, Report& into) {
-  const Lp& lp = lp_of(const_cast<void*>(state));
+  Lp& lp = lp_of(const_cast<void*>(state));
   const ForeignClass& of = ForeignClass::of(lp);
   const auto keep = [&] {
+    if (of.comes_and_goes && Life::of(lp).leaves) return;
+    if (of.there != nullptr) of.there[lp.id - of.first] = 1;
     if (of.finals != nullptr) std::memcpy(of.finals + (lp.id - of.first) * of.size, state, of.size);
   };
   if (of.report == nullptr) return keep();
-  hm_pdes_report call{into, nullptr};
+  hm_pdes_report call{into, lp.id, nullptr};
   const bool done = of.report(&call, const_cast<void*>(state)) != 0;
   keep();  // a report may change the state
   if (call.failure != nullptr) std::rethrow_exception(call.failure);
@@ -65,40 +99,57 @@ void report(const void* state, Report& into) {
 
 }  // namespace
 
-ForeignClass::ForeignClass(const hm_pdes_class& from, const std::vector<bool>& cancellable, LpId lps)
+ForeignClass::ForeignClass(const hm_pdes_class& from, const std::vector<TypeKind>& types, LpId lps)
     : name(from.name),
       size(from.size),
       streams(from.streams),
       histograms(from.histograms),
+      vacancies(from.vacancies),
       start(from.start),
       report(from.report),
       shared(from.shared != 0),
       finals(static_cast<std::byte*>(from.finals)),
       unsaved(from.unsaved == nullptr ? "" : from.unsaved) {
   static_assert(offsetof(ForeignClass, engine_handlers) == 0);
-  std::ranges::transform(cancellable, engine_handlers.begin(), [](bool can) { return can ? &handle_cancellable : &handle; });
-  std::copy_n(from.handlers, cancellable.size(), handlers.begin());
+  std::ranges::copy(types, kinds.begin());
+  std::ranges::transform(kinds, engine_handlers.begin(), [](TypeKind kind) { return kThere[static_cast<int>(kind)]; });
+  std::copy_n(from.handlers, types.size(), handlers.begin());
   if (from.states == nullptr || lps == 0) return;
   const auto* bytes = static_cast<const std::byte*>(from.states);
   states.assign(bytes, bytes + size * (shared ? 1 : lps));
+}
+
+void ForeignClass::let_come_and_go(bool others_are_dropped, unsigned char* at_the_end) {
+  comes_and_goes = true;
+  drops = others_are_dropped;
+  there = at_the_end;
+  std::ranges::transform(kinds, engine_handlers.begin(), [](TypeKind kind) { return kPassing[static_cast<int>(kind)]; });
+  std::ranges::transform(kinds, handlers, vacant_handlers.begin(), [](TypeKind kind, hm_pdes_handler handler) {
+    return kind == TypeKind::making && handler != nullptr ? &make : &to_nobody;
+  });
+  if (std::ranges::count(vacant_handlers, &make) == 0)
+    throw Error("nothing makes LPs of class " + name + ": it has no handler of an event that makes LPs");
 }
 
 LpClass ForeignClass::described(LpId count) {
   return {.name = name,
           .first = 0,
           .count = count,
-          .size = plain_size() + histograms * sizeof(Histogram),
+          .size = plain_size() + histograms * sizeof(Histogram) + vacancies * sizeof(Vacancies),
           .handlers = engine_handlers.data(),
           .construct =
               [this](void* place, LpId id) {
                 if (states.empty()) std::memset(place, 0, size);
                 else std::memcpy(place, states.data() + (shared ? 0 : (id - first) * size), size);
                 std::uninitialized_value_construct_n(first_histogram(place), histograms);
+                std::uninitialized_value_construct_n(first_vacancies(place), vacancies);
               },
           .destroy = &pdes::destroy,
           .start = &pdes::start,
           .report = &pdes::report,
-          .saving = {.archive = unsaved.empty() ? &save : nullptr, .why_not = unsaved.c_str()}};
+          .saving = {.archive = unsaved.empty() ? &save : nullptr, .why_not = unsaved.c_str()},
+          .vacant_handlers = comes_and_goes ? vacant_handlers.data() : nullptr,
+          .drops = drops};
 }
 
 std::size_t ForeignClass::plain_size() const noexcept { return rounded(size) + streams * sizeof(Stream); }
@@ -107,16 +158,28 @@ Histogram* ForeignClass::first_histogram(void* state) const noexcept {
   return reinterpret_cast<Histogram*>(static_cast<std::byte*>(state) + plain_size());
 }
 
+Vacancies* ForeignClass::first_vacancies(void* state) const noexcept {
+  return reinterpret_cast<Vacancies*>(first_histogram(state) + histograms);
+}
+
 std::span<Histogram> ForeignClass::histograms_of(Lp& lp) const noexcept {
   return {first_histogram(lp.object()), histograms};
 }
 
+std::span<Vacancies> ForeignClass::vacancies_of(Lp& lp) const noexcept {
+  return {first_vacancies(lp.object()), vacancies};
+}
+
 bool ForeignClass::is_cancellable(std::uint32_t type) const noexcept {
-  return type < kTypes && engine_handlers[type] == &handle_cancellable;
+  return type < kTypes && kinds[type] == TypeKind::cancellable;
 }
 
 Stream* ForeignClass::streams_of(Lp& lp) const noexcept {
   return reinterpret_cast<Stream*>(static_cast<std::byte*>(lp.object()) + rounded(size));
+}
+
+void ForeignClass::begin_streams(Lp& lp, std::uint64_t seed) const noexcept {
+  for (std::uint32_t i = 0; i < streams; ++i) streams_of(lp)[i] = Stream(seed, lp.id, i + 1);
 }
 
 ForeignCall::ForeignCall(Partition& on, Lp& lp) noexcept
@@ -166,14 +229,31 @@ void attempt(hm_pdes_report* call, Work&& work) noexcept {
   } catch (...) { call->failure = std::current_exception(); }
 }
 
-pdes::Histogram& meant(const hm_pdes_histogram* histogram) {
-  const auto* state = reinterpret_cast<const std::byte*>(histogram) - histogram->place;
+// What lies behind the state for a member of it.
+template <class Member>
+[[gnu::always_inline]] inline auto& meant(const Member* member, const char* kind, auto all_of) {
+  const auto* state = reinterpret_cast<const std::byte*>(member) - member->place;
   pdes::Lp& lp = pdes::lp_of(const_cast<std::byte*>(state));
-  const auto all = pdes::ForeignClass::of(lp).histograms_of(lp);
-  const auto number = static_cast<std::uint32_t>(histogram->number);
+  const auto all = (pdes::ForeignClass::of(lp).*all_of)(lp);
+  const auto number = static_cast<std::uint32_t>(member->number);
   if (number >= all.size())
-    throw pdes::Error("LP " + std::to_string(lp.id) + " has no histogram " + std::to_string(histogram->number));
+    throw pdes::Error("LP " + std::to_string(lp.id) + " has no " + kind + " " + std::to_string(member->number));
   return all[number];
+}
+pdes::Histogram& meant(const hm_pdes_histogram* histogram) {
+  return meant(histogram, "histogram", &pdes::ForeignClass::histograms_of);
+}
+pdes::Vacancies& meant(const hm_pdes_vacancies* vacancies) {
+  return meant(vacancies, "vacancies", &pdes::ForeignClass::vacancies_of);
+}
+
+// Of members: whether it could be done.
+template <class Work>
+int done(Work&& work) noexcept {
+  try {
+    work();
+    return 1;
+  } catch (...) { return 0; }
 }
 
 }  // namespace
@@ -221,6 +301,11 @@ void hm_pdes_end_after(hm_pdes_lp* lp, double delay) {
   call.attempt([&] { call.partition.end_after(call.engine_lp, delay); });
 }
 
+void hm_pdes_vacate(hm_pdes_lp* lp) {
+  ForeignCall& call = call_of(lp);
+  call.attempt([&] { call.partition.vacate(call.engine_lp); });
+}
+
 uint64_t hm_pdes_bits(hm_pdes_lp* lp, uint32_t stream) {
   return drawn(lp, stream, [](pdes::Random random) { return random.bits(); });
 }
@@ -248,11 +333,23 @@ void hm_pdes_fail(hm_pdes_lp* lp, const char* text) {
 double hm_pdes_half_width(const hm_pdes_batch_means* means) { return std::bit_cast<pdes::BatchMeans>(*means).half_width(); }
 
 int hm_pdes_histogram_add(const hm_pdes_histogram* histogram, double value) {
-  try {
-    meant(histogram).add(value);
-    return 1;
-  } catch (...) { return 0; }
+  return done([&] { meant(histogram).add(value); });
 }
+
+int hm_pdes_vacancies_set(const hm_pdes_vacancies* vacancies, int64_t first, int64_t count) {
+  return done([&] { meant(vacancies) = pdes::Vacancies(static_cast<pdes::LpId>(first), static_cast<pdes::LpId>(count)); });
+}
+int64_t hm_pdes_vacancies_take(const hm_pdes_vacancies* vacancies) {
+  std::optional<pdes::LpId> id;
+  done([&] { id = meant(vacancies).take(); });
+  return id ? int64_t{*id} : -1;
+}
+int hm_pdes_vacancies_give_back(const hm_pdes_vacancies* vacancies, int64_t id) {
+  return done([&] { meant(vacancies).give_back(static_cast<pdes::LpId>(id)); });
+}
+
+uint32_t hm_pdes_report_id(const hm_pdes_report* report) { return report->lp; }
+double hm_pdes_report_now(const hm_pdes_report* report) { return report->report.now(); }
 
 void hm_pdes_report_count(hm_pdes_report* report, const char* name, int64_t value) {
   attempt(report, [&](pdes::Report& into) { into.count(name, value); });

@@ -10,35 +10,49 @@
 
 #include "pdes/foreign.h"
 #include "pdes/partition.h"
+#include "pdes/vacancies.h"
 
 namespace pdes {
 
+// How events of a type are handled (Context has these as Cancellable and Makes).
+enum class TypeKind : std::uint8_t { plain, cancellable, making };
+
 // What is known of a class.  Its LPs refer to it, so it outlives them.  An LP's object is its state, and behind
-// it its streams and its histograms.
+// it its streams, its histograms and its vacancies.
 struct ForeignClass {
-  ForeignClass(const hm_pdes_class& from, const std::vector<bool>& cancellable, LpId lps);  // by type of event
+  ForeignClass(const hm_pdes_class& from, const std::vector<TypeKind>& types, LpId lps);
+  // Its LPs come and go, and nobody is there at first.
+  void let_come_and_go(bool others_are_dropped, unsigned char* at_the_end);
   // What Simulation::add_class takes.
   LpClass described(LpId count);
   static const ForeignClass& of(const Lp& lp) noexcept { return *reinterpret_cast<const ForeignClass*>(lp.handlers); }
-  std::size_t plain_size() const noexcept;  // without the histograms
+  std::size_t plain_size() const noexcept;  // of state and streams
   Histogram* first_histogram(void* state) const noexcept;
+  Vacancies* first_vacancies(void* state) const noexcept;
   Stream* streams_of(Lp& lp) const noexcept;
   std::span<Histogram> histograms_of(Lp& lp) const noexcept;
+  std::span<Vacancies> vacancies_of(Lp& lp) const noexcept;
+  void begin_streams(Lp& lp, std::uint64_t seed) const noexcept;
 
   static constexpr std::size_t kTypes = 256;
   bool is_cancellable(std::uint32_t type) const noexcept;
 
-  // First, so that an LP's pointer to it is one to the class.  There are two kinds: which handler is meant, is found here.
+  // First, so that an LP's pointer to it is one to the class.  There is one for each kind of type: which handler is meant is
+  // found here.
   std::array<Handler, kTypes> engine_handlers{};
+  std::array<Handler, kTypes> vacant_handlers{};  // of an id where nobody is
   std::array<hm_pdes_handler, kTypes> handlers{};
+  std::array<TypeKind, kTypes> kinds{};
   std::string name;
   std::size_t size;
-  std::uint32_t streams, histograms;
+  std::uint32_t streams, histograms, vacancies;
   hm_pdes_handler start;
   hm_pdes_reporter report;
   std::vector<std::byte> states;  // empty: zeros
   bool shared;
   std::byte* finals;
+  bool comes_and_goes = false, drops = false;
+  unsigned char* there = nullptr;
   std::string unsaved;  // why, if it cannot be in a checkpoint
   LpId first = 0;
 };
@@ -69,5 +83,6 @@ struct ForeignCall : hm_pdes_lp {
 // A call of a reporter.
 struct hm_pdes_report {
   pdes::Report& report;
+  pdes::LpId lp;
   std::exception_ptr failure;
 };

@@ -3,7 +3,7 @@
 if(NOT TARGET hmalloc-pdes)
   return()
 endif()
-add_pdes_test(foreign foreign_test.cc foreign_model.c)
+add_pdes_test(foreign foreign_test.cc foreign_vacancies_test.cc foreign_model.c)
 target_link_libraries(pdes_foreign PRIVATE hmalloc-pdes)
 
 # A sanitizer would have to be there before the interpreter.

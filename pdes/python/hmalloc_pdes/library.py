@@ -18,9 +18,9 @@ REPORTER = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)
 
 
 class Class(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("size", c_size_t), ("streams", c_uint32), ("histograms", c_uint32), ("start", c_void_p),
-                ("handlers", POINTER(c_void_p)), ("report", c_void_p), ("states", c_void_p), ("shared", c_int),
-                ("finals", c_void_p), ("unsaved", c_char_p)]
+    _fields_ = [("name", c_char_p), ("size", c_size_t), ("streams", c_uint32), ("histograms", c_uint32),
+                ("vacancies", c_uint32), ("start", c_void_p), ("handlers", POINTER(c_void_p)), ("report", c_void_p),
+                ("states", c_void_p), ("shared", c_int), ("finals", c_void_p), ("unsaved", c_char_p)]
 
 
 class Progress(ctypes.Structure):
@@ -45,13 +45,15 @@ class Statistic(ctypes.Structure):
 
 COUNTS = ("events", "sent", "crossed", "dropped", "windows", "peak_pending", "peak_bytes", "events_before",
           "checkpoints", "cancelled")
+COMINGS = ("made", "ended", "undelivered")
 
 
 class Result(ctypes.Structure):
     _fields_ = [("digest", c_uint64), ("reached", c_double), ("wall_s", c_double), ("stopped", c_uint64),
                 *((name, c_uint64) for name in COUNTS),
                 ("events_by_type", POINTER(c_uint64)), ("statistic_count", c_uint64), ("statistics", POINTER(Statistic)),
-                ("injected_count", c_uint64), ("injected", POINTER(Injected))]
+                ("injected_count", c_uint64), ("injected", POINTER(Injected)),
+                *((name, c_uint64) for name in COMINGS)]
 
 
 # Result, arguments.
@@ -60,7 +62,9 @@ FUNCTIONS = {
     "free": (None, c_void_p),
     "event_type": (None, c_void_p, c_char_p, c_size_t),
     "cancellable_type": (None, c_void_p, c_char_p, c_size_t),
+    "making_type": (None, c_void_p, c_char_p, c_size_t),
     "add": (None, c_void_p, POINTER(Class), c_uint32),
+    "add_vacant": (None, c_void_p, POINTER(Class), c_uint32, c_int, c_void_p),
     "set_neighbours": (None, c_void_p, c_void_p, c_void_p),
     "on_progress": (None, c_void_p, PROGRESS, c_void_p),
     "on_save": (None, c_void_p, SAVED, c_void_p),
@@ -74,6 +78,7 @@ FUNCTIONS = {
     "send": (None, POINTER(Lp), c_int64, c_double, c_uint32, c_void_p, c_uint32),
     "set_timer": (None, POINTER(Lp), c_void_p, c_double, c_uint32, c_void_p, c_uint32),
     "end_after": (None, POINTER(Lp), c_double),
+    "vacate": (None, POINTER(Lp)),
     "bits": (c_uint64, POINTER(Lp), c_uint32),
     "uniform": (c_double, POINTER(Lp), c_uint32),
     "exponential": (c_double, POINTER(Lp), c_uint32, c_double),
@@ -81,6 +86,11 @@ FUNCTIONS = {
     "natural_log": (c_double, c_double),
     "half_width": (c_double, c_void_p),
     "histogram_add": (c_int, c_void_p, c_double),
+    "vacancies_set": (c_int, c_void_p, c_int64, c_int64),
+    "vacancies_take": (c_int64, c_void_p),
+    "vacancies_give_back": (c_int, c_void_p, c_int64),
+    "report_id": (c_uint32, c_void_p),
+    "report_now": (c_double, c_void_p),
     "report_count": (None, c_void_p, c_char_p, c_int64),
     "report_sum": (None, c_void_p, c_char_p, c_double),
     "report_tally": (None, c_void_p, c_char_p, c_void_p),
