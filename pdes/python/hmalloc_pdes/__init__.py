@@ -2,13 +2,13 @@
 
 from .errors import Error, SlowModelWarning
 from .lp import lp
-from .members import BatchMeans, Histogram, Level, Tally, Timer
+from .members import BatchMeans, Histogram, Level, Tally, Timer, Vacancies
 from .model import model
 from .outside import Injected, Outside
 from .plot import plot
-from .records import Array, cancellable
+from .records import Array, cancellable, makes
 from .result import Result, Statistic
 from .sweep import sweep
 
 __all__ = ["Array", "BatchMeans", "Error", "Histogram", "Injected", "Level", "Outside", "Result", "SlowModelWarning",
-           "Statistic", "Tally", "Timer", "cancellable", "lp", "model", "plot", "sweep"]
+           "Statistic", "Tally", "Timer", "Vacancies", "cancellable", "lp", "makes", "model", "plot", "sweep"]

@@ -23,6 +23,7 @@ class LpClass:
         self.in_engine = self._fields_of(members.InEngine)
         self.shown = [name for name in self.fields if name not in self.in_engine]
         self.histograms = self._fields_of(members.Histogram)
+        self.vacancies = self._fields_of(members.Vacancies)
         # What the engine keeps of an LP whose state is an object of Python's.
         self.engine_dtype = records.layout({name: self.fields[name].dtype for name in self.in_engine})
         functions = dict(inspect.getmembers(python, inspect.isfunction))
@@ -86,7 +87,7 @@ class LpClass:
         return self._placed(np.zeros(1, self.engine_dtype))
 
     def _placed(self, states):
-        for number, name in enumerate(self.histograms):
+        for number, name in [*enumerate(self.histograms), *enumerate(self.vacancies)]:
             states[name]["number"], states[name]["place"] = number, states.dtype.fields[name][1]
         return states
 

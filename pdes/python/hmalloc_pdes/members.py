@@ -146,6 +146,24 @@ class Histogram(InEngine):
             raise MemoryError
 
 
+class Vacancies(InEngine):
+    """Ids that an LP may fill (pdes/vacancies.h); at first none."""
+
+    dtype = Histogram.dtype
+
+    def set(self, first, count):
+        """These are they, from now on."""
+        call.vacancies_set(self.address, int(first), int(count))
+
+    def take(self):
+        """One that is vacant: what was given back last comes first.  -1: there is none."""
+        return call.vacancies_take(self.address)
+
+    def give_back(self, vacant):
+        if not call.vacancies_give_back(self.address, int(vacant)):
+            raise MemoryError
+
+
 class Timer(InEngine):
     """Set by `context.set(self.timer, delay, event)` to an event that is handled unless the timer is cancelled, or set anew,
     before."""
@@ -173,7 +191,8 @@ class Timer(InEngine):
         return was_set
 
 
-MEMBERS = (Tally, Level, BatchMeans, Histogram, Timer)  # a class that is derived from one is an object of plain Python
+# A class that is derived from one is an object of plain Python.
+MEMBERS = (Tally, Level, BatchMeans, Histogram, Vacancies, Timer)
 
 
 def is_member(annotation):

@@ -22,12 +22,12 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file, states):
+    def __init__(self, file, state):
         super().__init__(file)
-        self._states = states
+        self._state = state
 
     def persistent_load(self, lp):
-        return self._states[lp]
+        return self._state(lp)
 
 
 class Pickles:
@@ -42,6 +42,9 @@ class Pickles:
     def _states(self):
         return {lp: state for entries in self._entries for lp, state in entries.states.items()}
 
+    def _state(self, lp):
+        return next(entries for entries in self._entries if lp in entries.ids).restored(lp)
+
     def _save(self, _, size, why_not):
         states, waiting = self._states(), self._events.waiting()
         try:
@@ -55,10 +58,9 @@ class Pickles:
 
     def _load(self, _, place, size):
         try:
-            states = self._states()
-            fields, waiting = _Unpickler(io.BytesIO(ctypes.string_at(place, size)), states).load()
+            fields, waiting = _Unpickler(io.BytesIO(ctypes.string_at(place, size)), self._state).load()
             for lp, values in fields.items():
-                vars(states[lp]).update(values)
+                vars(self._state(lp)).update(values)
             self._events.wait(waiting)
             return None
         except BaseException as error:

@@ -69,6 +69,12 @@ def cancellable(event):
     return event
 
 
+def makes(event):
+    """Declares that an event makes an LP at an id where nobody is (Simulation.add_vacant): likewise."""
+    event.__pdes_makes__ = True
+    return event
+
+
 class EventType:
     """A NamedTuple as the engine sees it; `dtype` is None if its fields are objects, which only plain Python knows."""
 
@@ -80,6 +86,9 @@ class EventType:
             raise Error(f"event {self.name}: field {missing[0]} has no type; derive it from typing.NamedTuple")
         self.dtype = layout({name: _scalar(fields[name]) for name in event._fields})
         self.cancellable = getattr(event, "__pdes_cancellable__", False)
+        self.makes = getattr(event, "__pdes_makes__", False)
+        if self.makes and self.cancellable:
+            raise Error(f"event {self.name} makes LPs, and so no timer can cancel it")
         # Last comes which setting of a timer it is, which the engine fills in.
         self.size = (8 if self.dtype is None else self.dtype.itemsize) + (len(NO_TIMER) if self.cancellable else 0)
         self.convert = [converter(self.dtype[name]) for name in event._fields] if self.dtype is not None else []

@@ -7,7 +7,6 @@ import numpy as np
 
 from . import library
 from .errors import Error
-from .members import Observed
 
 _KINDS = ("count", "sum", "tally", "level", "histogram", "interval")
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -95,6 +94,9 @@ class Result:
     events_before: int
     checkpoints: int
     cancelled: int
+    made: int  # LPs that come and go
+    ended: int
+    undelivered: int
     events_by_type: dict
     statistics: dict
     injected: list = field(repr=False)
@@ -121,11 +123,12 @@ class Result:
         return pyarrow.Table.from_pandas(self.frame())
 
     def states(self, lp):
-        """The states of a class of LPs at the end as a DataFrame, one LP a row."""
+        """The states of a class of LPs at the end as a DataFrame, one LP a row; ids where nobody is have none."""
         import pandas
 
         groups = []
-        for ids, columns in self.finals[lp.__name__]:
+        added = self.finals[lp.__name__]
+        for ids, columns in [group for group in added if len(group[0])] or added[:1]:  # an empty column has any type
             parts = [part for name, values in columns.items() for part in _parts(name, values)]
             groups.append(pandas.DataFrame(dict(parts), index=pandas.Index(ids, name="lp")))
         return pandas.concat(groups)
@@ -165,8 +168,6 @@ def _parts(name, values):
     """A column, or for what observes one for each of its numbers, or for an array one of arrays."""
     if isinstance(values, np.ndarray) and values.dtype.names:
         return [(f"{name}.{part}", values[part]) for part in values.dtype.names]
-    if isinstance(values, list) and values and isinstance(values[0], Observed):
-        return [(f"{name}.{part}", [getattr(value, part) for value in values]) for part in values[0].dtype.names]
     return [(name, list(values) if isinstance(values, np.ndarray) and values.ndim > 1 else values)]
 
 

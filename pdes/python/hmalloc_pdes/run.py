@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from .errors import Error, SlowModelWarning, text_of
 from .result import Result, statistics_of
 
 try:
-    from . import compiled
+    from . import compiled, passing  # which adds to it
 except ImportError as error:  # of numba
     compiled, _no_numba = None, str(error)
 REFUSALS = compiled.REFUSALS if compiled else (NotImplementedError,)
@@ -33,13 +34,27 @@ def _as_text(options):
     return os.fsencode(" ".join(f"{name.replace('_', '-')}={word(value)}" for name, value in options.items()))
 
 
+class Group(NamedTuple):
+    """LPs that were added together.  undelivered: of those that come and go, what becomes of others' events for nobody."""
+
+    lp: object
+    first: int
+    count: int
+    values: dict
+    undelivered: str | None = None
+
+    @property
+    def ids(self):
+        return range(self.first, self.first + self.count)
+
+
 class Simulation:
     """What a model's function fills: `add` adds its LPs."""
 
     def __init__(self, options):
         self.options = options
         self.lp_count = 0
-        self.groups = []  # (class, first id, count, values)
+        self.groups = []
         self.neighbours = None
 
     @property
@@ -53,13 +68,24 @@ class Simulation:
     def add(self, lp, count, **values):
         """Adds `count` LPs of a class that `lp` has declared; a value is of all, or an array of one for each.  Returns the
         id of the first."""
+        return self._add(lp, count, values)
+
+    def add_vacant(self, lp, count, *, undelivered="refused", **values):
+        """Adds `count` ids where nobody is at first: LPs of the class come when an event makes them (`makes`), and go by
+        `context.vacate`.  undelivered: what others send to nobody is "refused", which ends the run, or "dropped", and
+        counted.  Returns the first id."""
+        if undelivered not in ("refused", "dropped"):
+            raise Error(f"undelivered events are 'refused' or 'dropped', not {undelivered!r:.60}")
+        return self._add(lp, count, values, undelivered)
+
+    def _add(self, lp, count, values, undelivered=None):
         declared = lp.__dict__.get("__pdes__") if isinstance(lp, type) else None
         if declared is None:
             raise Error(f"{getattr(lp, '__name__', lp)} is no class of LPs: write @lp above it")
         if not 0 <= count < 2**32:
             raise Error(f"{count} LPs of {declared.name}")
         count, first = int(count), self.lp_count
-        self.groups.append((declared, first, count, declared.values(values)))
+        self.groups.append(Group(declared, first, count, declared.values(values), undelivered))
         self.lp_count += count
         return first
 
@@ -70,7 +96,7 @@ class Simulation:
 
     def event_types(self):
         """In the order of their first handlers, which is part of the digest."""
-        events = dict.fromkeys(event for lp, *_ in self.groups for event in lp.handlers)
+        events = dict.fromkeys(event for group in self.groups for event in group.lp.handlers)
         return tuple(records.EventType(event, number) for number, event in enumerate(events))
 
 
@@ -132,9 +158,9 @@ class Run:
         self._error = None
         self._lock = threading.Lock()
         self.entries = []
-        for lp, first, count, values in simulation.groups:
-            machine_code = None if plain else _machine_code(lp, self.types)
-            self.entries.append(machine_code or slow.Entries(self, lp, first, count, values))
+        for group in simulation.groups:
+            machine_code = None if plain else _machine_code(group.lp, self.types)
+            self.entries.append(machine_code or slow.Entries(self, group))
 
     def failed(self, error):
         """The first exception of a handler."""
@@ -151,14 +177,14 @@ class Run:
 
     def fields(self):
         """A number of those of states and events, by which a checkpoint that has others is refused."""
-        groups = [(lp.name, lp.dtype or lp.dtypes) for lp, *_ in self._simulation.groups]
+        groups = [(group.lp.name, group.lp.dtype or group.lp.dtypes) for group in self._simulation.groups]
         events = [(event.name, event.dtype or event.event._fields) for event in self.types]
         return checkpoints.number_of(repr(groups + events))
 
     def plain(self):
         """The names of the classes that run as plain Python."""
         groups = zip(self._simulation.groups, self.entries)
-        return [*dict.fromkeys(lp.name for (lp, *_), entries in groups if isinstance(entries, slow.Entries))]
+        return [*dict.fromkeys(group.lp.name for group, entries in groups if isinstance(entries, slow.Entries))]
 
     def __call__(self, options, progress=None, given=None, replayed=(), saving=()):
         """given: the Outside, if there is one.  saving: the options of checkpoints."""
@@ -191,26 +217,34 @@ class Run:
             call.free(engine)
 
     def _describe(self, engine):
-        """Tells the engine of events and LPs; returns where it puts their final states."""
+        """Tells the engine of events and LPs.  Returns where it puts the final states of each group and, if its LPs come and
+        go, which of them are there."""
         finals = []
         for event in self.types:
-            declare = call.cancellable_type if event.cancellable else call.event_type
+            declare = call.cancellable_type if event.cancellable else call.making_type if event.makes else call.event_type
             declare(engine, event.name.encode(), event.size)
-        for (lp, _, count, values), entries in zip(self._simulation.groups, self.entries):
+        for group, entries in zip(self._simulation.groups, self.entries):
+            lp, count = group.lp, group.count
             handlers = (ctypes.c_void_p * (len(entries.handlers) + 1))(*entries.handlers)
             described = library.Class(name=lp.name.encode(), streams=lp.streams, histograms=len(lp.histograms),
-                                      start=entries.start, handlers=handlers, report=entries.report)
+                                      vacancies=len(lp.vacancies), start=entries.start, handlers=handlers,
+                                      report=entries.report)
             if isinstance(entries, slow.Entries):  # they have the states themselves
-                finals.append(entries.finals)
+                final = entries.finals
                 states = lp.engine_states()
                 described.size, described.shared, described.states = states.dtype.itemsize, True, states.ctypes.data
                 described.unsaved = lp.unsaved and lp.unsaved.encode()
             else:
-                states = lp.states(count, values)
-                finals.append(np.zeros(count, lp.dtype))
+                states = lp.states(count, group.values)
+                final = np.zeros(count, lp.dtype)
                 described.size, described.shared = lp.dtype.itemsize, len(states) != count
-                described.states, described.finals = states.ctypes.data, finals[-1].ctypes.data
-            call.add(engine, described, count)
+                described.states, described.finals = states.ctypes.data, final.ctypes.data
+            there = None if group.undelivered is None else np.zeros(count, bool)
+            if there is None:
+                call.add(engine, described, count)
+            else:
+                call.add_vacant(engine, described, count, group.undelivered == "dropped", there.ctypes.data)
+            finals.append((final, there))
         if self._simulation.neighbours is not None:
             self._kept += self._neighbours(self._simulation.neighbours)
             call.set_neighbours(engine, *(array.ctypes.data for array in self._kept))
@@ -265,10 +299,14 @@ class Run:
 
     def _result(self, of, options, series, finals):
         states = {}
-        for (lp, first, count, _), final in zip(self._simulation.groups, finals):
-            columns = final() if callable(final) else {name: final[name] for name in lp.shown}
-            states.setdefault(lp.name, []).append((range(first, first + count), columns))
-        numbers = {name: getattr(of, name) for name in ("digest", "reached", "wall_s", *library.COUNTS)}
+        for group, (final, there) in zip(self._simulation.groups, finals):
+            ids = group.ids if there is None else group.first + np.flatnonzero(there)
+            if callable(final):
+                columns = final(ids)
+            else:
+                columns = {name: final[name] if there is None else final[name][there] for name in group.lp.shown}
+            states.setdefault(group.lp.name, []).append((ids, columns))
+        numbers = {name: getattr(of, name) for name in ("digest", "reached", "wall_s", *library.COUNTS, *library.COMINGS)}
         return Result(parameters={}, options=options, stopped=bool(of.stopped), series=series, finals=states,
                       events_by_type={event.name: of.events_by_type[event.number] for event in self.types},
                       statistics=statistics_of(of), injected=outside.taken(self, of), **numbers)

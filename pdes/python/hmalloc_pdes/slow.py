@@ -62,12 +62,19 @@ class Context:
     def end_after(self, delay):
         call.end_after(self._lp, delay)
 
+    def vacate(self):
+        call.vacate(self._lp)
+
 
 class Report:
     """Where an LP's statistics go."""
 
     def __init__(self, pointer):
         self._pointer = pointer
+
+    @property
+    def now(self):
+        return call.report_now(self._pointer)
 
     def count(self, name, value):
         call.report_count(self._pointer, name.encode(), int(value))
@@ -179,34 +186,47 @@ def plain_class(lp):
 class Entries:
     """The functions of a class of LPs for one run, as the engine calls them, and its LPs' states."""
 
-    def __init__(self, run, lp, first, count, values):
-        self._run, self._lp, self._states = run, lp, {}
-        self._fill(first, count, values)
+    def __init__(self, run, group):
+        lp = group.lp
+        self._run, self._lp, self._group, self._plain = run, lp, group, plain_class(lp)
+        self._per_lp = {name for name, value in group.values.items() if lp.is_per_lp(name, value)}
+        for name in self._per_lp:
+            if len(group.values[name]) != group.count:
+                raise Error(f"{lp.name}.{name} cannot be {len(group.values[name])} values for {group.count} LPs")
+        # By id; of LPs that come and go each from when it is made until the next one is there.
+        self._states = {} if self._comes_and_goes() else {number: self._first_state(number) for number in group.ids}
         self._kept = []
         self.start = self._callback(lambda state, context, event: lp.start(state, context)) if lp.start else None
         self.handlers = [self._handler(event) for event in run.events.types]
         self.report = self._reporter() if lp.report else None
-        self._first = first
 
     @property
     def states(self):
         """By LP."""
         return self._states
 
-    def _fill(self, first, count, values):
-        plain = plain_class(self._lp)
-        per_lp = {name for name, value in values.items() if self._lp.is_per_lp(name, value)}
-        for name in per_lp:
-            if len(values[name]) != count:
-                raise Error(f"{self._lp.name}.{name} cannot be {len(values[name])} values for {count} LPs")
-        for i in range(count):
-            state = plain()
-            for name, dtype in self._lp.dtypes.items():
-                try:
-                    self._set(state, name, dtype, values, i if name in per_lp else None)
-                except (ValueError, TypeError) as error:
-                    raise Error(f"{self._lp.name}.{name} cannot be {values[name]!r:.60} for {count} LPs: {error}") from None
-            self._states[first + i] = state
+    @property
+    def ids(self):
+        return self._group.ids
+
+    def restored(self, number):
+        """The state of an LP that a checkpoint has, to be filled."""
+        if number not in self._states:  # it has come since the begin
+            self._states[number] = self._first_state(number)
+        return self._states[number]
+
+    def _comes_and_goes(self):
+        return self._group.undelivered is not None
+
+    def _first_state(self, number):
+        """Of the LP with that id."""
+        state, values, count = self._plain(), self._group.values, self._group.count
+        for name, dtype in self._lp.dtypes.items():
+            try:
+                self._set(state, name, dtype, values, number - self._group.first if name in self._per_lp else None)
+            except (ValueError, TypeError) as error:
+                raise Error(f"{self._lp.name}.{name} cannot be {values[name]!r:.60} for {count} LPs: {error}") from None
+        return state
 
     def _set(self, state, name, dtype, values, index):
         if dtype is not None and dtype.shape:
@@ -227,15 +247,18 @@ class Entries:
         if function is None:
             return None
         unpack = self._run.events.unpack
-        return self._callback(lambda state, context, payload: function(state, context, unpack(event, payload)))
+        made = event.makes and self._comes_and_goes()
+        return self._callback(lambda state, context, payload: function(state, context, unpack(event, payload)), made)
 
-    def _callback(self, function):
+    def _callback(self, function, made=False):
         run, states = self._run, self._states
 
         def entry(lp, place, event):
             context = Context(run, lp)
             try:
-                state = states[lp.contents.id]
+                if made:  # as it is the first thing that happens to the LP
+                    states[context.id] = self._first_state(context.id)
+                state = states[context.id]
                 self._place(state, place)
                 function(state, context, event)
                 return 1
@@ -248,11 +271,9 @@ class Entries:
         return self._keep(library.HANDLER(entry))
 
     def _reporter(self):
-        states = iter(self._states.values())  # reports are asked for in the order of LPs
-
         def entry(report, place):
             try:
-                state = next(states)
+                state = self._states[call.report_id(report)]
                 self._place(state, place)
                 self._lp.report(state, Report(report))
                 return 1
@@ -270,6 +291,12 @@ class Entries:
         self._kept.append(callback)
         return ctypes.cast(callback, ctypes.c_void_p).value
 
-    def finals(self):
-        """The states, as columns."""
-        return {name: [getattr(state, name) for state in self._states.values()] for name in self._lp.shown}
+    def finals(self, ids):
+        """The states of those LPs, as columns."""
+        return {name: self._column(name, ids) for name in self._lp.shown}
+
+    def _column(self, name, ids):
+        values = [getattr(self._states[number], name) for number in ids]
+        if name not in self._lp.observed:
+            return values
+        return np.array([value.record() for value in values], self._lp.fields[name].dtype)

@@ -69,6 +69,20 @@ def test_the_example_of_timers():
     assert result.cancelled == pytest.approx(machine.finished - machine.late, abs=5)
 
 
+def test_the_example_of_lps_that_come_and_go():
+    [block] = [block for block in BLOCKS if "pdes.makes" in block]
+    names = {"pdes": pdes, "NamedTuple": NamedTuple}
+    exec(block, names)
+    result = names["cafe"].run()
+    lost = 1.0  # by Erlang's formula: a seat is taken for 0.5 + 5 + 0.5, and five guests come in a unit of time
+    for seats in range(1, 31):
+        lost = 30 * lost / (seats + 30 * lost)
+    of = {name: statistic.value for name, statistic in result.statistics.items()}
+    assert of["guests"] == result.made == result.ended + len(result.states(names["Guest"])) and result.undelivered == 0
+    assert of["refused"] / (of["guests"] + of["refused"]) == pytest.approx(lost, rel=0.1)
+    assert names["cafe"].run(threads=2).digest == names["cafe"].run(plain=True, threads=2).digest == result.digest
+
+
 def test_the_example_of_processes():
     [block] = [block for block in BLOCKS if "Processes" in block]
     names = {"pdes": pdes}
