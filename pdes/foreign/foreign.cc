@@ -170,9 +170,8 @@ void hm_pdes_making_type(hm_pdes* simulation, const char* name, size_t size) {
 }
 
 void hm_pdes_add(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count) {
-  simulation->attempt([&] {
-    add(*simulation, std::make_unique<pdes::ForeignClass>(*lps, simulation->kinds, count), count);
-  });
+  simulation->attempt(
+      [&] { add(*simulation, std::make_unique<pdes::ForeignClass>(*lps, simulation->kinds, count), count); });
 }
 
 void hm_pdes_add_vacant(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count, int drops, unsigned char* there) {

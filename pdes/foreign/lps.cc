@@ -166,9 +166,7 @@ std::span<Histogram> ForeignClass::histograms_of(Lp& lp) const noexcept {
   return {first_histogram(lp.object()), histograms};
 }
 
-std::span<Vacancies> ForeignClass::vacancies_of(Lp& lp) const noexcept {
-  return {first_vacancies(lp.object()), vacancies};
-}
+std::span<Vacancies> ForeignClass::vacancies_of(Lp& lp) const noexcept { return {first_vacancies(lp.object()), vacancies}; }
 
 bool ForeignClass::is_cancellable(std::uint32_t type) const noexcept {
   return type < kTypes && kinds[type] == TypeKind::cancellable;

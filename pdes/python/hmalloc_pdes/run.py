@@ -15,7 +15,7 @@ from .errors import Error, SlowModelWarning, text_of
 from .result import Result, statistics_of
 
 try:
-    from . import compiled, passing  # which adds to it
+    from . import compiled, passing  # noqa: F401 (it adds to what compiled knows)
 except ImportError as error:  # of numba
     compiled, _no_numba = None, str(error)
 REFUSALS = compiled.REFUSALS if compiled else (NotImplementedError,)
