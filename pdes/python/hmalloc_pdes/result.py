@@ -159,6 +159,8 @@ class Result:
             lines.append(f"{threads} threads, {self.windows:,} windows of {of_each:,.1f} events")
             if of_each < _LITTLE * threads:
                 lines.append(f"that is little for {threads} threads: one may be faster")
+        if self.made:
+            lines.append(f"{self.made:,} LPs made, {self.ended:,} ended, {self.made - self.ended:,} there at the end")
         for name, s in self.statistics.items():
             lines.append(f"{name:<20} {s}")
         return "\n".join(lines)

@@ -8,6 +8,7 @@ import pandas
 import pytest
 from colonies import Cell, Colony, colonies
 from conftest import named
+from hmalloc_pdes.processes import Message, Processes
 from test_outside import stopped
 from test_python import in_cxx
 
@@ -164,6 +165,39 @@ def test_what_an_lp_that_comes_and_goes_can_have(options):
     assert of["heard"].value == pytest.approx(of["words"].mean * of["words"].count)
     assert of["present"].mean == 1 and of["present"].time == pytest.approx(3 * alone.made, rel=0.2)
     assert 0 < of["left_at"].value < 200 * alone.made
+
+
+def test_the_result_says_who_has_come_and_gone():
+    result = cafe.run()
+    present = len(result.states(Guest))
+    assert f"\n{result.made:,} LPs made, {result.ended:,} ended, {present} there at the end\n" in str(result)
+    assert " made" not in str(cafe.run(end=0.1))
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_class_may_be_added_both_ways_and_starts_where_somebody_is(plain):
+    @pdes.lp
+    class Bird:
+        started: int = 0
+        left: int = 3
+
+        def start(self, context):
+            self.started = 1
+            context.send(context.id + 2, 1.0, Enters(0))
+
+        def on_enters(self, context, event: Enters):
+            context.send_self(1.0, Next())
+
+        def on_next(self, context, event: Next):
+            self.left -= 1
+
+    @pdes.model(end=3, lookahead=1)
+    def birds(simulation):
+        assert simulation.add(Bird, 2) == 0 and simulation.add_vacant(Bird, 3) == 2
+
+    result = birds.run(plain=plain)
+    assert [*result.states(Bird).itertuples(name=None)] == [(0, 1, 3), (1, 1, 3), (2, 0, 2), (3, 0, 2)]
+    assert (result.made, result.ended) == (2, 0)
 
 
 def test_the_states_at_the_end_are_of_those_who_are_there():
@@ -357,3 +391,46 @@ def test_an_lp_in_plain_python_has_objects_of_its_own_each_time():
     result = inn.run(plain=True)
     assert result.statistics["names"].value == result.made == 3 and result.ended == 2
     assert [*result.states(Sleeper)["names"]] == [[["guest", 2]]]
+
+
+def test_an_lp_of_processes_comes_and_goes():
+    @pdes.lp
+    class Patient(Processes):
+        words: int = 0
+
+        def setup(self, env):
+            env.process(self.waiting(env))
+            env.process(self.asking(env))
+
+        def waiting(self, env):
+            yield env.timeout(2.5)
+            env.send(0, 1.0, env.id)
+            env.vacate()
+
+        def asking(self, env):
+            while True:
+                yield env.timeout(1.0)
+                self.words += 1
+
+        def on_enters(self, context, event: Enters):
+            self.start(context)
+
+        def report(self, report):
+            report.count("words", self.words)
+
+    @pdes.lp
+    class Ward:
+        def start(self, context):
+            context.send(1, 1.0, Enters(context.id))
+
+        def on_free(self, context, bed: Message):
+            context.send(bed.value, 1.0, Enters(context.id))
+
+    @pdes.model(end=10, lookahead=1)
+    def ward(simulation):
+        simulation.add(Ward, 1)
+        simulation.add_vacant(Patient, 1)
+
+    result = ward.run(plain=True)
+    assert (result.made, result.ended, result.undelivered) == (2, 2, 4)  # an end and a timeout of each
+    assert result.statistics["words"].value == 4
