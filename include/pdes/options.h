@@ -45,6 +45,12 @@ enum class Balance : std::uint8_t {
   threads,  // to other threads of their rank
   ranks,    // to other ranks as well: they are saved there and made again here, as with a checkpoint
 };
+// Whether the first thread executes the small windows of all, while the others sleep.
+enum class Gather : std::uint8_t {
+  off,
+  automatic,  // where it was measured to be faster
+  always,
+};
 
 // The number of CPUs that the calling thread may use.
 unsigned allowed_cpus() noexcept;
@@ -62,6 +68,7 @@ struct Options {
   Ties ties = Ties::by_source;
   Partitioning partitioning = Partitioning::blocks;
   Balance balance = Balance::threads;  // by windows
+  Gather gather = Gather::automatic;   // by windows, on threads of one rank, without a pace
   std::size_t max_memory = 0;          // bytes of pending events and queues on this rank; 0: no limit
   bool pin = false;                    // thread i to the i-th allowed CPU
   bool measure_delays = false;         // of cross-LP events, for Result::delays; one thread then enforces no lookahead

@@ -1,7 +1,8 @@
 // What one thread owns (in ROSS: a PE): its LPs, their pending events, the events on their way to other threads.  This
 // is the engine's hot path: an LP's handler calls send(), run_until() executes.
 //
-// Only the owning thread uses anything here, with one exception.  The owner fills the outboxes of one parity during a
+// Only the owning thread uses anything here, with two exceptions.  The first thread uses all while the others sleep
+// (engine/gathering.h).  The owner fills the outboxes of one parity during a
 // window, and the threads they are addressed to empty them during the next one.  A barrier between the two windows
 // orders the two (engine/windows.cc).
 #pragma once

@@ -87,6 +87,7 @@ struct Result {
   std::vector<std::string> type_names;
   std::size_t peak_bytes = 0;      // of pending events and queues, on all ranks; sampled
   std::uint64_t peak_pending = 0;  // events
+  std::uint64_t gathered = 0;      // windows that one thread has executed for all (Options::gather)
   double bucket_width = 0;         // of the pending set of the first thread, at the end; 0: heap
   std::string blocks;              // "dense" or "lines": the kind of blocks at the end
   Delays delays;

@@ -16,6 +16,7 @@ const Named<Partitioning> kPartitionings{{"blocks", Partitioning::blocks},
                                          {"random", Partitioning::random},
                                          {"graph", Partitioning::graph}};
 const Named<Balance> kBalances{{"off", Balance::off}, {"threads", Balance::threads}, {"ranks", Balance::ranks}};
+const Named<Gather> kGathers{{"off", Gather::off}, {"automatic", Gather::automatic}, {"always", Gather::always}};
 
 namespace {
 
@@ -41,6 +42,7 @@ void declare_engine(CommandLine& line, Options& options, bool& oversubscribe) {
   line.choice("sync", options.sync, kSyncs, "all threads by windows, or each by its neighbours' clocks");
   line.choice("partition", options.partitioning, kPartitionings, "which thread gets which LPs");
   line.choice("balance", options.balance, kBalances, "move LPs to other threads, or ranks too, by their numbers of events");
+  line.choice("gather", options.gather, kGathers, "one thread executes the small windows of all, where that is faster");
   line.choice("queue", options.queue, kQueues, "pending event set");
   line.choice("allocator", options.allocator, kAllocators,
               "of events; free-list: private to the engine, the bound for any allocator");

@@ -78,7 +78,8 @@ void print_threads(Page& page, const Run& run) {
     const double events = static_cast<double>(result.total.events - result.events_before) / windows;
     const std::string of = events < 100 ? app::text("%.3g", events) : grouped(static_cast<std::uint64_t>(events));
     page.row("windows", grouped(result.total.windows) + " of " + of + " events, " +
-                            app::text("%.3g long on average", result.reached / windows));
+                            app::text("%.3g long on average", result.reached / windows) +
+                            (result.gathered > 0 ? "; one thread executed " + grouped(result.gathered) + " for all" : ""));
     if (events < kLittle * workers) page.row("", app::text("that is little for %u threads: one may be faster", workers));
   }
   if (result.total.parted > 0)

@@ -118,6 +118,7 @@ void add_options(Json& line, const Run& run) {
   line["ties"] = name_of(kTies, options.ties);
   line["partition"] = name_of(kPartitionings, options.partitioning);
   line["balance"] = name_of(kBalances, options.balance);
+  line["gather"] = name_of(kGathers, options.gather);
 }
 
 void add_cost(Json& line, const Run& run) {
@@ -155,6 +156,7 @@ Json summary(const Run& run) {
   line["ended_by_model"] = result.ended_by_model;
   add_options(line, run);
   line["windows"] = total.windows;
+  line["gathered"] = result.gathered;
   line["sent"] = total.sent;
   line["crossed"] = total.crossed;
   line["dropped"] = total.dropped;

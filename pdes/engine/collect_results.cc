@@ -187,6 +187,7 @@ Result collect_results(Team& team) {
     result.path = {length, first.name_of(*team.world.lps[first.path->last()]),
                    static_cast<double>(result.total.events) / static_cast<double>(length)};
   }
+  result.gathered = team.gathered;
   result.injected = std::move(team.injected);
   if (team.saver != nullptr) result.checkpoints = team.saver->written();
   return result;

@@ -53,6 +53,7 @@ class ReducingBarrier {
   Reduction arrive_and_reduce(unsigned thread, Reduction mine, Waits* waits = nullptr) noexcept;
   // How long to poll for another of these threads.
   SpinPolicy spin_policy() const noexcept { return crowded_ ? kCrowded : kRoomy; }
+  bool is_crowded() const noexcept { return crowded_; }  // more threads than CPUs
 
  private:
   // Written by its thread, polled by all others.  It has words for two barriers: a fast thread may be at the next
@@ -66,7 +67,7 @@ class ReducingBarrier {
   Reduction reduce_last(unsigned thread, Reduction mine, Waits* waits) noexcept;
 
   std::vector<Slot> slots_;
-  const bool crowded_;  // more threads than CPUs
+  const bool crowded_;
   // For reduce_last.
   alignas(128) std::atomic<unsigned> arrived_{0};  // counted by each thread
   alignas(128) Reduction result_{};                // written by the last to arrive

@@ -17,6 +17,7 @@ Team::Team(const Options& how, World all, Ranks* others, Requests& asked)
       ranks(others),
       gauges(how.threads),
       barrier(how.threads, others == nullptr ? allowed_cpus() : cpus_of(*others)),
+      windows(how.threads),
       requests(asked),
       end_(world.end) {
   auto rank_count = ranks == nullptr ? 1u : static_cast<unsigned>(ranks->count());

@@ -26,8 +26,9 @@ namespace pdes {
 
 inline constexpr unsigned kMaxThreads = 4096;  // on all ranks together
 
-// What threads tell each other at every barrier, combined by or: why the run ends before its end; that it is to be saved.
-enum Flag : std::uint32_t { kStopped = 1, kFailed = 2, kSave = 4 };
+// What threads tell each other at every barrier, combined by or: why the run ends before its end; that it is to be saved; that
+// the first thread executes the next windows of all.
+enum Flag : std::uint32_t { kStopped = 1, kFailed = 2, kSave = 4, kGather = 8 };
 inline constexpr std::uint32_t kEnds = kStopped | kFailed;
 
 // What any thread or signal handler may ask for.
@@ -55,6 +56,8 @@ struct alignas(128) Gauge {
   std::atomic<std::int64_t> bytes_{0};
   std::atomic<double> blocked_s_{0};
 };
+
+class Windows;
 
 struct Team {
   Team(const Options& options, World world, Ranks* ranks, Requests& requests);
@@ -115,6 +118,8 @@ struct Team {
   ReducingBarrier barrier;
   std::unique_ptr<NullMessageGroup> null_messages;  // if Sync::neighbours
   std::unique_ptr<LoadBoard> load_board;            // if load moves
+  std::vector<Windows*> windows;                    // of each thread, if Sync::windows; read by the first one
+  std::uint64_t gathered = 0;                       // windows that the first thread has executed for all
   Requests& requests;
   std::unique_ptr<Saver> saver;                  // if there are checkpoints
   std::unique_ptr<Tracer> tracer;                // if there is a trace

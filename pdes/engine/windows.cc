@@ -6,13 +6,15 @@
 //   barrier    everybody's earliest time, including what was sent, in one reduction
 //   receive    from the outboxes of the last window, which nobody fills now
 //   execute    into outboxes of the other parity
-// Between the last two LPs may move to other threads, or ranks (engine/balance.h).
+// Between the last two LPs may move to other threads, or ranks (engine/balance.h).  Small windows of all may be executed by the
+// first thread (engine/gathering.h).
 // With ranks, the first thread sends the events for other ranks, with the reduction, before it receives, and then waits for
 // theirs; a second barrier tells the threads the result and hands them the arrivals.
 #include <algorithm>
 #include <optional>
 
 #include "engine/balance.h"
+#include "engine/gathering.h"
 #include "engine/team.h"
 
 namespace pdes {
@@ -21,18 +23,23 @@ namespace {
 constexpr std::size_t kSlice = 4096;      // events between two check points
 constexpr std::uint64_t kLookEvery = 16;  // windows between two check points
 
+}  // namespace
+
 class Windows {
  public:
   Windows(Team& team, unsigned thread)
       : team_(team), thread_(thread), own_(*team.partitions[thread]), flags_(own_.failure == nullptr ? 0u : kFailed) {
     if (team.load_board != nullptr) balancer_.emplace(team, thread);
+    if (thread == 0) gathering_.emplace(team);
+    team.windows[thread] = this;
   }
 
   void run() {
     ReducingBarrier::Reduction all{};
     while (true) {
       if (balancer_) balancer_->tell();
-      all = meet({own_.least(), flags_});
+      const std::uint32_t wish = gathering_ && gathering_->wants() ? kGather : 0u;
+      all = meet({own_.least(), flags_ | wish});
       window_.reset();
       if (team_.ranks == nullptr) receive();
       else all = receive_with_ranks(all, balances_ranks() && balancer_->looks() ? Beside::loads : Beside::nothing);
@@ -40,7 +47,8 @@ class Windows {
       if (team_.saves(all.flags)) save(all.least);
       if ((all.flags & kEnds) != 0 || !(all.least < team_.end())) break;
       if (balancer_ && balancer_->is_due()) move_load();
-      execute(bound_of(all.least), all.least);
+      if ((all.flags & kGather) != 0) gather(all.least);
+      else execute(bound_of(all.least), all.least, thread_);
     }
     if (thread_ == 0) team_.conclude(all);
   }
@@ -81,6 +89,31 @@ class Windows {
     return {team_.pace->turn().least, all.flags | flags | team_.pace->turn().flags};
   }
 
+  // The first thread executes the windows of all, with caches of its own, until it finds that it should not or something has
+  // come up that all must know of.  The others have received what was sent, and sleep meanwhile.
+  void gather(Time least) {
+    team_.barrier.arrive_and_reduce(thread_, {kNever, 0});  // who comes out of it touches nothing, not even its waits
+    if (thread_ == 0) {
+      for (Windows* each : team_.windows) each->own_.memory.take_caches();
+      ReducingBarrier::Reduction all{least, 0};
+      do all = execute_all(all.least);
+      while (all.flags == 0 && all.least < team_.end() && gathering_->wants());
+    }
+    meet({kNever, 0});
+    own_.memory.take_caches();
+  }
+
+  ReducingBarrier::Reduction execute_all(Time least) {
+    ReducingBarrier::Reduction all{kNever, 0};
+    const Time bound = bound_of(least);
+    ++team_.gathered;
+    for (Windows* each : team_.windows) each->execute(bound, least, thread_);
+    for (Windows* each : team_.windows) all = {std::min(all.least, each->own_.least()), all.flags | each->flags_};
+    for (Windows* each : team_.windows) each->receive();
+    window_.reset();
+    return all;
+  }
+
   bool balances_ranks() const noexcept { return balancer_ && team_.load_board->between_ranks; }
 
   // Every event is in a pending set, and is again afterwards.  If that fails on a thread, no other one goes on.
@@ -106,18 +139,19 @@ class Windows {
   // A single thread has one window, the whole run.
   Time now(Time lower) const { return team_.alone() ? std::max(lower, own_.now) : lower; }
 
-  void execute(Time bound, Time lower) {
+  // By that thread.
+  void execute(Time bound, Time lower, unsigned by) {
     if (flags_ != 0) return;
     bound = std::min(bound, team_.end());
     if (thread_ == 0) window_.emplace(team_.tracer.get(), lower, bound);
     attempt([&] {
       if (!started_) own_.pending.start();
       started_ = true;
-      std::optional<Tracer::Scope> burst(std::in_place, team_.tracer.get(), thread_, own_);
+      std::optional<Tracer::Scope> burst(std::in_place, team_.tracer.get(), by, own_);
       while (!own_.run_until(bound, slice_)) {
         own_.watch_time(slice_, team_.options.max_simultaneous);
         team_.check_point(thread_, now(lower), bound - lower);
-        burst.emplace(team_.tracer.get(), thread_, own_);
+        burst.emplace(team_.tracer.get(), by, own_);
         if (team_.asked_to_stop() || team_.asked_to_save(thread_)) break;
       }
       team_.lower_end(own_.asked_end);
@@ -140,10 +174,9 @@ class Windows {
   unsigned sending_ = 0;  // parity of the outboxes that are filled now
   bool started_ = false;
   std::optional<Tracer::Scope> window_;
-  std::optional<Balancer> balancer_;  // if load moves
+  std::optional<Balancer> balancer_;    // if load moves
+  std::optional<Gathering> gathering_;  // on the first thread
 };
-
-}  // namespace
 
 void run_windows(Team& team, unsigned thread) { Windows(team, thread).run(); }
 

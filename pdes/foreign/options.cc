@@ -60,6 +60,9 @@ void set(Options& options, std::string_view name, std::string_view value) {
   if (name == "balance")
     return choose(name, value, options.balance,
                   {{"off", Balance::off}, {"threads", Balance::threads}, {"ranks", Balance::ranks}});
+  if (name == "gather")
+    return choose(name, value, options.gather,
+                  {{"off", Gather::off}, {"automatic", Gather::automatic}, {"always", Gather::always}});
   if (name == "partition")
     return choose(name, value, options.partitioning,
                   {{"blocks", Partitioning::blocks},

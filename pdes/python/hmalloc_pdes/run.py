@@ -22,8 +22,8 @@ REFUSALS = compiled.REFUSALS if compiled else (NotImplementedError,)
 
 call = library.call
 # Those of the engine that are not about output (docs/pdes.md).
-OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "partition", "balance", "queue", "allocator",
-           "blocks", "max_memory", "max_simultaneous", "pace", "pin", "interval")
+OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "partition", "balance", "gather", "queue",
+           "allocator", "blocks", "max_memory", "max_simultaneous", "pace", "pin", "interval")
 
 
 def _as_text(options):
