@@ -121,7 +121,7 @@ class EventMemory {
   std::array<Free*, kLists> lists_{};
   std::array<Place, kWithout + kKinds> places_{};
   std::array<Place, kLists + 1> chosen_{};  // for the next events, by list; the last is for larger ones
-  void* slabs_ = nullptr;                      // linked by their first word
+  void* slabs_ = nullptr;                   // linked by their first word
 };
 
 }  // namespace pdes

@@ -64,9 +64,9 @@ Event* EventMemory::allocate_without(std::size_t size) noexcept {
 }
 
 void EventMemory::release_without(Event* event, std::size_t size) noexcept {
-  const Block block = event->block >= kWithout  ? static_cast<Block>(event->block - kWithout)
-                      : event->block < kLists ? Block::dense
-                                              : Block::lines;
+  const Block block = event->block >= kWithout ? static_cast<Block>(event->block - kWithout)
+                      : event->block < kLists  ? Block::dense
+                                               : Block::lines;
   held_ -= cost(size, block);
   switch (block) {
     case Block::dense: return hm_free_sized(event, size);

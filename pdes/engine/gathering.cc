@@ -7,13 +7,13 @@
 namespace pdes {
 namespace {
 
-constexpr std::uint64_t kLook = 16;         // windows between two looks at the clock
+constexpr std::uint64_t kLook = 16;  // windows between two looks at the clock
 // Events of a window for each thread: with more it is not tried.  Threads that have a CPU each meet within less than a microsecond;
 // if CPUs are shared, a window can take as long as the system lets others run.
 constexpr std::uint64_t kSmall = 2, kSmallIfCrowded = 256;
-constexpr double kTrial = 200e-6;           // seconds
-constexpr double kMost = 1;                 // seconds of patience
-constexpr double kFaster = 0.9;             // a way is preferred if it takes this share of the other's time, or less
+constexpr double kTrial = 200e-6;  // seconds
+constexpr double kMost = 1;        // seconds of patience
+constexpr double kFaster = 0.9;    // a way is preferred if it takes this share of the other's time, or less
 
 bool can_gather(const Team& team) noexcept { return team.threads() > 1 && team.ranks == nullptr && team.pace == nullptr; }
 
@@ -25,7 +25,9 @@ std::uint64_t events_of(const Team& team) noexcept {
 
 }  // namespace
 
-Gathering::Gathering(const Team& team) : team_(team), how_(can_gather(team) ? team.options.gather : Gather::off) { begin(apart); }
+Gathering::Gathering(const Team& team) : team_(team), how_(can_gather(team) ? team.options.gather : Gather::off) {
+  begin(apart);
+}
 
 bool Gathering::wants() {
   if (how_ == Gather::off) return false;

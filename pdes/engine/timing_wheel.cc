@@ -42,8 +42,8 @@ TimingWheel::~TimingWheel() {
 }
 
 std::size_t TimingWheel::bytes() const noexcept {
-  return chunk_count_ * sizeof(Chunk) + sorted_.capacity() * sizeof(Key) + pieces_.capacity() * sizeof(pieces_[0]) + sort_.bytes() +
-         late_.bytes() + buckets_.capacity() * sizeof(Bucket);
+  return chunk_count_ * sizeof(Chunk) + sorted_.capacity() * sizeof(Key) + pieces_.capacity() * sizeof(pieces_[0]) +
+         sort_.bytes() + late_.bytes() + buckets_.capacity() * sizeof(Bucket);
 }
 
 void TimingWheel::push_late(const Key& key) {
@@ -55,7 +55,8 @@ void TimingWheel::push_late(const Key& key) {
 
 inline void TimingWheel::fetch(const Chunk* chunk) noexcept {
   if (chunk == nullptr) return;
-  for (std::size_t at = 0; at < sizeof(Chunk); at += kLine) __builtin_prefetch(reinterpret_cast<const std::byte*>(chunk) + at);
+  for (std::size_t at = 0; at < sizeof(Chunk); at += kLine)
+    __builtin_prefetch(reinterpret_cast<const std::byte*>(chunk) + at);
 }
 
 void TimingWheel::add_chunk(std::size_t number) {
