@@ -88,12 +88,9 @@ class alignas(128) Partition {
       ++counts.dropped;
       return;
     }
-    Event* event = memory.allocate(sizeof(Event) + size);
+    Event* event = new_event(to, type, payload, size);
     if (event == nullptr) [[unlikely]]
       no_memory();
-    event->destination = to;
-    event->type = type;
-    std::memcpy(event->payload(), payload, size);
     post(from, {time, tie, event});
   }
   [[noreturn]] void no_handler(const Lp& lp, const Event& event) const;
@@ -116,6 +113,17 @@ class alignas(128) Partition {
   bool is_own(const Lp& lp) const noexcept { return source_of(tie_by_source(pending.popped_tie())) == lp.id; }
   void to_nobody(const Lp& vacant, const Event& event);
   [[noreturn]] void refuse_to_make(const Lp& lp, const Event& event) const;
+
+  // A block with that event, which lacks its key.  size: of the payload.  Null if there is no memory.
+  [[gnu::always_inline]] Event* new_event(LpId to, std::uint16_t type, const void* payload, std::size_t size) {
+    Event* event = memory.allocate(sizeof(Event) + size);
+    if (event == nullptr) [[unlikely]]
+      return nullptr;
+    event->destination = to;
+    event->type = type;
+    std::memcpy(event->payload(), payload, size);
+    return event;
+  }
 
   // ---- For the loops.  Builds the LPs; then they send their first events, or go on from a checkpoint unless it is null.
   void build(const Checkpoint* from);

@@ -89,15 +89,13 @@ void Exchange::unpack(unsigned rank, std::span<const std::byte> message) {
   for (std::size_t at = 0; at < message.size();) {
     Head head;
     std::memcpy(&head, message.data() + at, sizeof head);
-    std::size_t size = first.event_size(head.event);
-    Event* event = first.memory.allocate(size);
+    at += sizeof head;
+    const std::size_t size = first.event_size(head.event) - sizeof(Event);
+    Event* event = first.new_event(head.event.destination, head.event.type, message.data() + at, size);
     if (event == nullptr) throw std::bad_alloc();
-    event->destination = head.event.destination;
-    event->type = head.event.type;
-    std::memcpy(event->payload(), message.data() + at + sizeof head, size - sizeof(Event));
-    unsigned thread = team_.world.owner[event->destination] - team_.world.first_partition;
+    const unsigned thread = team_.world.owner[event->destination] - team_.world.first_partition;
     arrivals_[thread].push_back({head.time, head.tie, event});
-    at += sizeof head + size - sizeof(Event);
+    at += size;
   }
 }
 

@@ -32,7 +32,7 @@ Gathering::Gathering(const Team& team) : team_(team), how_(can_gather(team) ? te
 bool Gathering::wants() {
   if (how_ == Gather::off) return false;
   const bool looks = ++windows_ % kLook == 0;
-  if (how_ == Gather::always) return !looks;  // what threads do together only when they meet, such as moving load, goes on
+  if (how_ == Gather::always) return !looks;  // not without an end: the others wait for what only they can do
   if (looks) {
     const double elapsed = std::chrono::duration<double>(Clock::now() - began_).count();
     if (elapsed >= (way_ == preferred_ ? patience_s_ : kTrial)) judge(elapsed);

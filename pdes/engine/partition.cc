@@ -273,11 +273,8 @@ void Partition::watch_time(std::uint64_t events, std::uint64_t most) {
 }
 
 Key Partition::from_outside(const Injected& given, std::uint64_t index) {
-  Event* event = memory.allocate(sizeof(Event) + given.payload.size());
+  Event* event = new_event(given.to, given.type, given.payload.data(), given.payload.size());
   if (event == nullptr) no_memory();
-  event->destination = given.to;
-  event->type = given.type;
-  std::memcpy(event->payload(), given.payload.data(), given.payload.size());
   const std::uint64_t tie = tie_of(given.priority, kOutside, static_cast<std::uint32_t>(index));
   return {given.time, world.ties == Ties::by_source ? tie : hashed(tie), event};
 }

@@ -147,11 +147,8 @@ void Partition::restore_events(Archive& part) {
       throw Error("it has an event that cannot be");
     const auto payload = part.next(sizes_[head.type] - sizeof(Event));
     if (!world.owner.empty() && world.owner[head.destination] != number) continue;
-    Event* event = memory.allocate(sizes_[head.type]);
+    Event* event = new_event(head.destination, static_cast<std::uint16_t>(head.type), payload.data(), payload.size());
     if (event == nullptr) no_memory();
-    event->destination = head.destination;
-    event->type = static_cast<std::uint16_t>(head.type);
-    std::memcpy(event->payload(), payload.data(), payload.size());
     pending.push({head.time, head.tie, event});
     if (left % kAdaptEvery == 0) adapt_memory();
   }

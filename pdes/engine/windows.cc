@@ -90,28 +90,47 @@ class Windows {
   }
 
   // The first thread executes the windows of all, with caches of its own, until it finds that it should not or something has
-  // come up that all must know of.  The others have received what was sent, and sleep meanwhile.
+  // come up that all must know of.  The others sleep.
   void gather(Time least) {
     team_.barrier.arrive_and_reduce(thread_, {kNever, 0});  // who comes out of it touches nothing, not even its waits
     if (thread_ == 0) {
       for (Windows* each : team_.windows) each->own_.memory.take_caches();
-      ReducingBarrier::Reduction all{least, 0};
-      do all = execute_all(all.least);
-      while (all.flags == 0 && all.least < team_.end() && gathering_->wants());
+      while (execute_all(least)) meet_for_all();
     }
     meet({kNever, 0});
     own_.memory.take_caches();
   }
 
-  ReducingBarrier::Reduction execute_all(Time least) {
-    ReducingBarrier::Reduction all{kNever, 0};
-    const Time bound = bound_of(least);
+  // Whether to go on; if so, with the least time of the next window.
+  bool execute_all(Time& least) {
     ++team_.gathered;
+    const Time bound = bound_of(least);
     for (Windows* each : team_.windows) each->execute(bound, least, thread_);
-    for (Windows* each : team_.windows) all = {std::min(all.least, each->own_.least()), all.flags | each->flags_};
-    for (Windows* each : team_.windows) each->receive();
     window_.reset();
-    return all;
+    ReducingBarrier::Reduction all{kNever, 0};
+    for (Windows* each : team_.windows) all = {std::min(all.least, each->own_.least()), all.flags | each->flags_};
+    least = all.least;
+    return all.flags == 0 && least < team_.end() && gathering_->wants();
+  }
+
+  // What run() does between two windows.
+  void meet_for_all() {
+    bool is_due = false;
+    for (Windows* each : team_.windows)
+      if (each->balancer_) each->balancer_->tell();
+    for (Windows* each : team_.windows) each->receive();
+    for (Windows* each : team_.windows) is_due = each->balancer_ && each->balancer_->is_due();
+    if (!is_due) return;
+    std::uint32_t failed = 0;
+    for (Windows* each : team_.windows) {
+      each->attempt([&] { each->balancer_->part(each->sending_); });
+      failed |= each->flags_;
+    }
+    for (Windows* each : team_.windows) {
+      each->receive();
+      each->flags_ |= failed;
+      each->attempt([&] { each->balancer_->welcome(); });
+    }
   }
 
   bool balances_ranks() const noexcept { return balancer_ && team_.load_board->between_ranks; }

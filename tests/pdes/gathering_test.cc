@@ -47,13 +47,17 @@ TEST_P(Gathering, ChangesNoResult) {
   EXPECT_EQ(run_town(off).gathered, 0u);
 }
 
-TEST_P(Gathering, LoadMovesAllTheSame) {
+TEST_P(Gathering, LoadMovesAsItDoesOtherwise) {
   Options how = gathering(GetParam());
   how.end = 400;
   Options on_one = how;
   on_one.threads = 1;
-  const Result result = run_town(how);
+  Options apart = how;
+  apart.gather = Gather::off;
+  const Result result = run_town(how), other = run_town(apart);
   EXPECT_GT(result.total.parted, 0u);
+  EXPECT_EQ(result.total.parted, other.total.parted);
+  for (unsigned i = 0; i < GetParam(); ++i) EXPECT_EQ(result.threads[i].events, other.threads[i].events);
   expect_same(result, run_town(on_one));
 }
 

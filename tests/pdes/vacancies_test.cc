@@ -520,7 +520,7 @@ TEST_P(Moving, ComesToTheSame) {
   for (Options how : {Options{}, Options{.queue = Queue::heap, .ties = Ties::hashed},
                       Options{.allocator = Allocator::free_list}, Options{.blocks = Blocks::lines, .ties = Ties::hashed},
                       Options{.allocator = Allocator::malloc, .partitioning = Partitioning::random, .measure_delays = true},
-                      Options{.balance = Balance::off}}) {
+                      Options{.balance = Balance::off, .gather = Gather::off}}) {
     how.threads = GetParam();
     g_moved = 0;
     const Result result = cafe(how, nullptr, {}, kRush);
