@@ -113,11 +113,11 @@ def _judge(results: Results, row: Row) -> Judged | None:
 # ---- Targets and floors. --------------------------------------------------------------------------------------------
 
 # Configuration -> target and floor, one thread against the bare loop.
-_ONE_THREAD = {"A": (2.0, 1.3), "B": (2.2, 1.5), "C": (1.6, 1.1), "1M": (2.0, 1.3), "ties": (1.0, 0.8),
+_ONE_THREAD = {"A": (2.0, 1.3), "B": (2.5, 1.5), "C": (2.2, 1.1), "1M": (5.5, 2.0), "ties": (2.0, 1.0),
                "pareto": (1.0, 0.8), "E": (None, None)}
 # Two threads against the bare loop, and against one thread of their own.
 _TWO_THREADS = {"A": (3.5, 1.7), "B": (3.8, 1.6), "C": (1.8, 1.1)}
-_PHILOX = (1.5, 1.1)
+_PHILOX = (1.9, 1.1)
 _TWO_RANKS = 2.0
 _OVERSUBSCRIBED = 1 / 1.2
 _OF_BOUND, _OF_BEST_PEER, _OF_GLIBC = 1 / 1.03, 1 / 1.02, 1.15
