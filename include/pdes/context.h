@@ -50,7 +50,7 @@ class Context {
   // This LP's own stream of random numbers, the same for any partition.
   Random random() noexcept { return Random(lp_.stream, partition_.world.generator); }
   // A further stream, number 1, 2, ..., which the LP must keep; and the numbers of such a stream.
-  Stream stream(std::uint32_t number) const noexcept { return Stream(partition_.world.seed, lp_.id, number); }
+  Stream stream(std::uint32_t number) const noexcept { return partition_.stream(lp_, number); }
   Random random(Stream& own) noexcept { return Random(own, partition_.world.generator); }
 
   // Sends an event that LP `to` executes at now + delay.  The delay to another LP must be at least the lookahead, to

@@ -67,9 +67,10 @@ typedef struct hm_pdes_class {
  * after the run. */
 void hm_pdes_add(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count);
 /* Adds ids where nobody is at first (pdes/vacancies.h).  An event of a making type that the class handles makes an LP there,
- * which handles it; `start` is not called.  Its state is what the class has for the id, and its streams but its own begin
- * anew.  drops: what others send to nobody is dropped and counted; otherwise it ends the run.  there: null, or an array that
- * must live as long as finals; at the end it is 1 for each id where an LP is, and only those have finals. */
+ * which handles it; `start` is not called.  Its state is what the class has for the id.  Its stream 0 goes on from who was
+ * there before, the others are its alone.  drops: what others send to nobody is dropped and counted; otherwise it ends the
+ * run.  there: null, or an array that must live as long as finals; at the end it is 1 for each id where an LP is, and only
+ * those have finals. */
 void hm_pdes_add_vacant(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count, int drops, unsigned char* there);
 
 /* For sync=neighbours and partition=graph: LP i may send to those of to[from[i]] to to[from[i + 1] - 1].  In the graph, one

@@ -63,6 +63,7 @@ struct alignas(16) Life {
   bool leaves;         // when the handler returns
   bool long_lived;     // it has sent so much that sequence numbers no longer tell what was sent before
   Lp* vacant;
+  std::uint64_t digest;  // of the id then, by which its further streams of random numbers differ from those of others there
   Lp& lp() noexcept { return *reinterpret_cast<Lp*>(this + 1); }
   static Life& of(Lp& lp) noexcept { return reinterpret_cast<Life*>(&lp)[-1]; }
 };
@@ -98,6 +99,8 @@ class alignas(128) Partition {
   Key from_outside(const Injected& given, std::uint64_t index);
   // The run ends at now + delay, unless it ends earlier.
   void end_after(const Lp& from, Time delay);
+  // A further stream of random numbers of an LP.
+  Stream stream(Lp& lp, std::uint32_t stream_number) const noexcept;
   // Where in its object an LP has its timer.  Throws if it is elsewhere.
   std::uint32_t place_of_timer(const Lp& lp, const void* timer) const;
 

@@ -1,5 +1,6 @@
-// Random numbers of LPs.  A stream is named by (seed, LP, number), whoever runs the LP; its numbers are the same on
-// every machine, for any partition and any version of the C library.
+// Random numbers of LPs.  A stream is named by (seed, LP, number), whoever runs the LP; a further one of an LP that comes and
+// goes by what made it, too (Partition::stream).  Its numbers are the same on every machine, for any partition and any version
+// of the C library.
 //
 //   splitmix  splitmix64 (Steele, Lea, Flood 2014) with each stream's own step: about a nanosecond.  The default.
 //   philox    Philox2x64-10 (Salmon et al. 2011) from Random123, with the stream as key and a counter: 10 ns more for each

@@ -7,7 +7,8 @@
 //
 // 1. Whatever is sent to an id is for whoever is there when its time comes, except that events which an LP has sent to itself
 //    end with it, timers too: they are executed by doing nothing.
-// 2. An id keeps its random numbers and its sequence from one LP to the next, so no two of them are alike.
+// 2. An id keeps its random numbers and its sequence from one LP to the next, and Context::stream gives each of them streams
+//    of its own, so no two of them are alike.
 // 3. What an LP reports at its end is kept; its memory is given back.
 #pragma once
 

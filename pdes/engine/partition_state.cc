@@ -14,6 +14,7 @@ struct Lived {
   std::uint64_t digest;
   Stream stream;
   std::uint32_t there, born;  // of an LP that comes and goes: 1 if it is there, 2 if long-lived (Life)
+  std::uint64_t born_digest;  // (Life::digest)
   std::uint64_t bytes;        // of the object that follow
 };
 
@@ -55,10 +56,11 @@ void Partition::save_lp(Archive& archive, LpId id) const {
   Lp& lp = *world.lps[id];
   const LpClass& of = world.class_of(id);
   const bool there = lp.handlers != of.vacant_handlers;
-  Lived lived{id, lp.sequence, lp.digest, lp.stream, 0, 0, 0};
+  Lived lived{id, lp.sequence, lp.digest, lp.stream, 0, 0, 0, 0};
   if (there && of.comes_and_goes()) {
     lived.there = Life::of(lp).long_lived ? 2 : 1;
     lived.born = Life::of(lp).born;
+    lived.born_digest = Life::of(lp).digest;
   }
   Archive object;
   if (there) of.saving.archive(object, lp.object());
@@ -133,6 +135,7 @@ void Partition::restore_lp(const Lived& lived, Archive& object) {
     if (lp->handlers != of.vacant_handlers) throw Error("it has an LP where one is already");
     lp = &occupy(*lp);
     Life::of(*lp).born = lived.born;
+    Life::of(*lp).digest = lived.born_digest;
     Life::of(*lp).long_lived = lived.there == 2;
   }
   if (lp->handlers != of.vacant_handlers) of.saving.archive(object, lp->object());

@@ -19,7 +19,7 @@ Lp& Partition::occupy(Lp& vacant) {
   Event* block = memory.allocate(size);
   if (block == nullptr) no_memory();
   const Event header{vacant.id, 0, block->block};
-  Life& life = *::new (block) Life{header, vacant.sequence, false, false, &vacant};
+  Life& life = *::new (block) Life{header, vacant.sequence, false, false, &vacant, vacant.digest};
   try {
     of.construct(life.lp().object(), vacant.id);
   } catch (...) {
@@ -30,6 +30,11 @@ Lp& Partition::occupy(Lp& vacant) {
   lp->handlers = of.handlers;
   world.lps[lp->id] = lp;
   return *lp;
+}
+
+Stream Partition::stream(Lp& lp, std::uint32_t stream_number) const noexcept {
+  const std::uint64_t differs = world.class_of(lp.id).comes_and_goes() ? Life::of(lp).digest : 0;
+  return {world.seed ^ differs, lp.id, stream_number};
 }
 
 void Partition::vacate(Lp& lp) {

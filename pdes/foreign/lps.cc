@@ -51,7 +51,7 @@ void make(Partition& partition, Lp& vacant, const Event& event) {
   if (partition.is_own(vacant)) return partition.to_nobody(vacant, event);
   Lp& lp = partition.make(vacant);
   const ForeignClass& of = ForeignClass::of(lp);
-  of.begin_streams(lp, partition.world.seed);
+  of.begin_streams(partition, lp);
   ForeignCall(partition, lp)(of.handlers[event.type], event.payload());
   partition.end_if_asked(lp);
 }
@@ -63,7 +63,7 @@ constexpr Handler kPassing[] = {&handle_passing<&handle>, &handle_passing<&handl
 
 void start(Partition& partition, Lp& lp) {
   const ForeignClass& of = ForeignClass::of(lp);
-  of.begin_streams(lp, partition.world.seed);
+  of.begin_streams(partition, lp);
   if (of.start != nullptr) ForeignCall(partition, lp)(of.start, nullptr);
 }
 
@@ -176,8 +176,8 @@ Stream* ForeignClass::streams_of(Lp& lp) const noexcept {
   return reinterpret_cast<Stream*>(static_cast<std::byte*>(lp.object()) + rounded(size));
 }
 
-void ForeignClass::begin_streams(Lp& lp, std::uint64_t seed) const noexcept {
-  for (std::uint32_t i = 0; i < streams; ++i) streams_of(lp)[i] = Stream(seed, lp.id, i + 1);
+void ForeignClass::begin_streams(const Partition& partition, Lp& lp) const noexcept {
+  for (std::uint32_t i = 0; i < streams; ++i) streams_of(lp)[i] = partition.stream(lp, i + 1);
 }
 
 ForeignCall::ForeignCall(Partition& on, Lp& lp) noexcept

@@ -32,7 +32,7 @@ struct ForeignClass {
   Stream* streams_of(Lp& lp) const noexcept;
   std::span<Histogram> histograms_of(Lp& lp) const noexcept;
   std::span<Vacancies> vacancies_of(Lp& lp) const noexcept;
-  void begin_streams(Lp& lp, std::uint64_t seed) const noexcept;
+  void begin_streams(const Partition& partition, Lp& lp) const noexcept;
 
   static constexpr std::size_t kTypes = 256;
   bool is_cancellable(std::uint32_t type) const noexcept;

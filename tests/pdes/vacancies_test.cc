@@ -170,6 +170,23 @@ TEST(Vacancies, RandomNumbersGoOnFromOneLpToTheNext) {
   EXPECT_EQ(drawn, (std::vector<std::uint64_t>{random.bits(), random.bits(), random.bits()}));
 }
 
+// Though they send nothing, and draw nothing else.
+TEST(Vacancies, FurtherStreamsAreOfOneLpAlone) {
+  std::vector<std::uint64_t> drawn;
+  const Visit visit({sends(Born{1}), sends(Word{kGo}), sends(Born{kGo}), sends(Born{kGo})},
+                    [&](Guest& guest, TestContext& context, std::uint32_t number) {
+                      for (const std::uint32_t stream_number : {1u, 2u}) {
+                        Stream stream = context.stream(stream_number);
+                        drawn.push_back(context.random(stream).bits());
+                      }
+                      leaves_at_go(guest, context, number);
+                    });
+  ASSERT_EQ(drawn.size(), 8u);
+  EXPECT_EQ(drawn[0], drawn[2]) << "in both of its events";
+  EXPECT_EQ(drawn[1], drawn[3]);
+  EXPECT_EQ(std::set(drawn.begin(), drawn.end()).size(), 6u);
+}
+
 // Of what an LP has sent to itself nothing reaches the next one, or nobody, be it a timer or not; what others have sent does.
 TEST(Vacancies, WhatAnLpSendsToItselfEndsWithIt) {
   for (const Ties ties : {Ties::by_source, Ties::hashed}) {
@@ -378,7 +395,9 @@ struct Customer {
   void on(Context& context, const Greets&) {
     memories.push_back(context.now());
     ++greeted;
-    if (greeted % 2 == 0) context.set(patience, 6, Impatient{});
+    if (greeted % 2 != 0) return;
+    Stream mood = context.stream(greeted);
+    context.set(patience, 4 + 4 * context.random(mood).uniform(), Impatient{});
   }
   void on(Context& context, const Impatient&) { go(context); }
   void on(Context& context, const Leaves&) { go(context); }
