@@ -73,6 +73,11 @@ void hm_pdes_add(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count);
  * those have finals. */
 void hm_pdes_add_vacant(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count, int drops, unsigned char* there);
 
+/* Before the run.  Told of each event that nobody gets, which the result counts as undelivered: whatever is kept for it can go.
+ * By the thread that the id is on. */
+void hm_pdes_on_undelivered(hm_pdes* simulation, void (*call)(void* context, uint32_t type, const void* event),
+                            void* context);
+
 /* For sync=neighbours and partition=graph: LP i may send to those of to[from[i]] to to[from[i + 1] - 1].  In the graph, one
  * that is named twice counts twice.  The arrays must live until the end of the run. */
 void hm_pdes_set_neighbours(hm_pdes* simulation, const uint64_t* from, const uint32_t* to);

@@ -42,6 +42,7 @@ struct hm_pdes {
   std::atomic<bool> over = false;  // also if it never began
   std::vector<pdes::EventType> types;
   std::vector<pdes::TypeKind> kinds;  // of them
+  pdes::OnUndelivered on_undelivered;
   std::vector<std::unique_ptr<pdes::ForeignClass>> classes;
   pdes::Result result;
   std::vector<Steps> steps;  // of a statistic each
@@ -177,9 +178,14 @@ void hm_pdes_add(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count) 
 void hm_pdes_add_vacant(hm_pdes* simulation, const hm_pdes_class* lps, uint32_t count, int drops, unsigned char* there) {
   simulation->attempt([&] {
     auto added = std::make_unique<pdes::ForeignClass>(*lps, simulation->kinds, count);
-    added->let_come_and_go(drops != 0, there);
+    added->let_come_and_go(drops != 0, there, simulation->on_undelivered);
     add(*simulation, std::move(added), count);
   });
+}
+
+void hm_pdes_on_undelivered(hm_pdes* simulation, void (*call)(void*, uint32_t, const void*), void* context) {
+  simulation->attempt(
+      [&] { simulation->on_undelivered = [=](std::uint32_t type, const void* event) { call(context, type, event); }; });
 }
 
 void hm_pdes_set_neighbours(hm_pdes* simulation, const uint64_t* from, const uint32_t* to) {

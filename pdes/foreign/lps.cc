@@ -34,10 +34,15 @@ void handle_cancellable(Partition& partition, Lp& lp, const Event& event) {
 
 void refuse_to_make(Partition& partition, Lp& lp, const Event& event) { partition.refuse_to_make(lp, event); }
 
+void tell_undelivered(const ForeignClass& of, const Event& event) {
+  if (*of.on_undelivered) (*of.on_undelivered)(event.type, event.payload());
+}
+
 template <Handler kHandle>
 void handle_passing(Partition& partition, Lp& lp, const Event& event) {
   if (partition.is_of_another_life(lp)) {
     ++partition.counts.undelivered;
+    tell_undelivered(ForeignClass::of(lp), event);
   } else {
     kHandle(partition, lp, event);
     partition.end_if_asked(lp);
@@ -45,10 +50,13 @@ void handle_passing(Partition& partition, Lp& lp, const Event& event) {
 }
 
 // Of an id where nobody is.
-void to_nobody(Partition& partition, Lp& vacant, const Event& event) { partition.to_nobody(vacant, event); }
+void to_nobody(Partition& partition, Lp& vacant, const Event& event) {
+  partition.to_nobody(vacant, event);
+  tell_undelivered(ForeignClass::of(partition.world.class_of(vacant.id).handlers), event);
+}
 
 void make(Partition& partition, Lp& vacant, const Event& event) {
-  if (partition.is_own(vacant)) return partition.to_nobody(vacant, event);
+  if (partition.is_own(vacant)) return to_nobody(partition, vacant, event);
   Lp& lp = partition.make(vacant);
   const ForeignClass& of = ForeignClass::of(lp);
   of.begin_streams(partition, lp);
@@ -119,10 +127,11 @@ ForeignClass::ForeignClass(const hm_pdes_class& from, const std::vector<TypeKind
   states.assign(bytes, bytes + size * (shared ? 1 : lps));
 }
 
-void ForeignClass::let_come_and_go(bool others_are_dropped, unsigned char* at_the_end) {
+void ForeignClass::let_come_and_go(bool others_are_dropped, unsigned char* at_the_end, const OnUndelivered& told) {
   comes_and_goes = true;
   drops = others_are_dropped;
   there = at_the_end;
+  on_undelivered = &told;
   std::ranges::transform(kinds, engine_handlers.begin(), [](TypeKind kind) { return kPassing[static_cast<int>(kind)]; });
   std::ranges::transform(kinds, handlers, vacant_handlers.begin(), [](TypeKind kind, hm_pdes_handler handler) {
     return kind == TypeKind::making && handler != nullptr ? &make : &to_nobody;

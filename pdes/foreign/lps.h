@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,15 +18,21 @@ namespace pdes {
 // How events of a type are handled (Context has these as Cancellable and Makes).
 enum class TypeKind : std::uint8_t { plain, cancellable, making };
 
+// Takes the type of an event that nobody gets, and its payload.
+using OnUndelivered = std::function<void(std::uint32_t, const void*)>;
+
 // What is known of a class.  Its LPs refer to it, so it outlives them.  An LP's object is its state, and behind
 // it its streams, its histograms and its vacancies.
 struct ForeignClass {
   ForeignClass(const hm_pdes_class& from, const std::vector<TypeKind>& types, LpId lps);
   // Its LPs come and go, and nobody is there at first.
-  void let_come_and_go(bool others_are_dropped, unsigned char* at_the_end);
+  void let_come_and_go(bool others_are_dropped, unsigned char* at_the_end, const OnUndelivered& told);
   // What Simulation::add_class takes.
   LpClass described(LpId count);
-  static const ForeignClass& of(const Lp& lp) noexcept { return *reinterpret_cast<const ForeignClass*>(lp.handlers); }
+  static const ForeignClass& of(const Handler* handlers) noexcept {
+    return *reinterpret_cast<const ForeignClass*>(handlers);
+  }
+  static const ForeignClass& of(const Lp& lp) noexcept { return of(lp.handlers); }
   std::size_t plain_size() const noexcept;  // of state and streams
   Histogram* first_histogram(void* state) const noexcept;
   Vacancies* first_vacancies(void* state) const noexcept;
@@ -53,6 +60,7 @@ struct ForeignClass {
   std::byte* finals;
   bool comes_and_goes = false, drops = false;
   unsigned char* there = nullptr;
+  const OnUndelivered* on_undelivered = nullptr;
   std::string unsaved;  // why, if it cannot be in a checkpoint
   LpId first = 0;
 };

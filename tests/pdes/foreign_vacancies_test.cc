@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -244,6 +245,28 @@ TEST_P(ForeignCafe, IsThatOfCxx) {
   EXPECT_LT(present, cafe.there.size());
 }
 INSTANTIATE_TEST_SUITE_P(Options, ForeignCafe, testing::Values("", "threads=2", "threads=3 partition=random"));
+
+TEST(ForeignVacancies, WhatNobodyGetsIsTold) {
+  for (const char* how : {"", " threads=2"}) {
+    struct Told {
+      std::atomic<std::uint64_t> events{0}, by_own_id{0};
+    } told;
+    Cafe cafe(std::string("end=200 lookahead=0.5") + how);
+    hm_pdes_on_undelivered(
+        cafe.simulation.get(),
+        [](void* context, std::uint32_t type, const void* event) {
+          auto& into = *static_cast<Told*>(context);
+          ++into.events;
+          if (type == kEnters && static_cast<const Enters*>(event)->door < kDoors) ++into.by_own_id;
+        },
+        &told);
+    const hm_pdes_result* result = cafe.run();
+    ASSERT_NE(result, nullptr);
+    EXPECT_EQ(told.events, result->undelivered);
+    EXPECT_LE(told.by_own_id, result->ended);
+    EXPECT_GE(told.by_own_id, result->ended - kDoors * kSeats);
+  }
+}
 
 TEST(ForeignVacancies, ACheckpointHasWhoIsThereAndWhichIdsAreVacant) {
   const std::string file = testing::TempDir() + "cafe" + std::to_string(getpid()), options = "end=2000 lookahead=0.5 ";

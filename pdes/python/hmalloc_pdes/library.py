@@ -32,6 +32,7 @@ class Injected(ctypes.Structure):
 
 
 PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Progress))
+UNDELIVERED = ctypes.CFUNCTYPE(None, c_void_p, c_uint32, c_void_p)
 SAVED = ctypes.CFUNCTYPE(None, c_void_p, c_double, c_char_p)
 SAVER = ctypes.CFUNCTYPE(c_void_p, c_void_p, POINTER(c_size_t), POINTER(c_char_p))
 LOADER = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t)
@@ -65,6 +66,7 @@ FUNCTIONS = {
     "making_type": (None, c_void_p, c_char_p, c_size_t),
     "add": (None, c_void_p, POINTER(Class), c_uint32),
     "add_vacant": (None, c_void_p, POINTER(Class), c_uint32, c_int, c_void_p),
+    "on_undelivered": (None, c_void_p, UNDELIVERED, c_void_p),
     "set_neighbours": (None, c_void_p, c_void_p, c_void_p),
     "on_progress": (None, c_void_p, PROGRESS, c_void_p),
     "on_save": (None, c_void_p, SAVED, c_void_p),

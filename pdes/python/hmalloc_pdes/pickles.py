@@ -4,6 +4,7 @@ All are one pickle, so that what refers to one object does so afterwards.  A sta
 its number and its values: their classes need no name by which another process finds them.
 """
 
+import bisect
 import ctypes
 import io
 import pickle
@@ -12,22 +13,21 @@ from . import library
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file, lps):
+    def __init__(self, file, known):
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._lps = lps  # by the address of their states
+        self._known = known  # by address
 
     def persistent_id(self, it):
-        """Of a state that something refers to: its LP."""
-        return self._lps.get(id(it))
+        return self._known.get(id(it))
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file, state):
+    def __init__(self, file, meant):
         super().__init__(file)
-        self._state = state
+        self._meant = meant
 
-    def persistent_load(self, lp):
-        return self._state(lp)
+    def persistent_load(self, name):
+        return self._meant(*name)
 
 
 class Pickles:
@@ -35,6 +35,7 @@ class Pickles:
 
     def __init__(self, engine, entries, events):
         self._entries, self._events = entries, events
+        self._firsts = [of.first for of in entries]
         self._given = None  # to the engine, until the next call
         self._functions = library.SAVER(self._save), library.LOADER(self._load)
         library.call.on_checkpoint(engine, *self._functions, None)
@@ -42,52 +43,58 @@ class Pickles:
     def _states(self):
         return {lp: state for entries in self._entries for lp, state in entries.states.items()}
 
-    def _state(self, lp):
-        return next(entries for entries in self._entries if lp in entries.ids).restored(lp)
+    def _known(self, states):
+        """What is not pickled where something refers to it, by address: the state of an LP; and the class of a state, for
+        that of an LP that has ended is an object as any other."""
+        classes = {id(entries.plain_class): ("class", number) for number, entries in enumerate(self._entries)}
+        return classes | {id(state): ("state", lp) for lp, state in states.items()}
+
+    def _meant(self, kind, number):
+        return self._entries[number].plain_class if kind == "class" else self._restored(number)
+
+    def _restored(self, lp):
+        return self._entries[bisect.bisect(self._firsts, lp) - 1].restored(lp)
 
     def _save(self, _, size, why_not):
-        states, waiting = self._states(), self._events.waiting()
+        states = self._states()
+        known = self._known(states)
+        waiting = self._events.waiting(lambda state: id(state) in known)
         try:
-            self._given = _pickled(({lp: vars(state) for lp, state in states.items()}, waiting), _lps_of(states))
+            self._given = _pickled(({lp: vars(state) for lp, state in states.items()}, waiting), known)
             size[0] = len(self._given)
             return _address_of(self._given)
         except BaseException as error:
-            self._given = (self._culprit(states, waiting) or _text_of(error)).encode()
+            self._given = (self._culprit(states, waiting, known) or _text_of(error)).encode()
             why_not[0] = self._given
             return None
 
     def _load(self, _, place, size):
         try:
-            fields, waiting = _Unpickler(io.BytesIO(ctypes.string_at(place, size)), self._state).load()
+            fields, waiting = _Unpickler(io.BytesIO(ctypes.string_at(place, size)), self._meant).load()
             for lp, values in fields.items():
-                vars(self._state(lp)).update(values)
+                vars(self._restored(lp)).update(values)
             self._events.wait(waiting)
             return None
         except BaseException as error:
             self._given = _text_of(error).encode()
             return _address_of(self._given)
 
-    def _culprit(self, states, waiting):
+    def _culprit(self, states, waiting, known):
         """The first that cannot be pickled, and why."""
         fields = ((f"{type(state).__name__}.{name} of LP {lp}", value)
                   for lp, state in states.items() for name, value in vars(state).items())
-        lps = _lps_of(states)
-        carried = ((f"event {self._events.types[number].name}", values) for number, values in waiting.values())
+        carried = ((f"event {self._events.types[number].name}", values) for number, values, _ in waiting.values())
         for name, value in (*fields, *carried):
             try:
-                _pickled(value, lps)
+                _pickled(value, known)
             except Exception as error:
                 return f"{name}: {_text_of(error)}"
         return None
 
 
-def _lps_of(states):
-    return {id(state): lp for lp, state in states.items()}
-
-
-def _pickled(it, lps):
+def _pickled(it, known):
     file = io.BytesIO()
-    _Pickler(file, lps).dump(it)
+    _Pickler(file, known).dump(it)
     return file.getvalue()
 
 

@@ -196,6 +196,7 @@ class Run:
             finals = self._describe(engine)
             series = self._watch(engine, progress)
             self._hear_of_checkpoints(engine)
+            self._hear_of_undelivered(engine)
             plain = [entries for entries in self.entries if isinstance(entries, slow.Entries)]
             if plain:
                 self._pickles = pickles.Pickles(engine, plain, self.events)
@@ -284,6 +285,11 @@ class Run:
 
         self._saved = library.SAVED(saved)
         call.on_save(engine, self._saved, None)
+
+    def _hear_of_undelivered(self, engine):
+        if any(event.dtype is None for event in self.types):  # otherwise nothing waits for them
+            self._forget = library.UNDELIVERED(lambda _, number, payload: self.events.forget(number, payload))
+            call.on_undelivered(engine, self._forget, None)
 
     def _raise_error(self, engine):
         said = call.error(engine).decode()

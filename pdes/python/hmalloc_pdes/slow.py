@@ -20,6 +20,7 @@ class Context:
 
     def __init__(self, run, lp):
         self._run, self._lp = run, lp
+        self.state, self.leaves = None, False  # for Entries
         at = lp.contents
         self.now, self.end, self.lookahead, self.id, self.lp_count = at.now, at.end, at.lookahead, at.id, at.lp_count
 
@@ -45,8 +46,9 @@ class Context:
     def send(self, to, delay, event, priority=0):
         if self._lp is _OVER:  # by a process that never went on: it is collected, and leaves its `with`
             return
-        number, payload = self._run.pack(event)
-        call.send(self._lp, int(to), delay, number, payload, priority)
+        to = int(to)
+        number, payload = self._run.pack(event, self.state if to == self.id else None)
+        call.send(self._lp, to, delay, number, payload, priority)
         if not self.now + delay < self.end:
             self._run.events.forget(number, payload)
 
@@ -54,7 +56,7 @@ class Context:
         self.send(self.id, delay, event, priority)
 
     def set(self, timer, delay, event, priority=0):
-        number, payload = self._run.pack(event, timer=timer)
+        number, payload = self._run.pack(event, self.state, timer=timer)
         if not self._run.types[number].cancellable:
             raise Error(f"{type(event).__name__} {records.NOT_CANCELLABLE}")
         call.set_timer(self._lp, timer.address, delay, number, ctypes.create_string_buffer(payload, len(payload)), priority)
@@ -64,6 +66,7 @@ class Context:
 
     def vacate(self):
         call.vacate(self._lp)
+        self.leaves = True
 
 
 class Report:
@@ -112,8 +115,9 @@ class Events:
         self._waiting, self._tickets = {}, itertools.count(1 + secrets.randbits(62))
         self._kept = {}
 
-    def pack(self, event, kept=False, timer=None):
-        """Number and payload.  kept: `again` will ask for it.  timer: the event that it was set to before is forgotten."""
+    def pack(self, event, own=None, kept=False, timer=None):
+        """Number and payload.  own: the state of the LP that sends it to itself.  kept: `again` will ask for it.  timer: the
+        event that it was set to before is forgotten."""
         known = self._by_event.get(type(event))
         if known is None:
             raise Error(f"{type(event).__name__} is no event of this model: no LP has a handler of it")
@@ -124,14 +128,14 @@ class Events:
         ticket = timer and timer.ticket or next(self._tickets)
         if timer is not None:
             timer.ticket = ticket
-        self._waiting[ticket] = event
+        self._waiting[ticket] = event, own
         if kept:
             self._kept[ticket] = event
         return known.number, ticket.to_bytes(8, "little") + last
 
     def unpack(self, known, payload):
         if known.dtype is None:
-            return self._waiting.pop(_ticket(payload))
+            return self._waiting.pop(_ticket(payload))[0]
         if known.dtype.itemsize == 0:
             return known.event()
         return known.event(*np.frombuffer(ctypes.string_at(payload, known.dtype.itemsize), known.dtype)[0].item())
@@ -141,13 +145,16 @@ class Events:
         if self.types[number].dtype is None:
             self._waiting.pop(_ticket(payload), None)
 
-    def waiting(self):
-        """What objects the events on their way carry: number and values, by ticket."""
-        return {ticket: (self._by_event[type(event)].number, tuple(event)) for ticket, event in self._waiting.copy().items()}
+    def waiting(self, is_there):
+        """What objects the events on their way carry: number, values and whose own it is, by ticket.  What LPs have sent to
+        themselves that are no longer there (is_there of their states) will never be delivered."""
+        return {ticket: (self._by_event[type(event)].number, tuple(event), own)
+                for ticket, (event, own) in self._waiting.copy().items() if own is None or is_there(own)}
 
     def wait(self, waiting):
         """The same of another run, whose events come now."""
-        self._waiting.update((ticket, self.types[number].event(*values)) for ticket, (number, values) in waiting.items())
+        self._waiting.update((ticket, (self.types[number].event(*values), own))
+                             for ticket, (number, values, own) in waiting.items())
 
     def again(self, number, payload):
         """Of an event that is kept, whether it has been executed or not."""
@@ -188,39 +195,32 @@ class Entries:
 
     def __init__(self, run, group):
         lp = group.lp
-        self._run, self._lp, self._group, self._plain = run, lp, group, plain_class(lp)
+        self._run, self._lp, self._group, self.plain_class = run, lp, group, plain_class(lp)
         self._per_lp = {name for name, value in group.values.items() if lp.is_per_lp(name, value)}
         for name in self._per_lp:
             if len(group.values[name]) != group.count:
                 raise Error(f"{lp.name}.{name} cannot be {len(group.values[name])} values for {group.count} LPs")
-        # By id; of LPs that come and go each from when it is made until the next one is there.
-        self._states = {} if self._comes_and_goes() else {number: self._first_state(number) for number in group.ids}
+        self.first = group.first
+        # By id, of those who are there.
+        self.states = {} if self._comes_and_goes() else {number: self._first_state(number) for number in group.ids}
+        self._leaving = set()  # ids whose handler has returned, and not yet their report
         self._kept = []
         self.start = self._callback(lambda state, context, event: lp.start(state, context)) if lp.start else None
         self.handlers = [self._handler(event) for event in run.events.types]
-        self.report = self._reporter() if lp.report else None
-
-    @property
-    def states(self):
-        """By LP."""
-        return self._states
-
-    @property
-    def ids(self):
-        return self._group.ids
+        self.report = self._reporter() if lp.report or self._comes_and_goes() else None
 
     def restored(self, number):
         """The state of an LP that a checkpoint has, to be filled."""
-        if number not in self._states:  # it has come since the begin
-            self._states[number] = self._first_state(number)
-        return self._states[number]
+        if number not in self.states:  # it has come since the begin
+            self.states[number] = self._first_state(number)
+        return self.states[number]
 
     def _comes_and_goes(self):
         return self._group.undelivered is not None
 
     def _first_state(self, number):
         """Of the LP with that id."""
-        state, values, count = self._plain(), self._group.values, self._group.count
+        state, values, count = self.plain_class(), self._group.values, self._group.count
         for name, dtype in self._lp.dtypes.items():
             try:
                 self._set(state, name, dtype, values, number - self._group.first if name in self._per_lp else None)
@@ -251,16 +251,18 @@ class Entries:
         return self._callback(lambda state, context, payload: function(state, context, unpack(event, payload)), made)
 
     def _callback(self, function, made=False):
-        run, states = self._run, self._states
+        run, states = self._run, self.states
 
         def entry(lp, place, event):
             context = Context(run, lp)
             try:
                 if made:  # as it is the first thing that happens to the LP
                     states[context.id] = self._first_state(context.id)
-                state = states[context.id]
+                context.state = state = states[context.id]
                 self._place(state, place)
                 function(state, context, event)
+                if context.leaves:
+                    self._leaving.add(context.id)
                 return 1
             except BaseException as error:  # it goes to who has called run
                 run.failed(error)
@@ -273,9 +275,14 @@ class Entries:
     def _reporter(self):
         def entry(report, place):
             try:
-                state = self._states[call.report_id(report)]
-                self._place(state, place)
-                self._lp.report(state, Report(report))
+                number = call.report_id(report)
+                state = self.states[number]
+                if number in self._leaving:
+                    self._leaving.remove(number)
+                    del self.states[number]
+                if self._lp.report:
+                    self._place(state, place)
+                    self._lp.report(state, Report(report))
                 return 1
             except BaseException as error:
                 self._run.failed(error)
@@ -296,7 +303,7 @@ class Entries:
         return {name: self._column(name, ids) for name in self._lp.shown}
 
     def _column(self, name, ids):
-        values = [getattr(self._states[number], name) for number in ids]
+        values = [getattr(self.states[number], name) for number in ids]
         if name not in self._lp.observed:
             return values
         return np.array([value.record() for value in values], self._lp.fields[name].dtype)
