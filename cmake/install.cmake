@@ -40,7 +40,7 @@ install(FILES ${CMAKE_BINARY_DIR}/hmalloc-config.cmake ${CMAKE_BINARY_DIR}/hmall
 
 # The simulation engine, as far as it was built.
 if(TARGET hmalloc_pdes)
-  set(HM_PDES_TARGETS hmalloc_core hmalloc_pdes hmalloc_pdes_mpi hmalloc_pdes_metis)
+  set(HM_PDES_TARGETS hmalloc_core hmalloc_pdes hmalloc_pdes_mpi)
   if(TARGET hmalloc_pdes_app)
     list(APPEND HM_PDES_TARGETS hmalloc_pdes_app)
   endif()

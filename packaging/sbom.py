@@ -30,7 +30,7 @@ from spdx_tools.spdx.model import (
 )
 from spdx_tools.spdx.writer.write_anything import write_file
 
-OF_DEBIAN = ("libcli11-dev", "libmetis-dev", "libzstd-dev", "librandom123-dev", "mpi-default-dev", "nlohmann-json3-dev",
+OF_DEBIAN = ("libcli11-dev", "libzstd-dev", "librandom123-dev", "mpi-default-dev", "nlohmann-json3-dev",
              "systemtap-sdt-dev")
 
 

@@ -1,4 +1,4 @@
-"""Events that cross threads, by who gets which LPs: counts, the same on every machine.  Needs a build with METIS.
+"""Events that cross threads, by who gets which LPs: counts, the same on every machine.  Needs METIS.
 
   python3 bench/studies/partition.py >docs/results/partition.md
 """

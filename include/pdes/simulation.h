@@ -67,7 +67,7 @@ class Simulation {
   // call of set_neighbours every LP may send to every other.
   using Neighbours = std::function<void(LpId id, const std::function<void(LpId)>& to)>;
   void set_neighbours(Neighbours each);
-  // Who divides that graph, for Partitioning::graph, on the first rank: pdes/metis.h has one.
+  // Who divides that graph, for Partitioning::graph, on the first rank, unless METIS shall (pdes/metis.h).
   void set_partitioner(Partitioner how);
 
   // Called on the thread that runs the simulation, every progress_interval seconds of real time or somewhat later.

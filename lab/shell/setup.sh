@@ -128,7 +128,7 @@ configured() { # what targets_of takes
   case $1 in
     tools | checked | hardened | baselines) ;;
     quick | default) has_rule pdes/libhmalloc_pdes.a ;;
-    pdes | engine) has_rule hmalloc-pdes-phold && { ! has_metis || grep -q '^HM_METIS:INTERNAL=ON' build/release/CMakeCache.txt; } ;;
+    pdes | engine) has_rule hmalloc-pdes-phold ;;
     ranks) configured pdes && grep -q '^HM_MPI:INTERNAL=TRUE' build/release/CMakeCache.txt ;;
     trace | bench) has_rule hmalloc-trace ;;
     install) configured trace && configured pdes && has_rule man/hmalloc.1 ;;
@@ -238,10 +238,8 @@ pdes_packages='libcli11-dev nlohmann-json3-dev librandom123-dev' ranks_packages=
 models_in_python='python3-numba python3-pandas python3-matplotlib python3-tqdm python3-pytest python3-nbclient python3-ipykernel
   python3-simpy3'
 
-has_metis() { [ -f /usr/include/metis.h ]; }
-
-# What --partition graph of the models is made with.
-wish_metis() { has_metis || (wish libmetis-dev) || say "left out: --partition graph"; }
+# What --partition graph of the models loads.
+wish_metis() { (wish libmetis5) || say "left out: --partition graph"; }
 
 need_pdes() { # [ranks]
   [ "$from_source" ] || return 0

@@ -17,14 +17,12 @@
 #include "app/text.h"
 #include "app/watch.h"
 #include "mpi/launched.h"
-#include "pdes/metis.h"
 #include "pdes/mpi.h"
 
 namespace pdes {
 
-// Weak: a program may be linked with hmalloc::pdes-mpi and hmalloc::pdes-metis or without.
+// Weak: a program may be linked with hmalloc::pdes-mpi or without.
 [[gnu::weak]] std::unique_ptr<Ranks> start_ranks(int* argc, char*** argv);
-[[gnu::weak]] Partitioner metis_partitioner();
 
 namespace {
 
@@ -33,11 +31,6 @@ constexpr const char* kOwn = "The model's own";
 
 void flush_output() {
   if (std::fflush(stdout) != 0) throw Error("standard output cannot be written");
-}
-
-Partitioner partitioner() {
-  if (metis_partitioner == nullptr) throw Error("--partition graph: this program is not linked with hmalloc::pdes-metis");
-  return metis_partitioner();
 }
 
 }  // namespace
@@ -178,8 +171,6 @@ int App::Inside::simulate(const std::function<void(Simulation&)>& build,
   std::string mistake;
   try {
     simulation = std::make_unique<Simulation>(options);
-    if (options.partitioning == Partitioning::graph)
-      simulation->set_partitioner([](const LpGraph& graph, unsigned threads) { return partitioner()(graph, threads); });
     build(*simulation);
     watch = std::make_unique<app::Watch>(name, first_rank() ? output : app::Output{.live = app::Live::off});
   } catch (const std::exception& caught) { mistake = reason(caught); }

@@ -43,11 +43,6 @@ std::vector<std::uint16_t> divided_on_first(LpId lps, unsigned threads, const Si
 
 }  // namespace
 
-void check_graph(const Simulation::Neighbours& neighbours, const Partitioner& partitioner) {
-  if (!neighbours) throw Error("there is no graph to divide among threads: every LP may send to every other");
-  if (!partitioner) throw Error("nobody was named who divides the graph of the LPs among threads");
-}
-
 LpGraph graph_of(LpId lps, const Simulation::Neighbours& neighbours) {
   std::vector<std::uint64_t> ends;  // of each link, from either side: one LP above the other
   for (LpId id = 0; id < lps; ++id) {

@@ -10,9 +10,6 @@
 
 namespace pdes {
 
-// Throws Error unless there is what it takes to divide the graph of the LPs.
-void check_graph(const Simulation::Neighbours& neighbours, const Partitioner& partitioner);
-
 LpGraph graph_of(LpId lps, const Simulation::Neighbours& neighbours);
 
 // The thread of each LP, the same on every rank; threads are numbered over all ranks.  Every rank calls it.

@@ -11,6 +11,7 @@
 #include "engine/delays.h"
 #include "engine/owners.h"
 #include "engine/team.h"
+#include "pdes/metis.h"
 
 namespace pdes {
 namespace {
@@ -48,7 +49,7 @@ struct Simulation::Inside {
   World world;
   const char* event_list = nullptr;
   Neighbours neighbours;
-  Partitioner partitioner;
+  Partitioner partitioner = metis_partitioner();
   std::function<void(const Progress&)> on_progress;
   std::function<void(const Saved&)> on_save;
   std::function<std::vector<std::byte>()> save_elsewhere;
@@ -119,7 +120,8 @@ World prepared(World world, const Options& options, const Simulation::Neighbours
   if (options.measure_path && partitions > 1) throw Error("the longest chain of events is measured on one thread");
   if (options.sync == Sync::neighbours && rank_count > 1)
     throw Error("neighbour synchronisation works on threads of one rank; with several ranks use windows");
-  if (options.partitioning == Partitioning::graph) check_graph(neighbours, partitioner);
+  if (options.partitioning == Partitioning::graph && !neighbours)
+    throw Error("there is no graph to divide among threads: every LP may send to every other");
   if (!options.checkpoint.empty() || !options.resume.empty())
     for (const LpClass& of : world.classes)
       if (of.saving.archive == nullptr) throw Error("LPs of class " + of.name + " cannot be saved: " + of.saving.why_not);

@@ -11,7 +11,6 @@
 
 #include "foreign/lps.h"
 #include "foreign/options.h"
-#include "pdes/metis.h"
 #include "pdes/simulation.h"
 
 struct hm_pdes {
@@ -22,11 +21,7 @@ struct hm_pdes {
   };
 
   explicit hm_pdes(const char* options) {
-    attempt([&] {
-      simulation.emplace(pdes::options_of(options));
-      simulation->set_partitioner(
-          [](const pdes::LpGraph& graph, unsigned threads) { return pdes::metis_partitioner()(graph, threads); });
-    });
+    attempt([&] { simulation.emplace(pdes::options_of(options)); });
   }
 
   // Does nothing after an error.

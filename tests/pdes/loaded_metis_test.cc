@@ -1,4 +1,4 @@
-// METIS that is loaded when it is asked for: what is found, and what is not.
+// METIS is loaded when there is a graph to divide: what is found, and what is not.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -44,18 +44,19 @@ TEST_F(LoadedMetis, HasIndicesOf64BitsIfItIsBuiltSo) {
 
 TEST_F(LoadedMetis, IsMissedInOneLine) {
   none_to_load = true;
-  EXPECT_EQ(test::error_of([] { metis_partitioner(); }),
+  EXPECT_EQ(test::error_of([] { metis_partitioner()(ring(5), 2); }),
             "dividing the graph of the LPs among threads needs METIS: install libmetis5 (Debian, Ubuntu) or metis (Fedora, "
             "conda)");
 }
 
 TEST_F(LoadedMetis, IsWhatItsVariableNames) {
   name("/nowhere/libmetis.so");
-  EXPECT_EQ(test::error_of([] { metis_partitioner(); }),
+  EXPECT_EQ(test::error_of([] { metis_partitioner()(ring(5), 2); }),
             "METIS cannot be loaded as HM_METIS_LIBRARY says: /nowhere/libmetis.so: cannot open shared object file: No such "
             "file or directory");
   name("libm.so.6");
-  EXPECT_EQ(test::error_of([] { metis_partitioner(); }), "METIS cannot be used: it has no METIS_SetDefaultOptions");
+  EXPECT_EQ(test::error_of([] { metis_partitioner()(ring(5), 2); }),
+            "METIS cannot be used: it has no METIS_SetDefaultOptions");
 }
 
 }  // namespace

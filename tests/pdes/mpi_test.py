@@ -137,7 +137,7 @@ def test_any_number_of_ranks_gives_the_same_answer(words):
             assert together[same] == alone[same], f"{same} with {ranks} ranks, {how}"
 
 
-@pytest.mark.skipif(not programs.has_metis(), reason="built without METIS")
+@pytest.mark.skipif(not programs.has_metis(), reason="METIS is missing")
 def test_ranks_get_the_lps_as_the_first_divides_their_graph():
     command = [model("pcs"), "--width", "16", "--height", "16", "--end", "200", "--json"]
     alone = json.loads(programs.run(*command).stdout)
@@ -148,7 +148,7 @@ def test_ranks_get_the_lps_as_the_first_divides_their_graph():
         assert together["digest"] == alone["digest"] and together["partition"] == "graph"
 
 
-@pytest.mark.skipif(not programs.has_metis(), reason="built without METIS")
+@pytest.mark.skipif(not programs.has_metis(), reason="METIS is missing")
 def test_ranks_without_a_graph_end_with_one_line():
     done = run(2, model("phold"), "--partition", "graph")
     assert done.returncode == 2

@@ -86,12 +86,11 @@ TEST(Graph, IsNotDividedForOneThread) {
   EXPECT_EQ(error_of([&] { trial.run(); }), "no error");
 }
 
-TEST(Graph, IsRefusedWhereThereIsNoneAndWhereNobodyDividesIt) {
+TEST(Graph, IsRefusedWhereThereIsNone) {
   for (const unsigned threads : {1u, 2u}) {
-    Trial none{.neighbours = {}}, nobody{.partitioner = {}};
-    none.options.threads = nobody.options.threads = threads;
+    Trial none{.neighbours = {}};
+    none.options.threads = threads;
     EXPECT_EQ(error_of([&] { none.run(); }), "there is no graph to divide among threads: every LP may send to every other");
-    EXPECT_EQ(error_of([&] { nobody.run(); }), "nobody was named who divides the graph of the LPs among threads");
   }
 }
 

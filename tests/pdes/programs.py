@@ -1,5 +1,6 @@
 """Programs of this build, run in an environment that sets no option of hmalloc."""
 
+import ctypes
 import os
 import subprocess
 from pathlib import Path
@@ -15,7 +16,10 @@ def run(*command: str | Path, **more) -> subprocess.CompletedProcess:
 
 
 def has_metis() -> bool:
-    return "HM_METIS:INTERNAL=ON" in (BUILD / "CMakeCache.txt").read_text()
+    try:
+        return ctypes.CDLL("libmetis.so.5") is not None
+    except OSError:
+        return False
 
 
 def model(name: str) -> Path:

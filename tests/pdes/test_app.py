@@ -102,12 +102,6 @@ def test_one_of_several_ranks_without_mpi_is_refused():
     assert done.stderr == "toy: mpirun started this program, which is not linked with hmalloc::pdes-mpi\n"
 
 
-def test_the_graph_is_refused_where_nobody_divides_it():
-    done = toy("--partition", "graph", "--threads", "2", "--oversubscribe")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "toy: --partition graph: this program is not linked with hmalloc::pdes-metis\n"
-
-
 @pytest.mark.parametrize("size", ["1024K", "1m", "1MiB", "1048576"])
 def test_sizes_have_units(size):
     assert toy("--max-memory", size, "--quiet").returncode == 0
