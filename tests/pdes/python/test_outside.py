@@ -180,16 +180,18 @@ def test_what_cannot_come_from_outside_is_one_line():
                          (pdes.Injected(-1, 0, Knock(1)), "what is replayed came from another model"),
                          (pdes.Injected(1, 0, Tick(1)), "Tick is no event of this model: no LP has a handler of it")):
         assert said(lambda event=event: doors.run(replay=[event])) == about
-    outside, given_later = pdes.Outside(), []
+    outside, given_later, begun = pdes.Outside(), [], threading.Event()
     thread = threading.Thread(daemon=True, target=lambda: given_later.append(said(lambda: wrongly(outside))))
 
     def wrongly(outside):
+        begun.wait()
         while outside.inject(0, Knock(1)):
             time.sleep(0.01)
             outside.inject(9, Knock(1))
 
     thread.start()
-    assert doors.run(pace=100, outside=outside).stopped is False  # whoever gives nonsense hears of it, and not the run
+    told = {"interval": 0.001, "progress": lambda *at: begun.set()}
+    assert doors.run(pace=100, outside=outside, **told).stopped is False  # whoever gives nonsense hears of it, and not the run
     thread.join()
     assert given_later == ["an event from outside is for LP 9, which does not exist"]
     assert said(lambda: doors.run(pace=1, outside=outside)) == "an Outside is of one run"
