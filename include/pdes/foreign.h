@@ -149,6 +149,7 @@ typedef struct hm_pdes_result {
   const hm_pdes_injected* injected; /* what came from outside, for hm_pdes_replay */
   uint64_t made, ended;             /* LPs that come and go */
   uint64_t undelivered;             /* of the events: the LP had ended, or none was there, and nothing was done */
+  uint64_t gathered;                /* of the windows: executed by one thread for all */
 } hm_pdes_result;
 
 /* Runs it, once.  The result lives as long as the simulation; null after an error. */
@@ -214,7 +215,7 @@ int hm_pdes_histogram_add(const hm_pdes_histogram* histogram, double value);
 typedef struct hm_pdes_vacancies {
   int32_t number, place; /* as a histogram's */
 } hm_pdes_vacancies;
-/* The ids are from now on these.  Returns whether the LP has such a member. */
+/* The ids are from now on these.  Returns whether the LP has such a member, and there can be such ids. */
 int hm_pdes_vacancies_set(const hm_pdes_vacancies* vacancies, int64_t first, int64_t count);
 /* An id that is vacant; -1 if there is none. */
 int64_t hm_pdes_vacancies_take(const hm_pdes_vacancies* vacancies);

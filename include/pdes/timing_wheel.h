@@ -155,6 +155,8 @@ class TimingWheel {
   std::size_t first_used(std::size_t from, std::size_t to) const noexcept;  // `to`: there is none
   bool find_next(std::uint64_t& tick, std::size_t& number) const noexcept;
   void advance(std::uint64_t tick);  // next_ = tick
+  void start_anew();
+  bool is_too_late() const noexcept;
   void open(std::uint64_t tick);
   void watch(std::size_t keys, std::size_t times);
   void set_width(Time width, const std::vector<Key>& keys);
@@ -185,7 +187,8 @@ class TimingWheel {
 
   // Since the width was last reconsidered.
   std::uint64_t opened_buckets_ = 0, opened_keys_ = 0, opened_times_ = 0, late_then_ = 0, patience_ = 64, retunings_ = 0;
-  Time late_width_ = kNever;  // at which too many keys were late
+  Time late_width_ = kNever;            // at which too many keys were late
+  std::uint64_t late_then_opened_ = 0;  // late_count_ when a bucket was opened last
 };
 
 }  // namespace pdes

@@ -42,7 +42,7 @@ void declare_engine(CommandLine& line, Options& options, bool& oversubscribe) {
   line.choice("sync", options.sync, kSyncs, "all threads by windows, or each by its neighbours' clocks");
   line.choice("partition", options.partitioning, kPartitionings, "which thread gets which LPs");
   line.choice("balance", options.balance, kBalances, "move LPs to other threads, or ranks too, by their numbers of events");
-  line.choice("gather", options.gather, kGathers, "one thread executes the small windows of all, where that is faster");
+  line.choice("gather", options.gather, kGathers, "small windows of all by one thread: never, where that is faster, always");
   line.choice("queue", options.queue, kQueues, "pending event set");
   line.choice("allocator", options.allocator, kAllocators,
               "of events; free-list: private to the engine, the bound for any allocator");

@@ -73,7 +73,7 @@ void print_lps(Page& page, const Activity& total) {
 void print_threads(Page& page, const Run& run) {
   const Result& result = run.result;
   const unsigned workers = run.options.threads * run.ranks;
-  if (result.total.windows > 0 && workers > 1) {
+  if (result.total.windows > 0 && workers > 1 && run.options.sync == Sync::windows) {
     const auto windows = static_cast<double>(result.total.windows);
     const double events = static_cast<double>(result.total.events - result.events_before) / windows;
     const std::string of = events < 100 ? app::text("%.3g", events) : grouped(static_cast<std::uint64_t>(events));

@@ -67,7 +67,7 @@ void KeySort::operator()(Pieces pieces, std::size_t count, Key* sorted, Time fro
   const std::uint32_t most = count_places(pieces, count, slots, [=](const Key& key) {
     double slot = (key.time - from) * per_slot;
     slot = slot > 0 ? slot : 0;  // also if it is not a number
-    return static_cast<std::uint32_t>(static_cast<std::int32_t>(slot < last ? slot : last));
+    return static_cast<std::uint32_t>(static_cast<std::int64_t>(slot < last ? slot : last));
   });
   move_to_places(pieces, sorted);
   if (most > kCrowded) sort_crowded(sorted);

@@ -16,6 +16,7 @@ constexpr double kMin = 128, kMax = 2048;  // outside this range moving all keys
 constexpr double kFewest = 16;             // keys in a bucket: with fewer the heap of late keys is as good
 constexpr double kTooLate = 1.0 / 3;       // late keys for each in a bucket: the width is too large
 constexpr double kHardlyLate = 1.0 / 32;   // far fewer than a quarter of a width that was too large would make late
+constexpr std::size_t kManyLate = 4096;    // keys for which a heap is no good place
 constexpr std::size_t kSpare = 4;          // chunks kept, besides a quarter of those in use
 constexpr std::size_t kLine = 64;
 
@@ -151,6 +152,7 @@ void TimingWheel::advance(std::uint64_t tick) {
 const Key* TimingWheel::min_slow(Time bound) {
   std::uint64_t tick;
   std::size_t number;
+  if (late_.size() >= kManyLate && late_count_ - late_then_opened_ > 4 * late_.size()) start_anew();
   while (open_ == open_end_ && late_.empty()) {
     if (next_ == kAlwaysLate || !find_next(tick, number) || !(start_of(tick) < bound)) return nullptr;
     if (number < kNear) open(tick);
@@ -158,6 +160,21 @@ const Key* TimingWheel::min_slow(Time bound) {
   }
   if (open_ != open_end_) return peek(bound);
   return late_.least().time < bound ? &late_.least() : nullptr;
+}
+
+// Nothing but late keys, many and for long: the width that the first keys had told is too large for those that followed.
+void TimingWheel::start_anew() {
+  late_then_opened_ = late_count_;
+  if (next_ == kAlwaysLate) return;
+  std::vector<Key> keys = drain();
+  late_at_ = open_;  // popped_tie() still tells
+  const Time width = suitable_width(keys);
+  if (width != width_) ++retunings_;
+  set_width(width, keys);
+}
+
+bool TimingWheel::is_too_late() const noexcept {
+  return static_cast<double>(late_count_ - late_then_) > kTooLate * static_cast<double>(opened_keys_);
 }
 
 // Until the keys are sorted they stay in their chunks, so that an exception leaves each in one place.
@@ -179,7 +196,9 @@ void TimingWheel::open(std::uint64_t tick) {
   open_ = sorted_.data();
   late_at_ = nullptr;
   open_end_ = open_ + count;
-  const std::size_t times = static_cast<double>(count) > kMax ? different_times({open_, count}) : count;
+  late_then_opened_ = late_count_;
+  const bool matters = static_cast<double>(count) > kMax || is_too_late();
+  const std::size_t times = matters ? different_times({open_, count}) : count;
   advance(tick + 1);
   watch(count, times);
 }
@@ -297,8 +316,8 @@ void TimingWheel::set_width(Time width, const std::vector<Key>& keys) {
   size_ = keys.size();
 }
 
-// times: how many different ones the keys have, counted if they are many: simultaneous events stay together in however narrow
-// a bucket.
+// times: how many different ones the keys have, counted if they are many or too many come late: simultaneous events stay
+// together in however narrow a bucket.
 void TimingWheel::watch(std::size_t keys, std::size_t times) {
   ++opened_buckets_;
   opened_keys_ += keys;
@@ -312,8 +331,8 @@ void TimingWheel::watch(std::size_t keys, std::size_t times) {
   else if (late < kHardlyLate && mean_keys < kFewest) late_width_ = kNever;  // the model has changed
   Time wanted = width_;
   if (mean_times > kMax) wanted = suitable;
-  else if (late > kTooLate) wanted = mean_keys < kFewest ? width_ : width_ / 4;
-  else if (mean_keys < kMin) wanted = std::min({suitable, widest_, late_width_ / 4});
+  else if (late > kTooLate) wanted = mean_times < kFewest ? width_ : width_ / 4;
+  else if (mean_keys < kMin) wanted = std::max(width_, std::min({suitable, widest_, late_width_ / 4}));
   opened_buckets_ = opened_keys_ = opened_times_ = 0;
   late_then_ = late_count_;
   // Sparse buckets are no hurry, and a width near the wanted one is good enough.

@@ -105,10 +105,13 @@ class Windows {
   bool execute_all(Time& least) {
     ++team_.gathered;
     const Time bound = bound_of(least);
-    for (Windows* each : team_.windows) each->execute(bound, least, thread_);
-    window_.reset();
     ReducingBarrier::Reduction all{kNever, 0};
+    for (Windows* each : team_.windows) {
+      if (each->own_.least() < bound) each->execute(bound, least, thread_);
+      else ++each->own_.windows;
+    }
     for (Windows* each : team_.windows) all = {std::min(all.least, each->own_.least()), all.flags | each->flags_};
+    window_.reset();
     least = all.least;
     return all.flags == 0 && least < team_.end() && gathering_->wants();
   }
@@ -118,7 +121,7 @@ class Windows {
     bool is_due = false;
     for (Windows* each : team_.windows)
       if (each->balancer_) each->balancer_->tell();
-    for (Windows* each : team_.windows) each->receive();
+    for (Windows* each : team_.windows) each->hand_out();
     for (Windows* each : team_.windows) is_due = each->balancer_ && each->balancer_->is_due();
     if (!is_due) return;
     std::uint32_t failed = 0;
@@ -126,11 +129,21 @@ class Windows {
       each->attempt([&] { each->balancer_->part(each->sending_); });
       failed |= each->flags_;
     }
+    for (Windows* each : team_.windows) each->receive();
     for (Windows* each : team_.windows) {
-      each->receive();
       each->flags_ |= failed;
       each->attempt([&] { each->balancer_->welcome(); });
     }
+  }
+
+  // As receive() on all threads, from this one: seldom do all send in a small window.
+  void hand_out() {
+    const bool has_sent = own_.min_sent < kNever;
+    const unsigned filled = sending_;
+    sending_ ^= 1;
+    own_.send_into(sending_);
+    if (!has_sent) return;
+    for (Windows* to : team_.windows) to->attempt([&] { to->own_.receive(own_.outboxes[filled][to->own_.number]); });
   }
 
   bool balances_ranks() const noexcept { return balancer_ && team_.load_board->between_ranks; }

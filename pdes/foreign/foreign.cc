@@ -120,7 +120,8 @@ void describe(hm_pdes& of) {
               .injected = of.injected.data(),
               .made = result.total.made,
               .ended = result.total.ended,
-              .undelivered = result.total.undelivered};
+              .undelivered = result.total.undelivered,
+              .gathered = result.gathered};
 }
 
 }  // namespace

@@ -343,8 +343,13 @@ int hm_pdes_histogram_add(const hm_pdes_histogram* histogram, double value) {
   return done([&] { meant(histogram).add(value); });
 }
 
+static pdes::LpId id_of(int64_t number) {
+  if (number < 0 || number > int64_t{pdes::kMaxLps}) throw pdes::Error("there is no LP " + std::to_string(number));
+  return static_cast<pdes::LpId>(number);
+}
+
 int hm_pdes_vacancies_set(const hm_pdes_vacancies* vacancies, int64_t first, int64_t count) {
-  return done([&] { meant(vacancies) = pdes::Vacancies(static_cast<pdes::LpId>(first), static_cast<pdes::LpId>(count)); });
+  return done([&] { meant(vacancies) = pdes::Vacancies(id_of(first), id_of(count)); });
 }
 int64_t hm_pdes_vacancies_take(const hm_pdes_vacancies* vacancies) {
   std::optional<pdes::LpId> id;
@@ -352,7 +357,7 @@ int64_t hm_pdes_vacancies_take(const hm_pdes_vacancies* vacancies) {
   return id ? int64_t{*id} : -1;
 }
 int hm_pdes_vacancies_give_back(const hm_pdes_vacancies* vacancies, int64_t id) {
-  return done([&] { meant(vacancies).give_back(static_cast<pdes::LpId>(id)); });
+  return done([&] { meant(vacancies).give_back(id_of(id)); });
 }
 
 uint32_t hm_pdes_report_id(const hm_pdes_report* report) { return report->lp; }

@@ -105,7 +105,9 @@ struct Guest {
 };
 
 int opens(hm_pdes_lp* lp, void* state, const void*) {
-  if (hm_pdes_vacancies_set(&static_cast<Door*>(state)->seats, kDoors + lp->id * kSeats, kSeats) == 0) return 0;
+  const hm_pdes_vacancies* seats = &static_cast<Door*>(state)->seats;
+  if (hm_pdes_vacancies_set(seats, -1, 1) != 0 || hm_pdes_vacancies_give_back(seats, -1) != 0) return 0;
+  if (hm_pdes_vacancies_set(seats, kDoors + lp->id * kSeats, kSeats) == 0) return 0;
   hm_pdes_send(lp, lp->id, hm_pdes_exponential(lp, 0, 0.3), kNext, nullptr, 0);
   return 1;
 }

@@ -1,5 +1,6 @@
 // Windows that the first thread executes for all change no result, and whatever may happen in a window may happen in these.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -100,9 +101,29 @@ TEST_P(Gathering, ARunIsSavedWhileItGoesOn) {
   std::filesystem::remove(file);
 }
 
+// This thread, and those that it starts, on one CPU.
+class OneCpu {
+ public:
+  OneCpu() {
+    sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (std::size_t cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
+      if (CPU_ISSET(cpu, &before_)) CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+  ~OneCpu() { sched_setaffinity(0, sizeof before_, &before_); }
+  OneCpu(const OneCpu&) = delete;
+  OneCpu& operator=(const OneCpu&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
 // More threads than CPUs, and windows of a few events: waiting is most of what they do.
 TEST(GatheringByItself, IsFoundToBeFaster) {
-  Options how = basic(4 * allowed_cpus());
+  const OneCpu only;
+  Options how = basic(4);
   how.end = 4000;
   how.lookahead = 0.01;
   const test::Town town{.lps = 8, .hot = 1};
@@ -111,6 +132,25 @@ TEST(GatheringByItself, IsFoundToBeFaster) {
   const Result result = run_town(how, town);
   expect_same(result, run_town(on_one, town));
   EXPECT_GT(result.gathered, 0u);
+}
+
+struct Nap {};
+// One LP is idle, the others sleep in each window.
+struct Sleeper {
+  using Context = pdes::Context<Nap>;
+  void start(Context& context) { context.send_self(0.5, Nap{}); }
+  void on(Context& context, const Nap&) {
+    if (context.id() > 0) usleep(2000);
+    context.send_self(1, Nap{});
+  }
+};
+
+// Apart they sleep at the same time, gathered one after the other: what is tried must not be tried often.
+TEST(GatheringByItself, IsGivenUpWhereHandlersTakeLong) {
+  const OneCpu only;
+  Simulation simulation({.end = 200, .lookahead = 1, .threads = 8});
+  simulation.add<Sleeper>(8, [](LpId) { return Sleeper{}; });
+  EXPECT_LT(simulation.run().gathered, 20u);
 }
 
 TEST(GatheringByItself, IsNotDoneWithRanksOrAPace) {

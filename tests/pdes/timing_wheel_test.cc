@@ -151,6 +151,39 @@ TEST(TimingWheel, SimultaneousKeysDoNotNarrowTheBuckets) {
   EXPECT_EQ(wheel.retunings(), 0u);
 }
 
+// Half of the keys are late whatever the width is.
+TEST(TimingWheel, SimultaneousKeysThatSendOthersWithoutDelay) {
+  TimingWheel wheel(Queue::wheel, 1e-6);
+  for (std::uint64_t i = 0; i < 64; ++i) wheel.push({1, 2 * i, nullptr});
+  wheel.start();
+  for (int i = 0; i < 2'000'000; ++i) {
+    const Key* least = wheel.peek(kNever);
+    const Key key = *least;
+    wheel.pop(least);
+    if (key.tie % 2 != 0) continue;
+    wheel.push({key.time, key.tie + 1, nullptr});
+    wheel.push({key.time + 1, key.tie, nullptr});
+  }
+  EXPECT_EQ(wheel.retunings(), 0u);
+}
+
+// What the first keys tell of the width is wrong: they are all of one time.
+TEST(TimingWheel, FirstKeysAtOneTime) {
+  TimingWheel wheel(Queue::wheel, 0);
+  std::mt19937_64 random(1);
+  std::exponential_distribution<double> delay(1e6);
+  for (std::uint64_t i = 0; i < 10000; ++i) wheel.push({0, i, nullptr});
+  wheel.start();
+  for (std::uint64_t i = 10000; i < 500000; ++i) {
+    const Key* least = wheel.peek(kNever);
+    const Time now = least->time;
+    wheel.pop(least);
+    wheel.push({now + delay(random), i, nullptr});
+  }
+  EXPECT_LT(wheel.late(), 150000u);
+  EXPECT_TRUE(wheel.is_valid());
+}
+
 // How many of 200000 keys are late without a lookahead, and how often the width changes.
 std::pair<std::uint64_t, std::uint64_t> late_and_retunings(std::size_t pending) {
   TimingWheel wheel(Queue::wheel, 0);

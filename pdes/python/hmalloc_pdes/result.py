@@ -97,6 +97,7 @@ class Result:
     made: int  # LPs that come and go
     ended: int
     undelivered: int
+    gathered: int
     events_by_type: dict
     statistics: dict
     injected: list = field(repr=False)
@@ -153,10 +154,11 @@ class Result:
         how = "stopped" if self.stopped else "reached"
         lines = [f"{self.events:,} events in {self.wall_s:.3g} s, {self.events_per_s:,.0f} events/s; {how} {self.reached:g}",
                  f"digest {self.digest:#018x}"]
-        if self.options.get("threads", 1) > 1 and self.windows:
+        if self.options.get("threads", 1) > 1 and self.options.get("sync", "windows") == "windows" and self.windows:
             threads = self.options["threads"]
             of_each = (self.events - self.events_before) / self.windows
-            lines.append(f"{threads} threads, {self.windows:,} windows of {of_each:,.1f} events")
+            by_one = f"; one thread executed {self.gathered:,} for all" if self.gathered else ""
+            lines.append(f"{threads} threads, {self.windows:,} windows of {of_each:,.1f} events{by_one}")
             if of_each < _LITTLE * threads:
                 lines.append(f"that is little for {threads} threads: one may be faster")
         if self.made:

@@ -173,9 +173,12 @@ def test_frames():
     frame = result.frame()
     assert frame.loc["waiting", "count"] == result.statistics["waiting"].count > 0
     assert frame.loc["waiting", "mean"] == pytest.approx(frame.loc["waiting", "sum"] / frame.loc["waiting", "count"])
-    many = airport.run(**SMALL["airport"], threads=2)
+    many = airport.run(**SMALL["airport"], threads=2, gather="off")
     assert f"\n2 threads, {many.windows:,} windows of {many.events / many.windows:,.1f} events\n" in str(many)
     assert "windows" not in str(result)
+    gathered = airport.run(**SMALL["airport"], threads=2, gather="always")
+    assert gathered.gathered == gathered.windows and gathered.digest == many.digest and many.gathered == 0
+    assert f" events; one thread executed {gathered.windows:,} for all\n" in str(gathered)
     assert ("\nthat is little for 2 threads" in str(many)) == (many.events / many.windows < 40)
     assert frame.loc["departures", "value"] == result.statistics["departures"].value and frame["value"].notna().all()
     assert frame.loc["departures", ["sum", "mean", "least", "most"]].isna().all()  # it has none
