@@ -128,8 +128,9 @@ configured() { # what targets_of takes
   case $1 in
     tools | checked | hardened | baselines) ;;
     quick | default) has_rule pdes/libhmalloc_pdes.a ;;
-    pdes | engine) has_rule hmalloc-pdes-phold ;;
+    pdes) has_rule hmalloc-pdes-phold ;;
     ranks) configured pdes && grep -q '^HM_MPI:INTERNAL=TRUE' build/release/CMakeCache.txt ;;
+    engine) if command -v mpicc > /dev/null; then configured ranks; else configured pdes; fi ;;
     trace | bench) has_rule hmalloc-trace ;;
     install) configured trace && configured pdes && has_rule man/hmalloc.1 ;;
     everything) configured trace && configured ranks ;;

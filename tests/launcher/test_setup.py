@@ -292,6 +292,20 @@ def test_the_engine_is_installed_alone(tree):
     assert put == [copied] and built.startswith("build install: ") and "hmalloc-baselines" in built
 
 
+@pytest.mark.parametrize("with_mpi, has_mpi, is_configured", [(False, False, True), (True, False, False), (True, True, True)])
+def test_the_engine_is_configured_anew_when_mpi_has_come(tree, with_mpi, has_mpi, is_configured):
+    (tree / "build" / "release").mkdir(parents=True, exist_ok=True)
+    (tree / "build" / "release" / "CMakeCache.txt").write_text(f"HM_MPI:INTERNAL={'TRUE' if has_mpi else 'OFF'}\n")
+    tools = tree / "tools"
+    tools.mkdir()
+    (tools / "grep").symlink_to(shutil.which("grep"))
+    if with_mpi:
+        (tools / "mpicc").symlink_to("/bin/true")
+    script = INSTALL.replace('install "$@"', f'PATH={tools}; cd "$here"; configured engine')
+    run = subprocess.run(["sh", "-c", script, "sh", tree], capture_output=True, text=True)
+    assert (run.returncode == 0, run.stderr) == (is_configured, "")
+
+
 # ---- Progress. ------------------------------------------------------------------------------------------------------
 
 STEP = """
