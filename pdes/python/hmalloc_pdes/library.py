@@ -46,7 +46,7 @@ class Statistic(ctypes.Structure):
 
 COUNTS = ("events", "sent", "crossed", "dropped", "windows", "peak_pending", "peak_bytes", "events_before",
           "checkpoints", "cancelled")
-LATER_COUNTS = ("made", "ended", "undelivered", "gathered")
+LATER = ("made", "ended", "undelivered", "gathered")
 
 
 class Result(ctypes.Structure):
@@ -54,7 +54,7 @@ class Result(ctypes.Structure):
                 *((name, c_uint64) for name in COUNTS),
                 ("events_by_type", POINTER(c_uint64)), ("statistic_count", c_uint64), ("statistics", POINTER(Statistic)),
                 ("injected_count", c_uint64), ("injected", POINTER(Injected)),
-                *((name, c_uint64) for name in LATER_COUNTS)]
+                *((name, c_uint64) for name in LATER)]
 
 
 # Result, arguments.

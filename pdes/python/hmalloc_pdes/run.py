@@ -312,7 +312,7 @@ class Run:
             else:
                 columns = {name: final[name] if there is None else final[name][there] for name in group.lp.shown}
             states.setdefault(group.lp.name, []).append((ids, columns))
-        numbers = {name: getattr(of, name) for name in ("digest", "reached", "wall_s", *library.COUNTS, *library.LATER_COUNTS)}
+        numbers = {name: getattr(of, name) for name in ("digest", "reached", "wall_s", *library.COUNTS, *library.LATER)}
         return Result(parameters={}, options=options, stopped=bool(of.stopped), series=series, finals=states,
                       events_by_type={event.name: of.events_by_type[event.number] for event in self.types},
                       statistics=statistics_of(of), injected=outside.taken(self, of), **numbers)
