@@ -23,7 +23,8 @@ class EventMemory {
   EventMemory(const EventMemory&) = delete;
   EventMemory& operator=(const EventMemory&) = delete;
 
-  // Between these two calls only the calling thread uses it, through handles to hmalloc's caches.
+  // From the first call on only the calling thread uses it, through handles to its caches of hmalloc, until it drops them or
+  // another thread takes its own.
   void take_caches() noexcept;
   void drop_caches() noexcept;
 

@@ -2,9 +2,8 @@
 // is the engine's hot path: an LP's handler calls send(), run_until() executes.
 //
 // Only the owning thread uses anything here, with two exceptions.  The first thread uses all while the others sleep
-// (engine/gathering.h).  The owner fills the outboxes of one parity during a
-// window, and the threads they are addressed to empty them during the next one.  A barrier between the two windows
-// orders the two (engine/windows.cc).
+// (engine/gathering.h).  The owner fills the outboxes of one parity during a window, and the threads they are addressed to
+// empty them during the next one.  A barrier between the two windows orders the two (engine/windows.cc).
 #pragma once
 
 #include <cstdint>

@@ -107,7 +107,8 @@ class Windows {
     const Time bound = bound_of(least);
     ReducingBarrier::Reduction all{kNever, 0};
     for (Windows* each : team_.windows) {
-      if (each->own_.least() < bound) each->execute(bound, least, thread_);
+      // The first one looks at what others ask for, and tells how far the run is, whether or not it has events.
+      if (each == this || each->own_.least() < bound) each->execute(bound, least, thread_);
       else ++each->own_.windows;
     }
     for (Windows* each : team_.windows) all = {std::min(all.least, each->own_.least()), all.flags | each->flags_};

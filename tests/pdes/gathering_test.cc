@@ -153,6 +153,32 @@ TEST(GatheringByItself, IsGivenUpWhereHandlersTakeLong) {
   EXPECT_LT(simulation.run().gathered, 20u);
 }
 
+// The first thread's LP has nothing to do, but it is that thread which looks whether the run is to be saved, and how far it is.
+struct Clock {
+  using Context = pdes::Context<Nap>;
+  void start(Context& context) {
+    if (context.id() > 0) context.send_self(0.5, Nap{});
+  }
+  void on(Context& context, const Nap&) { context.send_self(1, Nap{}); }
+};
+
+TEST(GatheringByItself, IsSavedAndWatchedWhereTheFirstThreadHasNothingToDo) {
+  const std::string file = testing::TempDir() + "gathering_test." + std::to_string(getpid());
+  Simulation simulation({.end = 400,
+                         .lookahead = 1,
+                         .threads = 2,
+                         .gather = Gather::always,
+                         .progress_interval = 1e-9,
+                         .checkpoint = file,
+                         .checkpoint_every = 1e-9});
+  simulation.add<Clock>(2, [](LpId) { return Clock{}; });
+  int told = 0;
+  simulation.on_progress([&](const Progress&) { ++told; });
+  EXPECT_GT(simulation.run().checkpoints, 50u);
+  EXPECT_GT(told, 10);
+  std::filesystem::remove(file);
+}
+
 TEST(GatheringByItself, IsNotDoneWithRanksOrAPace) {
   Options paced = gathering(2);
   paced.pace = 1e9;
