@@ -112,6 +112,9 @@ def test_who_waited_for_whom_is_a_sentence_and_a_table():
         "Of all waiting, 94 % was for thread 0. The threads took 2 s; with the same work for each and no waiting they would have "
         "taken 1.2 s.")
     assert simulation.bottleneck(SUMMARY | {"ranks": 2}) == ""
+    assert simulation.bottleneck(SUMMARY | {"windows": 2000, "gathered": 1500}) == (
+        "One thread executed 1,500 of 2,000 windows for all, and the others slept meanwhile.")
+    assert simulation.bottleneck(SUMMARY | {"windows": 2000, "gathered": 900}).startswith("Of all waiting")
     alone = SUMMARY | {"thread_activity": SUMMARY["thread_activity"][:1], "waited_on": [[0.0]]}
     assert simulation.bottleneck(alone) == ""
 

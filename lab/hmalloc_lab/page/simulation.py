@@ -134,6 +134,9 @@ def bottleneck(summary: dict) -> str:
     """Who the others waited for, in a sentence; empty with one thread, and where not all threads are known."""
     threads = threads_of(summary)
     all_s = sum(thread.blocked_others_s for thread in threads)
+    gathered = summary.get("gathered", 0)
+    if 2 * gathered > summary.get("windows", 0):
+        return f"One thread executed {gathered:,} of {summary['windows']:,} windows for all, and the others slept meanwhile."
     if len(threads) < 2 or all_s <= 0 or summary["ranks"] > 1:
         return ""
     worst = max(threads, key=lambda thread: thread.blocked_others_s)
