@@ -182,7 +182,11 @@ uint64_t hm_pdes_bits(hm_pdes_lp* lp, uint32_t stream);
 double hm_pdes_uniform(hm_pdes_lp* lp, uint32_t stream); /* in [0, 1) */
 double hm_pdes_exponential(hm_pdes_lp* lp, uint32_t stream, double mean);
 int64_t hm_pdes_integer(hm_pdes_lp* lp, uint32_t stream, int64_t n); /* in [0, n) */
-/* What exponential(mean) is made of, -mean * ln(1 - uniform()): the same logarithm on every machine, of x in (0, 1]. */
+/* For code that draws inline.  exponential(mean) is mean * exponential_of(bits()), which with e = exponential_edges() and
+ * i = bits % 256 is (bits >> 11) * 2^-53 * e[i] if that is below e[i + 1], and a matter of more draws if not. */
+double hm_pdes_exponential_of(hm_pdes_lp* lp, uint32_t stream, uint64_t bits);
+const double* hm_pdes_exponential_edges(void); /* 257 of them */
+/* The logarithm of x in (0, 1], the same on every machine, for distributions of one's own. */
 double hm_pdes_natural_log(double x);
 /* The handler's own error. */
 void hm_pdes_fail(hm_pdes_lp* lp, const char* text);

@@ -18,7 +18,7 @@ namespace pdes {
 namespace {
 
 constexpr char kMagic[8] = {'H', 'M', 'P', 'D', 'E', 'S', 'C', 'P'};
-constexpr std::uint64_t kVersion = 5;  // on a machine of the other byte order it is another number
+constexpr std::uint64_t kVersion = 6;  // on a machine of the other byte order it is another number
 
 struct Preamble {
   char magic[sizeof kMagic];

@@ -322,6 +322,10 @@ double hm_pdes_uniform(hm_pdes_lp* lp, uint32_t stream) {
 double hm_pdes_exponential(hm_pdes_lp* lp, uint32_t stream, double mean) {
   return drawn(lp, stream, [&](pdes::Random random) { return random.exponential(mean); });
 }
+double hm_pdes_exponential_of(hm_pdes_lp* lp, uint32_t stream, uint64_t bits) {
+  return drawn(lp, stream, [&](pdes::Random random) { return random.exponential_of(bits); });
+}
+const double* hm_pdes_exponential_edges(void) { return pdes::kLayerEdges.data(); }
 int64_t hm_pdes_integer(hm_pdes_lp* lp, uint32_t stream, int64_t n) {
   return drawn(lp, stream, [&](pdes::Random random) {
     if (n <= 0) [[unlikely]]

@@ -8,6 +8,7 @@ import inspect
 
 import llvmlite.binding
 import numba
+import numpy
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils, errors
@@ -89,6 +90,9 @@ def _draw(name, kind, *parameters):
 
 _bits, _uniform = _draw("bits", types.uint64), _draw("uniform", types.float64)
 _integer = _draw("integer", types.int64, types.int64)
+_exponential_of = _draw("exponential_of", types.float64, types.uint64)
+_EDGES = numpy.ctypeslib.as_array(library.call.exponential_edges(), (257,)).copy()
+_LAST_LAYER, _NEXT = numpy.uint64(255), numpy.uint64(1)
 
 
 @intrinsic
@@ -141,14 +145,6 @@ def _below(typing, number, n):
     return types.int64(types.uint64, types.int64), code
 
 
-@intrinsic
-def _log(typing, x):
-    def code(target, builder, signature, arguments):
-        return _call(builder, "natural_log", _DOUBLE, *arguments)
-
-    return types.float64(types.float64), code
-
-
 @overload_method(ContextType, "bits")
 def bits(context, stream=0):
     return lambda context, stream=0: _bits(context, stream)
@@ -170,7 +166,14 @@ def chance(context, p, stream=0):
 
 @overload_method(ContextType, "exponential")
 def exponential(context, mean, stream=0):
-    return lambda context, mean, stream=0: -mean * _log(1 - context.uniform(stream))
+    def code(context, mean, stream=0):
+        own = _own_stream(context)
+        bits = _splitmix(own) if stream == 0 and own != 0 else _bits(context, stream)
+        layer = bits & _LAST_LAYER
+        x = _in_unit(bits) * _EDGES[layer]
+        return mean * (x if x < _EDGES[layer + _NEXT] else _exponential_of(context, stream, bits))
+
+    return code
 
 
 @overload_method(ContextType, "integer")
