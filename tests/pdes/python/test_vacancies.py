@@ -211,7 +211,7 @@ def test_the_states_at_the_end_are_of_those_who_are_there():
     assert len(colonies.run(**SMALL).states(Colony)) == 30
 
 
-@pytest.mark.parametrize("model, options, lp", [(colonies, SMALL | {"end": 200}, Cell), (cafe, {"end": 1000}, Guest)])
+@pytest.mark.parametrize("model, options, lp", [(colonies, SMALL | {"end": 100}, Cell), (cafe, {"end": 1000}, Guest)])
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("before, after", [(1, 2), (2, 1)])
 def test_a_run_goes_on_with_those_who_are_there(tmp_path, model, options, lp, plain, before, after):
