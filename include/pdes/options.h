@@ -52,7 +52,7 @@ enum class Gather : std::uint8_t {
   always,
 };
 
-// The number of CPUs that the calling thread may use.
+// The number of CPUs that the calling thread may use: of its affinity, and no more than the quota of its control group.
 unsigned allowed_cpus() noexcept;
 
 struct Options {

@@ -9,6 +9,7 @@
 #include <climits>
 
 #include "engine/cpu_pin.h"
+#include "engine/cpu_quota.h"
 
 namespace pdes {
 namespace {
@@ -22,7 +23,9 @@ ReducingBarrier::Reduction both(ReducingBarrier::Reduction a, ReducingBarrier::R
 unsigned allowed_cpus() noexcept {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;  // too many CPUs for the set: be careful
-  return static_cast<unsigned>(CPU_COUNT(&set));
+  const auto cpus = static_cast<unsigned>(CPU_COUNT(&set));
+  const unsigned quota = cpu_quota();  // threads beyond it would be held up in turn
+  return quota == 0 ? cpus : std::min(quota, cpus);
 }
 
 void Epoch::wait(std::uint32_t old, SpinPolicy policy) noexcept {

@@ -10,6 +10,7 @@ add_pdes_test(timer timer_test.cc)
 add_pdes_test(end_after end_after_test.cc)
 add_pdes_test(vacancies vacancies_test.cc)
 add_pdes_test(pace pace_test.cc)
+add_pdes_test(cpu_quota cpu_quota_test.cc)
 add_pdes_test(critical_path critical_path_test.cc)
 if(NOT HM_SANITIZE)  # they have an operator new of their own
   add_pdes_test(wheel_adjacent timing_wheel_adjacent_test.cc)
