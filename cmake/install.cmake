@@ -10,7 +10,7 @@
 #                libexec/hmalloc/baselines/               the baselines, as far as they were built
 #                share/    man/man1/ · doc/hmalloc/
 #   pdes         lib/      libhmalloc_pdes.a and what it stands on · cmake/hmalloc/hmalloc-pdes-targets.cmake ·
-#                          libhmalloc-pdes.so, for other languages
+#                          libhmalloc-pdes.so, for other languages, and libhmalloc-pdes-mpi.so, which it loads for ranks
 #                include/  pdes/
 #                libexec/hmalloc/                         the models
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)

@@ -150,9 +150,13 @@ typedef struct hm_pdes_result {
   uint64_t made, ended;             /* LPs that come and go */
   uint64_t undelivered;             /* of the events: the LP had ended, or none was there, and nothing was done */
   uint64_t gathered;                /* of the windows: executed by one thread for all */
+  uint64_t rank;                    /* of this process; 0: the first, or the only one */
 } hm_pdes_result;
 
-/* Runs it, once.  The result lives as long as the simulation; null after an error. */
+/* Whether this process was started, by mpirun or its like, as one of several ranks. */
+int hm_pdes_has_ranks(void);
+/* Runs it, once.  The result lives as long as the simulation; null after an error.  Of several ranks each makes the same
+ * simulation and runs it; the first then has the whole result and all finals, the others have what is theirs. */
 const hm_pdes_result* hm_pdes_run(hm_pdes* simulation);
 const char* hm_pdes_error(const hm_pdes* simulation); /* empty if there is none */
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
@@ -9,8 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/append.h"
 #include "foreign/lps.h"
 #include "foreign/options.h"
+#include "foreign/ranks.h"
+#include "mpi/launched.h"
 #include "pdes/simulation.h"
 
 struct hm_pdes {
@@ -121,7 +125,40 @@ void describe(hm_pdes& of) {
               .made = result.total.made,
               .ended = result.total.ended,
               .undelivered = result.total.undelivered,
-              .gathered = result.gathered};
+              .gathered = result.gathered,
+              .rank = 0};
+}
+
+const pdes::ForeignClass& class_of(const hm_pdes& simulation, pdes::LpId id) {
+  for (const auto& of : simulation.classes)
+    if (id - of->first < of->lp_count) return *of;
+  throw pdes::Error("a rank has LP " + std::to_string(id) + ", which does not exist");
+}
+
+// The states at the end, which each rank has of its own LPs, on the first rank.
+void gather_states(hm_pdes& simulation, pdes::Ranks& ranks, const std::vector<pdes::LpId>& here) {
+  std::vector<std::byte> mine;
+  for (const pdes::LpId id : here) {
+    const pdes::ForeignClass& of = class_of(simulation, id);
+    pdes::append(mine, &id, 1);
+    if (of.finals != nullptr) pdes::append(mine, of.finals + (id - of.first) * of.size, of.size);
+  }
+  const auto all = ranks.gather(mine);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    std::span<const std::byte> left = all[rank];
+    const auto take = [&](void* into, std::size_t size) {
+      if (left.size() < size) throw pdes::Error("a rank sent less than its states");
+      std::memcpy(into, left.data(), size);
+      left = left.subspan(size);
+    };
+    while (!left.empty()) {
+      pdes::LpId id = 0;
+      take(&id, sizeof id);
+      const pdes::ForeignClass& of = class_of(simulation, id);
+      if (of.there != nullptr) of.there[id - of.first] = 1;
+      if (of.finals != nullptr) take(of.finals + (id - of.first) * of.size, of.size);
+    }
+  }
 }
 
 }  // namespace
@@ -148,6 +185,7 @@ void add_type(hm_pdes& simulation, const char* name, std::size_t size, pdes::Typ
 void add(hm_pdes& simulation, std::unique_ptr<pdes::ForeignClass> added, pdes::LpId count) {
   // All its classes have one list of event types, for which it stands itself.
   const auto* list = reinterpret_cast<const char*>(&simulation);
+  added->lp_count = count;
   added->first = simulation.simulation->add_class(added->described(count), simulation.types, list);
   simulation.classes.push_back(std::move(added));
 }
@@ -249,10 +287,19 @@ void hm_pdes_replay(hm_pdes* simulation, const hm_pdes_injected* events, size_t 
   });
 }
 
+int hm_pdes_has_ranks() { return pdes::launched_with_others() ? 1 : 0; }
+
 const hm_pdes_result* hm_pdes_run(hm_pdes* simulation) {
   simulation->attempt([&] {
-    simulation->result = simulation->simulation->run();
+    pdes::Ranks* ranks = pdes::ranks_of_process();
+    std::vector<pdes::LpId> here;
+    if (ranks != nullptr)
+      for (auto& of : simulation->classes) of->present = &here;
+    simulation->result = simulation->simulation->run(ranks);
     describe(*simulation);
+    if (ranks == nullptr) return;
+    simulation->given.rank = static_cast<std::uint64_t>(ranks->rank());
+    gather_states(*simulation, *ranks, here);
   });
   simulation->over.store(true, std::memory_order_release);
   return simulation->error.empty() ? &simulation->given : nullptr;

@@ -94,6 +94,7 @@ void report(const void* state, Report& into) {
   const ForeignClass& of = ForeignClass::of(lp);
   const auto keep = [&] {
     if (of.comes_and_goes && Life::of(lp).leaves) return;
+    if (of.present != nullptr) of.present->push_back(lp.id);
     if (of.there != nullptr) of.there[lp.id - of.first] = 1;
     if (of.finals != nullptr) std::memcpy(of.finals + (lp.id - of.first) * of.size, state, of.size);
   };

@@ -62,7 +62,8 @@ struct ForeignClass {
   unsigned char* there = nullptr;
   const OnUndelivered* on_undelivered = nullptr;
   std::string unsaved;  // why, if it cannot be in a checkpoint
-  LpId first = 0;
+  LpId first = 0, lp_count = 0;
+  std::vector<LpId>* present = nullptr;  // where those who are there then are noted, if other ranks want to know
 };
 
 // A call of a handler, with what the handler must not see behind what it may.

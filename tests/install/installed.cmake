@@ -122,7 +122,7 @@ elseif(STEP STREQUAL components)
     "include/hmalloc/.*|share/man/man3/.*")
   set(of_tools "bin/hmalloc|libexec/hmalloc/(baselines/lib[^/]*|hmalloc-(measure|os-noise|pipeline|trace)|libhmalloc-record.so)|"
     "share/(hmalloc/lab|doc/hmalloc|man/man1)/.*")
-  set(of_pdes "include/pdes/.*|${LIBDIR}/libhmalloc_(core|pdes).*\\.a|${LIBDIR}/libhmalloc-pdes\\.so|${LIBDIR}/cmake/hmalloc/hmalloc-pdes-.*|"
+  set(of_pdes "include/pdes/.*|${LIBDIR}/libhmalloc_(core|pdes).*\\.a|${LIBDIR}/libhmalloc-pdes(-mpi)?\\.so|${LIBDIR}/cmake/hmalloc/hmalloc-pdes-.*|"
     "libexec/hmalloc/hmalloc-pdes-.*")
   file(GLOB_RECURSE whole RELATIVE ${PREFIX} ${PREFIX}/*)
   list(LENGTH whole files)

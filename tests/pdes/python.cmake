@@ -26,6 +26,7 @@ add_python_pdes_test(python_observing 200 test_observing.py)
 add_python_pdes_test(python_outside 300 test_outside.py test_pickles.py test_partition.py)
 add_python_pdes_test(python_vacancies 300 test_vacancies.py test_pickled_guests.py)
 add_python_pdes_test(python_sweeps 200 test_sweeps.py)
+add_python_pdes_test(python_ranks 600 test_ranks.py)
 add_python_pdes_test(python_notebook 300 test_notebook.py)
 # Builds the wheel, for which it asks the registry.
 add_python_pdes_test(python_wheel 900 test_wheel.py)

@@ -54,7 +54,7 @@ class Result(ctypes.Structure):
                 *((name, c_uint64) for name in COUNTS),
                 ("events_by_type", POINTER(c_uint64)), ("statistic_count", c_uint64), ("statistics", POINTER(Statistic)),
                 ("injected_count", c_uint64), ("injected", POINTER(Injected)),
-                *((name, c_uint64) for name in LATER)]
+                *((name, c_uint64) for name in LATER), ("rank", c_uint64)]
 
 
 # Result, arguments.
@@ -75,6 +75,7 @@ FUNCTIONS = {
     "inject": (c_int, c_void_p, c_int64, c_uint32, c_void_p, c_uint32),
     "inject_error": (c_char_p,),
     "replay": (None, c_void_p, POINTER(Injected), c_size_t),
+    "has_ranks": (c_int,),
     "run": (POINTER(Result), c_void_p),
     "error": (c_char_p, c_void_p),
     "send": (None, POINTER(Lp), c_int64, c_double, c_uint32, c_void_p, c_uint32),

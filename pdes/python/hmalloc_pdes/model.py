@@ -64,13 +64,15 @@ class Model:
         replay: what came from outside of another run, its `injected`, comes at the same times again.
         checkpoint: a file that the run is saved in when it is stopped, and every `checkpoint_every` seconds.
         resume: such a file, from which the run goes on.
+        Of several ranks (`mpirun -n 4 python3 FILE`) each has to call it; the first gets the result, the others None.
         """
         with outside.of_one_run() if outside is not None else contextlib.nullcontext():
             run, parameters, options = self.prepare(plain, **given)
             saving = checkpoints.options(run, self.__name__, parameters, checkpoint, checkpoint_every, resume)
             with _Bar(options.get("end", 0)) if progress is True else contextlib.nullcontext(progress or None) as told:
                 result = run(options, told, outside, replay, saving)
-        result.parameters.update(parameters)
+        if result is not None:
+            result.parameters.update(parameters)
         return result
 
 

@@ -188,6 +188,9 @@ class Run:
 
     def __call__(self, options, progress=None, given=None, replayed=(), saving=()):
         """given: the Outside, if there is one.  saving: the options of checkpoints."""
+        if call.has_ranks() and self.plain():
+            raise Error(f"{self.plain()[0]} runs as plain Python, whose states and events are those of one process, not of "
+                        "several ranks")
         engine = call.new(_as_text(options | dict(saving)))
         if not engine:
             raise MemoryError
@@ -211,6 +214,8 @@ class Run:
             finally:
                 sys.unraisablehook = self._hook
             self._raise_error(engine)
+            if result.contents.rank > 0:  # the first has it
+                return None
             return self._result(result.contents, options, series, finals)
         finally:
             if given is not None:

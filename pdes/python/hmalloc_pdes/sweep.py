@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+from . import library
 from .errors import Error
 
 _model = None  # in a worker: what it runs, inherited at its fork
@@ -38,6 +39,8 @@ def sweep(model, grid, *, file=None, processes=None, progress=True, **fixed):
     points = [fixed | dict(zip(grid, values)) for values in itertools.product(*grid.values())]
     if not points:
         raise Error("there is nothing to run: a list of values is empty")
+    if library.call.has_ranks():
+        raise Error("a sweep has processes of its own, and takes no part in several ranks: start it without mpirun")
     for point in points:
         model.check(point)
     path = Path(file) if file else None

@@ -1,0 +1,44 @@
+#include "foreign/ranks.h"
+
+#include <dlfcn.h>
+
+#include <string>
+
+#include "foreign/ranks_library.h"
+#include "mpi/launched.h"
+#include "pdes/options.h"
+
+namespace pdes {
+namespace {
+
+constexpr char kLibrary[] = "libhmalloc-pdes-mpi.so";
+
+// Beside this library, or where the system looks: a wheel has none, as each machine has an MPI of its own.
+void* library() {
+  Dl_info here{};
+  if (dladdr(reinterpret_cast<void*>(&ranks_of_process), &here) != 0) {
+    const std::string path = here.dli_fname;
+    if (void* found = dlopen((path.substr(0, path.rfind('/') + 1) + kLibrary).c_str(), RTLD_NOW | RTLD_LOCAL)) return found;
+  }
+  if (void* found = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL)) return found;
+  throw Error("several ranks need " + std::string(kLibrary) + ", which hmalloc installs where there is MPI: " + dlerror());
+}
+
+Ranks* started() {
+  if (!launched_with_others()) return nullptr;
+  auto* start = reinterpret_cast<StartRanks*>(dlsym(library(), kStartRanks));
+  if (start == nullptr) throw Error(std::string(kLibrary) + " is not of this version");
+  std::string error;
+  Ranks* ranks = start(kRanksVersion, error);
+  if (!error.empty()) throw Error(error);
+  return ranks;
+}
+
+}  // namespace
+
+Ranks* ranks_of_process() {
+  static Ranks* const ranks = started();
+  return ranks;
+}
+
+}  // namespace pdes

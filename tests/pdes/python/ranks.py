@@ -1,0 +1,30 @@
+"""What test_ranks.py starts by mpirun: a model, options as JSON, and where the first rank puts what it got."""
+
+import json
+import sys
+from pathlib import Path
+
+import hmalloc_pdes as pdes
+import numpy as np
+from colonies import Cell, Colony, colonies
+from models import phold
+
+_, _name, _options, _file = sys.argv
+STATES = {"colonies": (Cell, Colony)}
+
+
+def numbers(result):
+    """A result, as far as the number of processes must not change it."""
+    states = {lp.__name__: [frame.index.tolist(), frame.select_dtypes(np.number).to_numpy().tolist()]
+              for lp in STATES.get(_name, ()) for frame in [result.states(lp)]}
+    return {"digest": result.digest, "events": result.events, "by_type": result.events_by_type, "made": result.made,
+            "statistics": result.frame().astype(str).to_dict(), "states": states}
+
+
+try:
+    _result = {"phold": phold, "colonies": colonies}[_name].run(**json.loads(_options))
+    said = {"result": numbers(_result)} if _result is not None else None
+except pdes.Error as error:
+    said = {"error": str(error)}
+if said is not None:
+    Path(_file).write_text(json.dumps(said))

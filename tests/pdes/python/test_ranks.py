@@ -1,0 +1,54 @@
+"""Models in Python as several ranks: the same as in one process."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+LIBRARY = Path(os.environ["HM_PDES_LIBRARY"])
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+MPIRUN = ["mpirun", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", "self,vader", "-n"]
+COLONIES = {"colonies": 30, "room": 20, "end": 100}
+
+if shutil.which("mpirun") is None or not LIBRARY.with_name("libhmalloc-pdes-mpi.so").exists():
+    pytest.skip("there is no MPI", allow_module_level=True)
+
+
+def said(folder, ranks, name, **options):
+    """What the first rank got; with one, of a process by itself."""
+    file, library = folder / f"said{ranks}", options.pop("library", LIBRARY)
+    start = [*MPIRUN, str(ranks)] if ranks > 1 else []
+    done = subprocess.run([*start, sys.executable, HERE / "ranks.py", name, json.dumps(options), file], text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, env=os.environ | AS_ROOT | {"HM_PDES_LIBRARY": library})
+    assert done.returncode == 0 and file.exists(), done.stderr
+    return json.loads(file.read_text())
+
+
+@pytest.mark.parametrize("name, options", [("phold", {"end": 20, "lps": 300}), ("colonies", COLONIES)])
+def test_ranks_change_nothing(tmp_path, name, options):
+    alone = said(tmp_path, 1, name, **options)
+    assert said(tmp_path, 3, name, **options) == alone and "result" in alone
+    if name == "colonies":
+        assert len(alone["result"]["states"]["Cell"][0]) > 10 and len(alone["result"]["states"]["Colony"][0]) == 30
+
+
+def test_a_checkpoint_of_ranks_goes_on_in_one_process(tmp_path):
+    save = str(tmp_path / "save")
+    whole = said(tmp_path, 2, "colonies", **COLONIES, threads=2, checkpoint=save, checkpoint_every=1e-6)
+    assert said(tmp_path, 1, "colonies", **COLONIES, resume=save) == whole
+
+
+def test_what_cannot_be_is_one_error(tmp_path):
+    assert "one process" in said(tmp_path, 2, "colonies", **COLONIES, plain=True)["error"]
+    assert "lookahead" in said(tmp_path, 2, "phold", lookahead=0)["error"]
+
+
+def test_without_the_library_that_knows_mpi_it_is_said(tmp_path):
+    alone = shutil.copy(LIBRARY, tmp_path)
+    assert "libhmalloc-pdes-mpi.so" in said(tmp_path, 2, "phold", library=alone)["error"]
+    assert "result" in said(tmp_path, 1, "phold", end=1, library=alone)
