@@ -8,7 +8,7 @@ from .allocators import Allocator, active_pids, is_hmalloc
 from .diagnosis import Diagnosis
 from .errors import Failure
 from .job import Job, Output
-from .run import Outcome
+from .run import Outcome, Sight
 
 
 @dataclass
@@ -131,6 +131,9 @@ def _proof(allocator: Allocator, diagnosis: Diagnosis, rehearsal: Rehearsal) -> 
         evidence.append("it was seen in the process")
     if diagnosis.served_by == allocator.library:
         evidence.append("the loader binds malloc to it")
+    if not evidence and outcome.sight is Sight.ENDED:
+        raise Failure(f"whether {allocator.name} was in use is not known, so there is nothing to compare: the program ended "
+                      "before it could be looked at", 1)
     if not evidence:
         raise Failure(f"{allocator.name} was not in use, so there is nothing to compare: it was never seen in the "
                       "process", 1)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from .allocators import Allocator
 from .load import put_load
-from .run import Outcome, run
+from .run import Outcome, Sight, run
 
 _TAIL_BYTES = 4096
-# A preloaded library is mapped within the first millisecond; a program may end before anybody looks.
-_LOOK_FOR_S = 0.5
+# A preloaded library is mapped within the program's first millisecond, which may come late on a busy machine.
+_LOOK_FOR_S = 5.0
 _LOOK_EVERY_S = 0.002
 
 
@@ -61,7 +61,7 @@ class Job:
             for reader, pipe in zip(readers, (measurer.stdout, measurer.stderr)):
                 reader.start(pipe)
             # The system's run is looked at in the same way, so that both are disturbed alike.
-            found = {"seen_in_maps": look_for(str(allocator.library) if allocator.library else "libc.so", pid)}
+            found = {"sight": look_for(str(allocator.library) if allocator.library else "libc.so", pid)}
             if self.load:
                 found["load_s"] = put_load(self.load, pid, measurer, self.show_output)
                 measurer.terminate()
@@ -73,18 +73,22 @@ class Job:
                    attend=attend)
 
 
-def look_for(wanted: str, pid: int) -> bool:
+def look_for(wanted: str, pid: int) -> Sight:
     """Whether a library of that path is seen in the process's address space while it starts."""
     end = time.monotonic() + _LOOK_FOR_S
     while time.monotonic() < end:
         try:
             maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            return False
+        except PermissionError:
+            return Sight.ABSENT  # setuid: the loader preloads nothing
+        except (FileNotFoundError, ProcessLookupError):
+            return Sight.ENDED
         if wanted in maps:
-            return True
+            return Sight.SEEN
+        if not maps:
+            return Sight.ENDED  # only its parent has not yet asked how
         time.sleep(_LOOK_EVERY_S)
-    return False
+    return Sight.ABSENT
 
 
 class _Reader:

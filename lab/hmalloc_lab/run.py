@@ -5,6 +5,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import IO
 
@@ -28,6 +29,14 @@ class NotMeasured(Failure):
         self.reason = reason
 
 
+class Sight(Enum):
+    """What was found when the program's address space was looked at for the allocator's library."""
+
+    SEEN = "seen"
+    ABSENT = "absent"
+    ENDED = "ended"  # before it could be looked at: nothing is known
+
+
 @dataclass(frozen=True)
 class Outcome:
     """One run.  Everything but the wall time includes the descendants that the program waited for."""
@@ -37,7 +46,11 @@ class Outcome:
     cost: dict[str, float]      # wall_s, user_s, system_s, cpu_s, peak_kb, minor_faults, ..., instructions if counted
     resident: list = field(default_factory=list)  # [[milliseconds since the start, KB], ...], if watched
     load_s: float = 0.0         # how long the load on a server took
-    seen_in_maps: bool = False  # the allocator's library was seen in the process
+    sight: Sight = Sight.ABSENT  # of the allocator's library in the process
+
+    @property
+    def seen_in_maps(self) -> bool:
+        return self.sight is Sight.SEEN
 
     @property
     def exit(self) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 from conftest import ROOT
@@ -158,6 +159,20 @@ def test_output_that_always_varies_is_not(compare):
 def test_a_program_out_of_reach_is_not_measured(hmalloc, build):
     failed = hmalloc("compare", "--", build("nothing.c", "static", "-static"))
     assert failed.returncode == 1 and "statically linked" in failed.stderr
+
+
+@pytest.mark.parametrize("sight, said", [
+    ("ended", "whether mine was in use is not known, so there is nothing to compare: the program ended before it could be looked at"),
+    ("absent", "mine was not in use, so there is nothing to compare: it was never seen in the process")])
+def test_what_was_not_seen_is_told_from_what_could_not_be(sight, said):
+    from hmalloc_lab import compare
+    from hmalloc_lab.errors import Failure
+    from hmalloc_lab.run import Outcome, Sight
+
+    mine = SimpleNamespace(name="mine", library="/lib/mine.so", is_hmalloc=False)
+    with pytest.raises(Failure) as failure:
+        compare._proof(mine, SimpleNamespace(served_by=None), (Outcome(0, False, {}, sight=Sight(sight)), None))
+    assert str(failure.value) == said
 
 
 def test_input_is_the_same_for_every_run(compare, script):

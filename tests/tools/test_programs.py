@@ -2,10 +2,12 @@
 
 import json
 import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hmalloc_lab import job
 from hmalloc_lab.bench import catalogue, participants, selection, statistics, store
 from hmalloc_lab.bench.catalogue import apart, cells
 from hmalloc_lab.bench.programs import report, runs, table
@@ -13,6 +15,7 @@ from hmalloc_lab.bench.programs.table import PROGRAMS, Program
 from hmalloc_lab.bench.results import Results
 from hmalloc_lab.bench.store import AllocatorRow, Campaign, Run
 from hmalloc_lab.build_paths import BuildPaths
+from hmalloc_lab.run import Sight
 
 CELLS = {cell.workload: cell for cell in apart("paper")}
 BRIEF = {"duckdb": 2000, "git": 20, "jq": 300, "lua": 1000, "node": 300, "perl": 300, "sqlite3": 300, "xsltproc": 300,
@@ -84,6 +87,55 @@ def test_a_process_that_escapes_the_allocator_is_noticed(built, measure, rows, m
     failed = measure([cell()], [rows["hmalloc"]]).failures()
     assert [run.status for run in failed] == [store.NOT_LOADED]
     assert failed[0].reason == "a process of it ran without the library"
+
+
+def looked_at_late(monkeypatch, times: int) -> list[int]:
+    """So many programs have ended before they are looked at; returns the processes that were."""
+    look, seen = runs._sight, []
+
+    def late(pid: int, library: Path) -> Sight:
+        seen.append(pid)
+        while len(seen) <= times and is_running(pid):
+            pass
+        return look(pid, library)
+
+    monkeypatch.setattr(runs, "_sight", late)
+    return seen
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_program_that_nobody_saw_is_not_said_to_be_without_the_library(built, measure, rows, monkeypatch):
+    pretended(monkeypatch)
+    looked_at_late(monkeypatch, 100)
+    (failed,) = measure([cell()], [rows["hmalloc"]]).failures()
+    assert (failed.status, failed.reason) == (store.FAILED, "it ended before its address space could be read, 4 times")
+
+
+def test_a_program_that_nobody_saw_is_run_again(built, rows, monkeypatch, tmp_path):
+    pretended(monkeypatch, command=("/bin/sh", "-c", "sleep 0.05; echo 1"))
+    programs = runs.Programs(built, tmp_path)
+    programs.measure(cell(), rows["hmalloc"])  # what is expected is known by now
+    seen = looked_at_late(monkeypatch, 3)
+    assert programs.measure(cell(), rows["hmalloc"])[0]["wall_s"] > 0
+    assert len(seen) == 4
+
+
+def test_what_has_ended_is_told_from_what_lacks_the_library(monkeypatch):
+    with subprocess.Popen(["sleep", "60"]) as living:
+        assert job.look_for("libc.so", living.pid) is Sight.SEEN
+        monkeypatch.setattr(job, "_LOOK_FOR_S", 0.1)
+        assert job.look_for("/no/such/library.so", living.pid) is Sight.ABSENT
+        monkeypatch.setattr(job, "_LOOK_FOR_S", 60)
+        living.kill()
+        os.waitid(os.P_PID, living.pid, os.WEXITED | os.WNOWAIT)
+        assert job.look_for("/no/such/library.so", living.pid) is Sight.ENDED  # at once: nobody waits for a minute
+    assert job.look_for("/no/such/library.so", living.pid) is Sight.ENDED
 
 
 @pytest.mark.parametrize("script, status, said", [

@@ -1,7 +1,7 @@
 """How a cell and an allocator become a run: what is measured of it, and whether it counts.
 
 It counts if all of its processes had the allocator in their address space, and if its output is what the program gives on
-the system's malloc."""
+the system's malloc.  One that nobody saw, because it ended before its address space could be read, is made again."""
 
 import hashlib
 import json
@@ -15,6 +15,7 @@ import psutil
 from ... import allocators, elf, job, run
 from ...build_paths import SOURCE, BuildPaths
 from ...errors import Failure
+from ...run import Sight
 from .. import participants, store
 from ..catalogue import Cell
 from ..ends import BARE_ENVIRONMENT, SAMPLE_MS, Discounted, require_good_end
@@ -24,8 +25,11 @@ from .table import PROGRAMS, Program
 
 HERE = SOURCE / "bench" / "programs"
 _PATH = "/usr/bin:/bin"  # the distribution's, not what else the user has
-# By then its first children run; and so long a stranger is given to load its libraries.
-_LOOK_AT_CHILDREN_S, _LOOKS, _BETWEEN_LOOKS_S = 0.2, 5, 0.02
+_LOOK_AT_CHILDREN_S = 0.2  # by then its first children run
+# A child that has no library at all yet is given so long to load them.
+_LOADING_S, _BETWEEN_LOOKS_S = 5.0, 0.02
+# A run that ended before anybody had looked at it is made again: on a busy machine that may befall a short one.
+_MOST_TRIES = 4
 
 
 def is_program(cell: Cell) -> bool:
@@ -73,9 +77,14 @@ class Programs:
     def measure(self, cell: Cell, allocator: AllocatorRow) -> tuple[dict, list]:
         """The metrics of a run and its resident set over time; Discounted if it does not count."""
         expected = self._expected(cell)
-        outcome, digest = self._run(cell, participants.preload(allocator), participants.environment(allocator, cell),
-                                    Path(allocator.library))
-        if not outcome.seen_in_maps:
+        for _ in range(_MOST_TRIES):
+            outcome, digest = self._run(cell, participants.preload(allocator), participants.environment(allocator, cell),
+                                        Path(allocator.library))
+            if outcome.sight is not Sight.ENDED:
+                break
+        if outcome.sight is Sight.ENDED:
+            raise Discounted(store.FAILED, f"it ended before its address space could be read, {_MOST_TRIES} times")
+        if outcome.sight is Sight.ABSENT:
             raise Discounted(store.NOT_LOADED, "a process of it ran without the library")
         if digest != expected:
             raise Discounted(store.FAILED, "its output differs from that on the system's malloc")
@@ -119,7 +128,7 @@ class Programs:
                 outcome = run.run(
                     self._built.measurer, self._command(program, _size(cell)), preload, environment, printed, errors,
                     stop_after_s=cell.limit_s, watch_ms=SAMPLE_MS, folder=self._work,
-                    attend=lambda pid, _: {"seen_in_maps": _served(pid, library)})
+                    attend=lambda pid, _: {"sight": _sight(pid, library)})
             except run.NotMeasured as error:
                 raise Discounted(store.FAILED, error.reason) from error
         require_good_end(outcome, (self._work / "errors").read_text(errors="replace"), cell.limit_s)
@@ -133,32 +142,33 @@ def _digest(files: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def _served(pid: int, library: Path) -> bool:
-    """Whether the process and those that it starts at first have the library in their address spaces."""
-    if not job.look_for(str(library), pid):
-        return False
+def _sight(pid: int, library: Path) -> Sight:
+    """Of the library in the process, and in those that it starts at first."""
+    first = job.look_for(str(library), pid)
+    if first is not Sight.SEEN:
+        return first
     time.sleep(_LOOK_AT_CHILDREN_S)
-    strangers = _without(pid, library)
-    for _ in range(_LOOKS):
-        if not strangers:
+    return Sight.ABSENT if any(_runs_without(member, library) for member in _family(pid)) else Sight.SEEN
+
+
+def _family(pid: int) -> list[int]:
+    try:
+        return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _runs_without(pid: int, library: Path) -> bool:
+    """Not if it has ended.  The loader maps what is preloaded before any library that the program needs: who has libc
+    without it runs without it, and who has neither may not have come so far, until it has had its time."""
+    wanted, end = os.path.realpath(library), time.monotonic() + _LOADING_S
+    while True:
+        try:
+            maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
+        except OSError:
+            return False
+        if not maps or wanted in maps:
+            return False
+        if "/libc.so." in maps or time.monotonic() > end:
             return True
         time.sleep(_BETWEEN_LOOKS_S)
-        strangers &= _without(pid, library)
-    return not strangers
-
-
-def _without(pid: int, library: Path) -> set[int]:
-    """Those of its family that run without it: one that has just been started may not have come to loading it."""
-    try:
-        family = [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
-    except psutil.NoSuchProcess:
-        return set()
-    return {member for member in family if not _has(member, library)}
-
-
-def _has(pid: int, library: Path) -> bool:
-    try:
-        maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
-    except OSError:
-        return True  # it has ended
-    return not maps or os.path.realpath(library) in maps
