@@ -10,6 +10,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import threading
 import time
@@ -218,14 +219,32 @@ def endless(*words) -> subprocess.Popen:
 def test_a_signal_ends_the_run_with_a_partial_report(tmp_path, number, threads):
     series = tmp_path / "s.csv"
     run = endless("--series", series, "--threads", threads)
-    for _ in range(600):
-        if series.exists() and series.read_text().count("\n") > 3:
-            break
-        time.sleep(0.05)
+    started(run, series)
     run.send_signal(number)
     output, errors = run.communicate(timeout=30)
     assert run.returncode == 128 + number and errors == ""
     assert "stopped early" in output and re.search(r"digest +0x", output)
+
+
+def until(run: subprocess.Popen, condition) -> None:
+    """Waits as long as the program runs, but not for ever."""
+    end = time.monotonic() + 300
+    while not condition():
+        assert run.poll() is None and time.monotonic() < end
+        time.sleep(0.01)
+
+
+def held_by(pipe: int) -> int:
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def sleeps(run: subprocess.Popen) -> bool:
+    return Path(f"/proc/{run.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
+def is_pending(run: subprocess.Popen, number: int) -> bool:
+    masks = re.findall(r"^S[ih][gd]Pnd:\s*(\w+)$", Path(f"/proc/{run.pid}/status").read_text(), re.MULTILINE)
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
 
 
 def test_a_second_signal_ends_the_program(tmp_path):
@@ -235,10 +254,9 @@ def test_a_second_signal_ends_the_program(tmp_path):
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
     run = endless("--series", pipe, "--interval", "0.001")
-    time.sleep(2)  # more than enough to fill it and to stand still
+    until(run, lambda: held_by(reader) > 0 and sleeps(run))  # it simulates, and nothing but the full pipe makes it sleep
     run.send_signal(signal.SIGINT)
-    time.sleep(0.2)
-    assert run.poll() is None
+    until(run, lambda: not is_pending(run, signal.SIGINT) and sleeps(run))
     run.send_signal(signal.SIGINT)
     output, _ = run.communicate(timeout=30)
     os.close(reader)
@@ -250,11 +268,7 @@ def test_a_second_signal_ends_the_program(tmp_path):
 
 def started(run: subprocess.Popen, series) -> None:
     """Waits until it simulates."""
-    for _ in range(1200):
-        if series.exists() and series.read_text().count("\n") > 3:
-            return
-        assert run.poll() is None, run.communicate()
-        time.sleep(0.05)
+    until(run, lambda: series.exists() and series.read_text().count("\n") > 3)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
