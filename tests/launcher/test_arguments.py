@@ -28,7 +28,6 @@ from test_by_name import BASELINES
     (2, "/no/such: cannot be read", ["compare", "--input", "/no/such", "ls"]),
     (2, "/etc: cannot be read", ["compare", "--input", "/etc", "ls"]),
     (2, "/no/such.json: No such file or directory", ["compare", "--json", "/no/such.json", "ls"]),
-    (2, "2: the process has ended, or is a thread of the kernel's", ["doctor", "2"]),
     (2, "/etc/passwd: unusable library: invalid ELF header", ["compare", "--allocator", "/etc/passwd", "ls"]),
     (127, "no-such-program: program not found", ["compare", "--", "no-such-program"]),
     (126, "/etc: is a directory", ["compare", "--", "/etc"]),

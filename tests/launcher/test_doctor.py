@@ -171,6 +171,32 @@ def test_a_process_whose_library_is_missing(tool, sleeper):
     assert shown.returncode == 1 and "/no/such/libhmalloc.so does not exist" in verdict(shown)
 
 
+KERNEL_THREAD = 0x00200000  # PF_KTHREAD, of the ninth word of /proc/PID/stat
+
+
+def is_of_the_kernel(process):
+    try:
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[6]) & KERNEL_THREAD != 0
+    except OSError:
+        return False
+
+
+def test_a_thread_of_the_kernel(tool):
+    process = next((name for name in os.listdir("/proc") if name.isdigit() and is_of_the_kernel(name)), None)
+    if process is None:
+        pytest.skip("no threads of the kernel are to be seen here")
+    shown = tool("doctor", process)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr == f"hmalloc: {process}: the process has ended, or is a thread of the kernel's\n"
+
+
+def test_a_process_that_has_ended(tool):
+    with subprocess.Popen(["true"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        shown = tool("doctor", process.pid)
+    assert (shown.returncode, shown.stdout, shown.stderr) == (2, "", f"hmalloc: {process.pid}: no such process\n")
+
+
 # ---- What the library itself says. ----------------------------------------------------------------------------------
 
 
