@@ -115,12 +115,12 @@ command ctest --test-dir "$here/real" -j "$(nproc)" -O "$logs/ctest-release.log"
 
 @pytest.mark.parametrize("other, code", [("true", 0), ("false", 1), ("sleep 9", 1)])
 def test_what_the_time_breaks_off_has_not_failed_and_is_named(play, tmp_path, other, code):
-    programs = {"room.a": ("true", 9), "other.c": (other, 1), "room.b": ("sleep 20", 30), "room.d": ("sleep 20", 30)}
+    programs = {"room.a": ("true", 60), "other.c": (other, 1), "room.b": ("sleep 60", 90), "room.d": ("sleep 60", 90)}
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "CTestTestfile.cmake").write_text("".join(
         f"add_test({name} /bin/{command})\nset_tests_properties({name} PROPERTIES TIMEOUT {limit})\n"
         for name, (command, limit) in programs.items()))
-    run = play("all", "--for", "5s", results=REAL, tests=" ".join((*programs, "room.e")))
+    run = play("all", "--for", "12s", results=REAL, tests=" ".join((*programs, "room.e")))
     assert run.returncode == code, run.stderr
     assert stages(run) == [("default", "release")]
     assert "hmalloc: not reached in release: room.b room.d room.e" in run.stderr.splitlines()
