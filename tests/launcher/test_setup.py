@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import shutil
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -79,7 +80,10 @@ def test_nothing_is_installed_where_that_is_forbidden(tree):
 
 def test_without_a_network_the_python_tools_say_so(tree):
     tool(tree, "python3", f'exec {shutil.which("python3")} "$@"')
-    run = launch(tree, "doctor", "1", PIP_INDEX_URL="http://127.0.0.1:9/", PIP_CONFIG_FILE="/dev/null")
+    with socket.socket() as deaf:  # nobody answers at a port that somebody has and does not listen at
+        deaf.bind(("127.0.0.1", 0))
+        index = f"http://127.0.0.1:{deaf.getsockname()[1]}/"
+        run = launch(tree, "doctor", "1", PIP_INDEX_URL=index, PIP_CONFIG_FILE="/dev/null")
     assert run.returncode == 2
     assert "setting up the Python tools: there is no connection to the network" in run.stderr.splitlines()[-1]
     assert len(run.stderr.splitlines()) == 2
