@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -163,10 +164,14 @@ TEST_P(Balanced, BesideRealTime) {
   how.pace = 1000;
   Simulation simulation(how);
   simulation.add<Walker>(town.lps, [&town](LpId id) { return Walker(town, id); });
+  std::atomic<bool> gives{false};
   std::jthread outside([&] {
-    for (LpId to = 0; simulation.inject<Walker::Context>(to, Hop{}); to = (to + 7) % town.lps)
+    for (LpId to = 0; simulation.inject<Walker::Context>(to, Hop{}); to = (to + 7) % town.lps) {
+      gives = true;
       std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
   });
+  while (!gives) std::this_thread::yield();  // or a busy machine might let it come when all is over
   const Result result = simulation.run();
   outside.join();
   EXPECT_GT(result.total.parted, 0u);

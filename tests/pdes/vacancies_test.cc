@@ -592,10 +592,14 @@ TEST(MovingOnRanks, ComesToTheSame) {
 TEST_P(Moving, BesideRealTime) {
   Simulation simulation(opened({.threads = GetParam(), .pace = 1000}));
   fill(simulation, kRush);
+  std::atomic<bool> gives{false};
   std::jthread outside([&] {
-    for (LpId to = 0; simulation.inject<CafeContext>(kDoors + to, Greets{}); to = (to + 7) % (kDoors * kRush.seats))
+    for (LpId to = 0; simulation.inject<CafeContext>(kDoors + to, Greets{}); to = (to + 7) % (kDoors * kRush.seats)) {
+      gives = true;
       std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
   });
+  while (!gives) std::this_thread::yield();  // or a busy machine might let it come when all is over
   const Result result = simulation.run();
   outside.join();
   EXPECT_GT(result.total.parted, 0u);
