@@ -82,8 +82,8 @@ def test_a_killed_or_stopped_rank_ends_the_job(sign, limit, said, messages):
 @BOTH_WAYS
 def test_a_job_that_stands_still_as_a_whole_goes_on(messages):
     """As on a laptop that sleeps: nobody was silent while nobody listened."""
-    with running_for_ever("2", messages) as (job, processes):
-        for rank, sign, seconds in ((1, signal.SIGSTOP, 0.4), (0, signal.SIGSTOP, 3), (0, signal.SIGCONT, 0.4),
+    with running_for_ever("6", messages) as (job, processes):
+        for rank, sign, seconds in ((1, signal.SIGSTOP, 0.4), (0, signal.SIGSTOP, 8), (0, signal.SIGCONT, 0.4),
                                     (1, signal.SIGCONT, 1)):
             os.kill(processes[rank], sign)
             time.sleep(seconds)
@@ -107,7 +107,7 @@ def test_a_rank_that_fails_ends_the_job_with_a_line(ranks, how, limit, said, mes
 
 @BOTH_WAYS
 def test_a_busy_rank_is_waited_for(messages):
-    done = run(3, RANKS, "busy", "6", limit="2", messages=messages)
+    done = run(3, RANKS, "busy", "12", limit="5", messages=messages)
     assert done.returncode == 0, done.stderr
 
 
