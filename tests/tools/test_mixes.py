@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 from statistics import mean
 
 import pytest
@@ -80,8 +81,9 @@ def test_memory_is_measured_against_what_is_live(played):
 
 
 def test_idleness_is_not_timed():
+    begin = time.monotonic()
     found = play(2, "--idle", 2, "--threads", 2)
-    assert found["seconds"] < 2
+    assert found["seconds"] < time.monotonic() - begin - 2
     assert found["cpu_ns_per_op"] <= 2.05 * found["ns_per_op"]
 
 
