@@ -24,11 +24,11 @@ def free_port():
 
 
 def ask(port, *command):
-    return execute(["redis-cli", "-h", "127.0.0.1", "-p", port, *command], environment(), 20).stdout.strip()
+    return execute(["redis-cli", "-h", "127.0.0.1", "-p", port, *command], environment(), 120).stdout.strip()
 
 
 def wait_until_up(port):
-    for _ in range(200):
+    for _ in range(2400):
         if ask(port, "ping") == "PONG":
             return
         time.sleep(0.05)
@@ -39,7 +39,7 @@ def load(port):
     """Numbers that depend on chance stay out; what the server stored does not."""
     benchmark = ["redis-benchmark", "-h", "127.0.0.1", "-p", port, "-n", REQUESTS, "-P", "8", "-c", "40", "-q"]
     ending = execute([*benchmark, "-r", "10000", "-d", "200", "-t", "set,get,lpush,lpop,hset,sadd,zadd"],
-                     environment(), 120)
+                     environment(), 600)
     ran = sorted(set(re.findall(r"^([A-Z]+): [\d.]+ requests", ending.stdout.replace("\r", "\n"), re.MULTILINE)))
     fill = ("for i = 1, 20000 do redis.call('set', 'k' .. i, string.rep('x', i % 700)) end "
             "local n = 0 for i = 1, 20000 do n = n + redis.call('strlen', 'k' .. i) end return n")
@@ -60,7 +60,7 @@ def run(library, folder):
             lines = load(port)
             maps = Path(f"/proc/{server.pid}/maps").read_text()
             ask(port, "shutdown", "nosave")
-            lines.append(f"server exit {server.wait(20)}")
+            lines.append(f"server exit {server.wait(300)}")
         finally:
             if server.poll() is None:
                 server.kill()

@@ -287,7 +287,7 @@ kept = []
 with hmalloc.report("filling") as filling:
     kept += [bytes(1000) for _ in range(20_000)]
     time.sleep(0.05)
-assert filling.grown == filling.after - filling.before > 19 << 20 and 0.05 < filling.seconds < 5 and filling.peak > 19 << 20
+assert filling.grown == filling.after - filling.before > 19 << 20 and 0.05 < filling.seconds < 60 and filling.peak > 19 << 20
 
 @hmalloc.report("emptying")
 def empty(how):

@@ -146,7 +146,7 @@ def test_latency_cells_have_percentiles_and_histograms(measure, glibc):
     assert run.latency.keys() == {"malloc", "free"}
     for kind in ("latency", "latency_malloc", "latency_free"):
         tail = [run.metrics[f"{kind}_{part}_ns"] for part in ("p50", "p99", "p999", "p9999", "max")]
-        assert tail == sorted(tail) and 0 < tail[0] < 100_000 and tail[-1] < 1e9
+        assert tail == sorted(tail) and 0 < tail[0] < 100_000 and tail[-1] < 60e9
 
 
 # ---- Interrupts. ----------------------------------------------------------------------------------------------------

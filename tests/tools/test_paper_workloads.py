@@ -82,7 +82,7 @@ def has_ended(process: int) -> bool:
 
 
 def wait_for(condition) -> None:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < until
 

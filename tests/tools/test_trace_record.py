@@ -133,7 +133,7 @@ def test_redis_with_io_threads(tmp_path):
          "--io-threads", "4", "--io-threads-do-reads", "yes", "--dir", tmp_path],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        while not socket.exists():
+        while subprocess.run(["redis-cli", "-s", socket, "ping"], capture_output=True, text=True).stdout != "PONG\n":
             assert recorder.poll() is None
             time.sleep(0.05)
         subprocess.run(["redis-benchmark", "-s", socket, "-n", "10000", "-r", "10000", "-d", "200", "-P", "8", "-c", "40",

@@ -21,7 +21,7 @@ class Tried:
 
 @pytest.fixture
 def tried(built, glibc):
-    def call(*command: str, allocator: AllocatorRow = glibc, limit_s: float = 10, **environment) -> Tried:
+    def call(*command: str, allocator: AllocatorRow = glibc, limit_s: float = 60, **environment) -> Tried:
         try:
             return Tried(store.OK, "", *trial.measure(built.measurer, [*command], allocator, environment, limit_s))
         except trial.Discounted as why:
@@ -38,11 +38,11 @@ def run(tried, glibc):
 
 
 def test_a_good_run_has_what_the_program_says_and_what_it_cost(run):
-    outcome = run("sleep 0.3; echo some words; RESULT")
+    outcome = run("sleep 1; echo some words; RESULT")
     assert (outcome.status, outcome.reason) == (store.OK, "")
     assert outcome.metrics["ns_per_op"] == 7.5
     assert outcome.metrics["series"] == [[1, 2]]
-    assert 0.3 <= outcome.metrics["wall_s"] < 30
+    assert 1 <= outcome.metrics["wall_s"] < 60
     assert {"user_s", "system_s", "cpu_s", "peak_kb", "minor_faults", "major_faults", "voluntary_switches",
             "involuntary_switches"} <= outcome.metrics.keys()
     assert "malloc_library" not in outcome.metrics
@@ -61,7 +61,7 @@ def test_a_long_run_leaves_no_more_samples_than_a_short_one(run):
 def test_resident_memory_that_grows_is_seen_growing(tried, glibc):
     program = "import time\nkept = []\nfor _ in range(5):\n kept.append(b'x' * 20_000_000); time.sleep(0.05)\n" \
               f"print('''{_JSON % glibc.library}''')"
-    outcome = tried("/usr/bin/python3", "-I", "-c", program, limit_s=20)
+    outcome = tried("/usr/bin/python3", "-I", "-c", program, limit_s=60)
     assert outcome.status == store.OK, outcome.reason
     sizes = [kb for _, kb in outcome.resident]
     assert max(sizes) - min(sizes) > 80_000
@@ -89,11 +89,11 @@ def _lives(pid: str) -> bool:
 def test_what_a_run_leaves_behind_is_ended(run, tmp_path, end, status):
     pids = tmp_path / "pids"
     begin = time.monotonic()
-    outcome = run(f"sleep 60 & echo $! >{pids}; echo $$ >>{pids}; {end}", limit_s=0.3)
+    outcome = run(f"sleep 600 & echo $! >{pids}; echo $$ >>{pids}; {end}", limit_s=2 if status == store.HUNG else 50)
     assert outcome.status == status
-    assert status != store.HUNG or outcome.reason == "no end within 0.3 s"
+    assert status != store.HUNG or outcome.reason == "no end within 2 s"
     while [pid for pid in pids.read_text().split() if _lives(pid)]:
-        assert time.monotonic() - begin < 30  # half of what they would live
+        assert time.monotonic() - begin < 300  # half of what they would live
 
 
 def test_a_program_that_is_not_there(tried):
