@@ -83,7 +83,7 @@ inline int status_of_child(const std::function<bool()>& body) {
   baseline::before_fork();
   pid_t child = fork();
   if (child == 0) {
-    alarm(20);
+    alarm(60);
     baseline::after_fork_in_child();
     _exit(body() ? 0 : 1);
   }

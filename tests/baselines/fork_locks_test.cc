@@ -70,7 +70,7 @@ TEST(ForkLocks, TheChildHasThemFreeWhoeverHeldThem) {
     for (Lock& lock : locks) held.take(lock);
     pid_t child = fork();
     if (child == 0) {
-      alarm(10);
+      alarm(60);
       uint32_t before = rename_thread();
       for (Lock& lock : locks) lock.adopt_after_fork(before);
       held.release();

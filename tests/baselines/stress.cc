@@ -110,7 +110,7 @@ void live(uint32_t number) {
 
 // The child has the blocks of all threads and the threads of none.  It works on, starts a thread of its own, and ends.
 [[noreturn]] void live_in_child(Life& life) {
-  alarm(30);
+  alarm(120);
   done = false;
   for (int i = 0; i < 2000; ++i) life.step();
   if (kThreadsInChild) std::thread(live, 1'000'000).join();
@@ -155,7 +155,7 @@ int main(int count, char** arguments) {
   double seconds = count > 1 ? atof(arguments[1]) : 3;
   if (count > 2) seed = strtoull(arguments[2], nullptr, 0);
   signal(SIGALRM, [](int) { fail("hangs"); });
-  alarm(static_cast<unsigned>(seconds) * 4 + 60);
+  alarm(static_cast<unsigned>(seconds) * 4 + 300);
 
   make_late_key<0>();
   hm::deallocate(hm::allocate(1), "stress");  // before start(): the loader allocates too

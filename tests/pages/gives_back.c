@@ -29,7 +29,7 @@ int main(void) {
     for (size_t first = 0; first < kStride; ++first)
       for (size_t i = first; i < kBytesEach / sizes[c]; i += kStride) free(blocks[c][i]);
   double left = 0;
-  for (int tenth = 0; tenth < 50; ++tenth) {
+  for (int tenth = 0; tenth < 600; ++tenth) {
     usleep(100000);
     free(malloc(100));
     left = resident_mb();

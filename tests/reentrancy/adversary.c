@@ -11,7 +11,7 @@
 
 __attribute__((weak)) size_t hm_check(void); /* of the library that is preloaded */
 
-enum { kForks = 40, kChurners = 3, kSlots = 256, kPatience = 200 /* seconds */ };
+enum { kForks = 40, kChurners = 3, kSlots = 256, kPatience = 800 /* seconds */ };
 
 static int looks;
 static size_t most = 300000;

@@ -4,7 +4,7 @@
 
 #include <dirent.h>
 
-enum { kBlocks = 40, kLoadMs = 1500, kLongestMs = 10000 };
+enum { kBlocks = 40, kLoadMs = 1500, kLongestMs = 60000 };
 static const size_t kSizes[] = {60000, 500000, 4 << 20};
 static const long kMostMb = 12;
 

@@ -109,7 +109,7 @@ static void* body(void* number) {
 }
 
 int main(void) {
-  alarm(getenv("HMALLOC_PROFILE") != NULL ? 190 : 100);  // backtraces by the hundred thousand
+  alarm(getenv("HMALLOC_PROFILE") != NULL ? 800 : 400);  // backtraces by the hundred thousand
   for (int round = 0; round < kRounds; round++) run_threads(kThreads, body);
   for (int i = 0; i < kShared; i++)
     if (atomic_load(&shared[i]) != NULL) give(atomic_load(&shared[i]));

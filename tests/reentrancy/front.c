@@ -84,7 +84,7 @@ static void fork_here(const char* name, long turn) {
   pid_t child = fork();
   if (child < 0) fail("no fork", name);
   if (child == 0) {
-    alarm(10);
+    alarm(60);
     for (long i = 0; i < 14; i++) allocate_and_free(name, turn + i);
     _exit(0);
   }

@@ -134,7 +134,7 @@ static void* fork_on(void* unused) {
     pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      alarm(10);
+      alarm(60);
       for (size_t size = 16; size < 3 * MIB; size *= 3) free(hidden(malloc(size)));
       _exit(0);
     }
@@ -146,7 +146,7 @@ static void* fork_on(void* unused) {
 }
 
 int main(void) {
-  alarm(20);
+  alarm(240);
   pthread_t threads[kCallers + 1];
   threads[kCallers] = start_thread(fork_on, NULL);
   start_threads(threads, kCallers, call_on);

@@ -8,7 +8,7 @@
 #include "case.h"
 #include "marked_block.h"
 
-enum { kForks = 100, kHeaps = 6, kSlots = 64, kChurners = 2, kSteps = 3000, kPatience = 200 /* seconds */ };
+enum { kForks = 100, kHeaps = 6, kSlots = 64, kChurners = 2, kSteps = 3000, kPatience = 800 /* seconds */ };
 
 /* Who uses the heap shares the lock; who destroys it has it alone. */
 static struct {

@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
     pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      alarm(30);
+      alarm(120);
       return run_named_case(argc, argv);
     }
     require_good_end(child);

@@ -85,7 +85,7 @@ void hanging(int) { fail("the program hangs"); }
 int main(int count, char** arguments) {
   Plan plan = parse(count, arguments);
   signal(SIGALRM, hanging);
-  alarm(static_cast<unsigned>(plan.seconds) + 60);
+  alarm(static_cast<unsigned>(plan.seconds) + 240);
   std::vector<std::thread> threads;
   for (unsigned line = 0; line < plan.threads; ++line) threads.emplace_back(succession, std::cref(plan), line);
   std::thread forker(forks, std::cref(plan));

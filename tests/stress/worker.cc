@@ -140,7 +140,7 @@ pid_t fork_and_live(const Plan& plan, uint64_t life) {
   Worker worker(plan, life);  // before the fork: the process's own malloc may not survive it under a sanitizer
   pid_t child = fork();
   if (child != 0) return child;
-  alarm(30);
+  alarm(120);
   for (int i = 0; i < 3000; ++i) worker.step();
   hm_collect();
   worker.leave();

@@ -28,7 +28,7 @@ template <class Body>
 bool child_ends_with_true(Body body) {
   pid_t child = fork();
   if (child == 0) {
-    alarm(20);
+    alarm(60);
     rlimit no_core{0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -90,7 +90,7 @@ pid_t (*way_of_handler)() = nullptr;
 
 void fork_in_handler(int) {
   forked = way_of_handler();
-  if (forked == 0) alarm(10);
+  if (forked == 0) alarm(60);
 }
 
 }  // namespace

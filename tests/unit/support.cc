@@ -38,7 +38,7 @@ void call_without_tables(const std::function<void()>& body) {
 bool child_succeeds(const std::function<bool()>& body, pid_t (*way_to_fork)()) {
   pid_t child = way_to_fork();
   if (child == 0) {
-    alarm(20);
+    alarm(60);
     _exit(body() ? 0 : 1);
   }
   int status = 0;
