@@ -64,7 +64,7 @@ def attack(program: Path, name: str, library: Path | str, more: dict[str, str]) 
     preload = {"LD_PRELOAD": str(library)} if library else {}
     command = [*EMULATOR, *(["-E", f"LD_PRELOAD={library}"] if EMULATOR and library else []), program, name]
     try:
-        run = subprocess.run(command, env=os.environ | more | ({} if EMULATOR else preload), capture_output=True, text=True, timeout=60, check=False)
+        run = subprocess.run(command, env=os.environ | more | ({} if EMULATOR else preload), capture_output=True, text=True, timeout=300, check=False)
     except subprocess.TimeoutExpired:
         return Ending("hangs", "")
     kind = {0: "nothing", GOT: "got", -signal.SIGABRT: "ended", -signal.SIGSEGV: "fault", -signal.SIGBUS: "fault",

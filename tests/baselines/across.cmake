@@ -8,7 +8,7 @@ foreach(baseline IN LISTS baselines)
 
   hm_baseline_program(baseline_stress_${baseline} ${library} stress.cc)
   add_test(NAME baselines.${baseline}.stress COMMAND baseline_stress_${baseline} 3)
-  set_tests_properties(baselines.${baseline}.stress PROPERTIES LABELS baselines TIMEOUT 120)
+  set_tests_properties(baselines.${baseline}.stress PROPERTIES LABELS baselines TIMEOUT 600)
 
   if(NOT HM_SANITIZE)  # it measures, and runs one thread at a time
     hm_baseline_test(baseline_blowup_${baseline} ${baseline} blowup_test.cc)
@@ -28,5 +28,5 @@ if(NOT HM_SANITIZE)
   target_compile_definitions(baseline_preloaded_test PRIVATE HM_NAMES="${names}"
     HM_LIBRARIES="${CMAKE_BINARY_DIR}/baselines")
   gtest_discover_tests(baseline_preloaded_test TEST_PREFIX baselines. DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS baselines TIMEOUT 60)
+    PROPERTIES LABELS baselines TIMEOUT 300)
 endif()

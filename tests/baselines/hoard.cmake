@@ -12,7 +12,7 @@ hm_baseline_test(hoard_test hoard_examined hoard_blowup_test.cc hoard_counters_t
 # Some once more with other options, the ends of their ranges among them.
 function(hm_hoard_test name option)
   add_test(NAME baselines.hoard.${name}.${option} COMMAND ${ARGN})
-  set_tests_properties(baselines.hoard.${name}.${option} PROPERTIES LABELS baselines TIMEOUT 120
+  set_tests_properties(baselines.hoard.${name}.${option} PROPERTIES LABELS baselines TIMEOUT 600
     ENVIRONMENT HOARD_${option})
 endfunction()
 foreach(option KEEP=0 EMPTY_FRACTION=1/10 EMPTY_FRACTION=1/2 EMPTY_FRACTION=1 SUPERBLOCK=4K SUPERBLOCK=1M CLASS_BASE=1.1

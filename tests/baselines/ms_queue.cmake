@@ -6,4 +6,4 @@ target_include_directories(ms_queue_test PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT
 target_compile_definitions(ms_queue_test PRIVATE HM_LIBC_CALLS)
 target_link_libraries(ms_queue_test PRIVATE GTest::gtest GTest::gtest_main Threads::Threads)
 gtest_discover_tests(ms_queue_test TEST_PREFIX baselines.vvmalloc. DISCOVERY_MODE PRE_TEST
-  PROPERTIES LABELS baselines TIMEOUT 300)
+  PROPERTIES LABELS baselines TIMEOUT 1200)

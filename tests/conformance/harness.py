@@ -78,7 +78,7 @@ def emulated(argv, env):
     return [*EMULATOR, *(["-E", f"LD_PRELOAD={preload}"] if preload else []), *argv], env
 
 
-def execute(argv, env, timeout=60, cpu=None, cwd=None, text_input=None):
+def execute(argv, env, timeout=300, cpu=None, cwd=None, text_input=None):
     """One program in its own process group, so that a timeout ends its children too.  Not in its own session: the kernel
     shares a processor among sessions first, and Linux 6.18 then lets a child that can run wait for seconds."""
 

@@ -34,7 +34,7 @@ def counted(steps):
 
     def count(program, way):
         own = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "HMALLOC_"))}
-        result = subprocess.run([steps, program, way, str(STEPPED), "marked"], capture_output=True, text=True, timeout=120,
+        result = subprocess.run([steps, program, way, str(STEPPED), "marked"], capture_output=True, text=True, timeout=300,
                                 env=own | {"LD_PRELOAD": str(LIBRARY), "HMALLOC_DECAY_MS": "3600000"})
         if result.returncode == 77:
             pytest.skip("ptrace is not permitted")

@@ -56,12 +56,12 @@ def test_watched_until_it_ends(held):
         while json.loads(watcher.stdout.readline())["allocated"] < first["allocated"] + 100 * 5000:
             pass
         held.end()
-        _, errors = watcher.communicate(timeout=60)
+        _, errors = watcher.communicate(timeout=300)
         assert watcher.returncode == 0 and errors == f"hmalloc: heap_truth (process {held.number}) has ended\n"
 
 
 def fetch(address, **headers):
-    with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=60) as answer:
+    with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=300) as answer:
         return answer.headers["Content-Type"], answer.read().decode()
 
 

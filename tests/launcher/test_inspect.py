@@ -196,7 +196,7 @@ def test_growth_shows_what_has_changed(held):
                 grown.append(seen.split()[:2])
         assert grown == [["+500K", "+100"]] or len(grown) > 1, "in two lines if it was looked at in the middle"
         held.end()
-        rest = watcher.communicate(timeout=60)
+        rest = watcher.communicate(timeout=300)
         assert watcher.returncode == 0 and "has ended" in rest[1]
 
 

@@ -96,7 +96,7 @@ with ProcessMemory({held.number}).standing_still():
     assert shown.returncode == 2
     assert shown.stderr == f"hmalloc: {held.number}: process {tracer.pid} traces it already, perhaps a debugger\n"
     assert hmalloc("inspect", held.number).returncode == 0
-    tracer.communicate("\n", timeout=60)
+    tracer.communicate("\n", timeout=300)
     assert held.ask("signals") == "0"
 
 

@@ -140,7 +140,7 @@ def test_signals_reach_a_run_that_is_watched(pdes, tmp_path):
     wait_for(listens)
     wait_for(asked)
     run.send_signal(signal.SIGTERM)
-    output, errors = run.communicate(timeout=60)
+    output, errors = run.communicate(timeout=300)
     assert run.returncode == 143 and "stopped early" in output and "phold: saved at time" in errors
     assert "stopped early" in page.read_text()
 
@@ -220,7 +220,7 @@ def ranks_of(session: int) -> list[int]:
 def test_ctrl_c_gives_a_partial_report(pdes, tmp_path, words):
     run = running(tmp_path / "s.csv", *words)
     os.killpg(run.pid, signal.SIGINT)  # as a terminal does
-    output, _ = run.communicate(timeout=60)
+    output, _ = run.communicate(timeout=300)
     assert run.returncode == 130 and "stopped early" in output and "digest" in output
 
 
@@ -228,7 +228,7 @@ def test_ctrl_c_gives_a_partial_report(pdes, tmp_path, words):
 def test_a_rank_that_is_killed_ends_the_run_with_a_line(pdes, tmp_path):
     run = running(tmp_path / "s.csv", "--ranks", "2")
     os.kill(max(ranks_of(run.pid)), signal.SIGKILL)
-    _, errors = run.communicate(timeout=60)
+    _, errors = run.communicate(timeout=300)
     assert run.returncode == 128 + signal.SIGKILL
     assert "hmalloc: pdes: a rank was ended by signal 9, and the run with it" in errors.splitlines()
     wait_for(lambda: ranks_of(run.pid) == [])

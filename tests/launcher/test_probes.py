@@ -71,7 +71,7 @@ def trace(program, tmp_path, *arguments):
     script.write_text(SCRIPT.format(library=LIBRARY))
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "HMALLOC_"))}
     return subprocess.run(["gdb", "-nx", "-batch", "-x", script, "--args", program, *arguments], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=120, env={**environment, "DEBUGINFOD_URLS": ""})
+                          capture_output=True, text=True, timeout=300, env={**environment, "DEBUGINFOD_URLS": ""})
 
 
 def test_gdb_sees_each_sampled_block_come_and_go(notes, blocks, tmp_path):

@@ -17,7 +17,7 @@ def endings(hmalloc, build):
 
 
 def run(program, *arguments, cwd, **environment):
-    return subprocess.run([program, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+    return subprocess.run([program, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
                           env={"LD_PRELOAD": str(LIBRARY), **environment})
 
 
@@ -79,7 +79,7 @@ def test_it_is_written_at_sigterm(endings, tmp_path):
     assert process.stdout.readline() == "ready\n"
     assert not profile.exists()
     process.terminate()
-    assert process.wait(timeout=60) == -signal.SIGTERM
+    assert process.wait(timeout=300) == -signal.SIGTERM
     assert "inuse_objects" in strings_of(profile.read_bytes())
 
 
@@ -132,7 +132,7 @@ def test_who_makes_the_trigger_gets_a_profile(grows, tmp_path):
             assert "inuse_objects" in strings_of(profile.read_bytes())
             profile.unlink()
         process.stdin.close()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=300) == 0
     assert profile.exists()
 
 
@@ -148,7 +148,7 @@ def test_a_program_that_sleeps_answers_by_the_background_thread(tmp_path):
         wait_until(lambda: not trigger.exists())
         assert "inuse_objects" in strings_of(profile.read_bytes())
         process.stdin.close()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=300) == 0
 
 
 @pytest.mark.parametrize("profile, line", [

@@ -44,7 +44,7 @@ def tool(tree: Path, name: str, script: str) -> None:
 def launch(tree: Path, *words: str, user: int | None = None, **environment: str) -> subprocess.CompletedProcess:
     own = {"PATH": str(tree / "bin"), "HOME": str(tree)} | environment
     return subprocess.run([tree / "hmalloc", *words], env=own, user=user, stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=120)
+                          text=True, timeout=300)
 
 
 def refused(run: subprocess.CompletedProcess) -> str:

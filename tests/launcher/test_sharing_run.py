@@ -13,7 +13,7 @@ from sharing_runs import FEED, RATE, mapped, on_a_terminal, sharing  # noqa: F40
 
 def test_the_program_has_its_own_input_output_and_exit_code(tool, sharing):
     result = subprocess.run([LAUNCHER, "profile", "--", sharing, "echo", "10"], input="first\n", capture_output=True, text=True,
-                            env=environment(), timeout=60)
+                            env=environment(), timeout=300)
     assert result.returncode == 0 and result.stdout.startswith("first\nsharing: one sample in 512K")
     assert tool("profile", *RATE, "--", sharing, "code").returncode == 5
 
@@ -83,7 +83,7 @@ def test_a_signal_ends_the_program_and_the_map_is_shown(hmalloc, sharing, way, n
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
-    shown, errors = process.communicate(timeout=60)
+    shown, errors = process.communicate(timeout=300)
     assert (process.returncode, errors) == (code, "") and FEED in shown
 
 
@@ -92,7 +92,7 @@ def test_a_program_that_leaves_at_once_has_no_profile(hmalloc, sharing):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
     assert process.stdout.readline() == "ready\n"
     process.terminate()
-    shown, errors = process.communicate(timeout=60)
+    shown, errors = process.communicate(timeout=300)
     assert (process.returncode, shown) == (7, "")
     assert errors == f"hmalloc: {sharing} wrote no profile: it ended by _exit, or another program took its place\n"
 
@@ -147,7 +147,7 @@ def test_it_asks_for_no_more_than_it_needs(sharing, tmp_path, options, mode, cod
     file.chmod(mode)
     program = [] if options == ["--from"] else ["--", sharing]
     shown = subprocess.run([*weak, LAUNCHER, "profile", *options, file, *program], stdin=subprocess.DEVNULL, env=environment(),
-                           capture_output=True, text=True, timeout=60)
+                           capture_output=True, text=True, timeout=300)
     assert (shown.returncode, shown.stderr) == (code, f"hmalloc: {file}: {said}\n" if said else "")
 
 
@@ -155,13 +155,13 @@ def test_who_reads_from_a_pipe_gets_all(tool, mapped, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True)
     assert tool("profile", "--from", mapped.profile, "--json", tmp_path / "pipe").returncode == 0
-    assert json.loads(reader.communicate(timeout=60)[0])["program"] == "sharing"
+    assert json.loads(reader.communicate(timeout=300)[0])["program"] == "sharing"
 
 
 def test_a_full_standard_output_is_one_line(mapped):
     with open("/dev/full", "w") as full:
         result = subprocess.run([LAUNCHER, "profile", "--from", mapped.profile], stdin=subprocess.DEVNULL, stdout=full,
-                                stderr=subprocess.PIPE, text=True, env=environment(), timeout=60)
+                                stderr=subprocess.PIPE, text=True, env=environment(), timeout=300)
     assert (result.returncode, result.stderr) == (1, "hmalloc: standard output: No space left on device\n")
 
 
@@ -169,7 +169,7 @@ def test_a_reader_that_has_left_is_no_error_to_tell(mapped):
     reading, writing = os.pipe()
     os.close(reading)
     result = subprocess.run([LAUNCHER, "profile", "--from", mapped.profile], stdin=subprocess.DEVNULL, stdout=writing,
-                            stderr=subprocess.PIPE, text=True, env=environment(), timeout=60)
+                            stderr=subprocess.PIPE, text=True, env=environment(), timeout=300)
     os.close(writing)
     assert (result.returncode, result.stderr) == (141, "")
 
@@ -190,7 +190,7 @@ def test_other_commands_do_the_same_about_their_output(tool, words):
 
 def test_a_closed_standard_output_is_no_traceback(mapped):
     result = subprocess.run(["sh", "-c", '"$0" profile --from "$1" >&-', LAUNCHER, mapped.profile], stderr=subprocess.PIPE, text=True,
-                            env=environment(), timeout=60)
+                            env=environment(), timeout=300)
     assert "Traceback" not in result.stderr and "Exception" not in result.stderr
 
 

@@ -37,7 +37,7 @@ def forms(hmalloc, build, tmp_path_factory):
 
 
 def run(program, **environment):
-    return subprocess.run([program], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60,
+    return subprocess.run([program], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
                           env={"LD_PRELOAD": str(LIBRARY), **environment})
 
 
@@ -171,7 +171,7 @@ def begin(server, *words, **environment):
 def end_of(process):
     process.stdin.close()
     text = process.stderr.read()
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=300) == 0
     return text
 
 
@@ -210,7 +210,7 @@ def test_without_descriptors(server, tmp_path):
     with begin(server, "closed", HMALLOC_STATS_INTERVAL="20ms", HMALLOC_STATS_FILE=str(name)) as process:
         wait_until(name.exists)
         process.stdin.close()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=300) == 0
     assert name.read_text().endswith("\n# EOF\n")
 
 

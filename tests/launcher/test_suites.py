@@ -43,7 +43,7 @@ def play(tmp_path):
     def call(*words, **variables):
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin"} | variables
         return subprocess.run(["sh", "-c", PLAYED, "sh", tmp_path, ROOT / "lab", *words], env=environment,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
 
     return call
 
@@ -143,7 +143,7 @@ def test_what_a_failed_test_said_last_is_said_again_at_the_end(play, tmp_path):
 
 def test_a_build_ends_with_the_time(tmp_path):
     script = PLAYED.replace("shift 2\n", "deadline=$(($(date +%s) + 1)); step building log in_time sleep 60; exit\n")
-    run = subprocess.run(["sh", "-c", script, "sh", tmp_path, ROOT / "lab"], capture_output=True, text=True, timeout=30)
+    run = subprocess.run(["sh", "-c", script, "sh", tmp_path, ROOT / "lab"], capture_output=True, text=True, timeout=300)
     assert run.returncode == 75 and run.stderr == "hmalloc: building ... broken off\n"
 
 

@@ -38,7 +38,7 @@ def test_top_shows_what_changes_and_leaves_the_terminal_as_it_was(held, end):
         assert top.returncode == (0 if isinstance(end, bytes) else 128 + end) and top.stderr.read() == b""
         assert seen.count("\x1b[?1049h") == seen.count("\x1b[?1049l") == 1
         dumb = subprocess.run([LAUNCHER, "top", str(held.number)], stdin=slave, stdout=slave, stderr=subprocess.PIPE,
-                              env=environment(TERM="dumb"), timeout=60, check=False)
+                              env=environment(TERM="dumb"), timeout=300, check=False)
         assert dumb.returncode == 2 and b"needs a terminal" in dumb.stderr
     finally:
         top.kill(), top.wait(), top.stderr.close()

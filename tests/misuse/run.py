@@ -33,7 +33,7 @@ def perform(test: tuple[Case, str, argparse.Namespace]) -> tuple[str, str, str]:
     linked = case.program in LINKED
     program = options.programs / (case.program + (f"-{allocator_built}" if linked and allocator != "default" else ""))
     environment = harness.environment(None if linked else library, **({"HMALLOC_TAGS": 1} if tags else {}))
-    ending = harness.execute([program, *case.arguments], environment, timeout=200 if case.program.startswith("overflow") else 60)
+    ending = harness.execute([program, *case.arguments], environment, timeout=300)
     line, answer = case.line(allocator), case.answer(allocator)
     faulted = "fault" in answer.split(" or ") and ending.status == -signal.SIGSEGV and not ending.stderr
     expected = OUTCOMES.get(answer, harness.ABORT)

@@ -67,7 +67,7 @@ def python(installed):
 
     def call(*arguments, program=installed / "bin/python", folder=None, **variables):
         return subprocess.run([program, *arguments], env=environment(**variables), stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=60, cwd=folder)
+                              text=True, timeout=300, cwd=folder)
 
     return call
 

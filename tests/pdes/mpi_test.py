@@ -75,7 +75,7 @@ def test_the_votes_of_an_odd_number_of_ranks_meet_in_a_tree():
 def test_a_killed_or_stopped_rank_ends_the_job(sign, limit, said, messages):
     with running_for_ever(limit, messages) as (job, processes):
         os.kill(processes[1], sign)
-        output, _ = job.communicate(timeout=60)
+        output, _ = job.communicate(timeout=300)
     assert job.returncode != 0 and re.search(said, output)
 
 

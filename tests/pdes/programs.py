@@ -12,7 +12,7 @@ CLEAN = {name: value for name, value in os.environ.items() if not name.startswit
 
 
 def run(*command: str | Path, **more) -> subprocess.CompletedProcess:
-    return subprocess.run(command, **{"env": CLEAN, "capture_output": True, "text": True, "timeout": 120} | more)
+    return subprocess.run(command, **{"env": CLEAN, "capture_output": True, "text": True, "timeout": 300} | more)
 
 
 def has_metis() -> bool:

@@ -221,7 +221,7 @@ def test_a_signal_ends_the_run_with_a_partial_report(tmp_path, number, threads):
     run = endless("--series", series, "--threads", threads)
     started(run, series)
     run.send_signal(number)
-    output, errors = run.communicate(timeout=30)
+    output, errors = run.communicate(timeout=300)
     assert run.returncode == 128 + number and errors == ""
     assert "stopped early" in output and re.search(r"digest +0x", output)
 
@@ -258,7 +258,7 @@ def test_a_second_signal_ends_the_program(tmp_path):
     run.send_signal(signal.SIGINT)
     until(run, lambda: not is_pending(run, signal.SIGINT) and sleeps(run))
     run.send_signal(signal.SIGINT)
-    output, _ = run.communicate(timeout=30)
+    output, _ = run.communicate(timeout=300)
     os.close(reader)
     assert run.returncode == 130 and output == ""
 
@@ -278,7 +278,7 @@ def test_a_signal_saves_the_run_and_it_goes_on(tmp_path, number, threads):
     run = endless("--series", series, "--interval", "0.01", "--threads", threads, "--checkpoint", file)
     started(run, series)
     run.send_signal(number)
-    output, errors = run.communicate(timeout=60)
+    output, errors = run.communicate(timeout=300)
     assert run.returncode == 128 + number
     assert errors == f"toy: stopped and saved: --resume {file} goes on from there\n"
     assert re.search(rf"checkpoints +1, in {re.escape(str(file))}\n", output)
@@ -287,7 +287,7 @@ def test_a_signal_saves_the_run_and_it_goes_on(tmp_path, number, threads):
     run = endless("--resume", file, "--checkpoint", file, "--series", again, "--json")
     started(run, again)
     run.send_signal(number)
-    said = json.loads(run.communicate(timeout=60)[0])
+    said = json.loads(run.communicate(timeout=300)[0])
     assert said["events"] > said["events_before"] > 0 and said["checkpoints"] == 1
     before = re.search(r"virtual time +(\S+) of", output)[1]
     assert said["reached"] >= float(before) * (1 - 1e-5)
@@ -301,7 +301,7 @@ def test_a_request_saves_the_run_which_goes_on(tmp_path):
     assert re.fullmatch(rf"toy: saved at time \S+ in {re.escape(str(file))}\n", run.stderr.readline())
     assert run.poll() is None and file.exists()
     run.terminate()
-    run.communicate(timeout=60)
+    run.communicate(timeout=300)
     assert run.returncode == 143
 
 
@@ -382,7 +382,7 @@ def test_a_trace_of_a_run_that_is_interrupted_is_whole(tmp_path):
     run = endless("--threads", "2", "--oversubscribe", "--trace", file, "--series", series)
     started(run, series)
     run.send_signal(signal.SIGINT)
-    run.communicate(timeout=60)
+    run.communicate(timeout=300)
     assert run.returncode == 130
     assert {"burst", "waiting", "window"} <= {event["name"] for event in json.loads(file.read_text())["traceEvents"]}
 

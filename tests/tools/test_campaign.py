@@ -177,7 +177,7 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_does_the_rest(bench, tmp_path
     assert (another.returncode, another.stderr) \
         == (2, f"hmalloc: another hmalloc bench is measuring into {tmp_path}: one after the other\n")
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=300)
     assert running.returncode == 130, err
     assert f"interrupted: what was measured is in {path}; hmalloc bench resume goes on with --db {path}" in err
     assert "How far from the best" in out

@@ -27,7 +27,7 @@ def simulate(built, glibc, tmp_path):
         cell = cells.chosen([pattern], [cores], operations)[0]
         row = {"glibc": glibc, "hmalloc": hmalloc}[name]
         done = subprocess.run(simulator.command(built, row, cell, tmp_path / "counted"), capture_output=True, text=True,
-                              env={"PATH": os.environ["PATH"]}, timeout=120, check=False)
+                              env={"PATH": os.environ["PATH"]}, timeout=300, check=False)
         assert (done.returncode, done.stderr) == (0, ""), done
         said = json.loads(done.stdout)
         assert said["malloc_library"] == str(row.library) or name == "glibc"
@@ -115,7 +115,7 @@ def test_the_machine_that_a_program_sees_is_the_simulated_one():
     plugin = f"{RELEASE / 'hmalloc-cores.so'},cores=48,out=/dev/null"
     asks = "import os, time; print(len(os.sched_getaffinity(0)), int(time.time()), os.getrandom(8).hex())"
     seen = {subprocess.run(["qemu-x86_64", "-plugin", plugin, sys.executable, "-I", "-S", "-c", asks],
-                           capture_output=True, text=True, timeout=120, check=True).stdout for _ in range(2)}
+                           capture_output=True, text=True, timeout=300, check=True).stdout for _ in range(2)}
     assert len(seen) == 1
     assert seen.pop().startswith("48 1750000000 ")
 

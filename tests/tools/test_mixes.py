@@ -19,7 +19,7 @@ STEPS = 400_000
 def run(*arguments, **environment) -> subprocess.CompletedProcess:
     own = {key: value for key, value in os.environ.items() if not key.startswith(("LD_", "HMALLOC_"))}
     words = [RELEASE / "bench" / "mix", *([] if "--idle" in arguments else ["--idle", "0.01"]), *map(str, arguments)]
-    return subprocess.run(words, env=own | environment, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(words, env=own | environment, capture_output=True, text=True, timeout=300, check=False)
 
 
 def play(mix: int, *arguments) -> dict:

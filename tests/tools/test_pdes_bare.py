@@ -14,7 +14,7 @@ WORD = 2**64 - 1
 
 
 def run(*words) -> subprocess.CompletedProcess:
-    return subprocess.run([BARE, *map(str, words)], capture_output=True, text=True, timeout=60)
+    return subprocess.run([BARE, *map(str, words)], capture_output=True, text=True, timeout=300)
 
 
 def events(**options) -> int:

@@ -20,7 +20,7 @@ def measure(built, cell, kind) -> dict:
         pytest.skip(reason)
     brief = replace(cell, repeat=cell.repeat | {"end": 1.5})
     command = simulations.command(built, AllocatorRow("any", kind, ""), brief)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, ""), done
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -44,7 +44,7 @@ def run(program: str, *more, **environment) -> subprocess.CompletedProcess:
     name, *arguments = program.split()
     own = {key: value for key, value in os.environ.items() if not key.startswith(("LD_", "HMALLOC_"))}
     return subprocess.run([PROGRAMS / name, *arguments, *map(str, more)], env=own | environment, capture_output=True,
-                          text=True, timeout=60)
+                          text=True, timeout=300)
 
 
 def measure(program: str, *more, **environment) -> dict:

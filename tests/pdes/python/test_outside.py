@@ -220,7 +220,7 @@ def interrupted(text, begun):
     try:
         begun(child)
         child.send_signal(signal.SIGINT)
-        _, said = child.communicate(timeout=60)
+        _, said = child.communicate(timeout=300)
     finally:
         child.kill()
     assert child.returncode == -signal.SIGINT and said.splitlines()[-1] == "KeyboardInterrupt"
