@@ -27,6 +27,6 @@ if(NOT HM_SANITIZE)
   target_link_libraries(baseline_preloaded_test PRIVATE GTest::gtest GTest::gtest_main)
   target_compile_definitions(baseline_preloaded_test PRIVATE HM_NAMES="${names}"
     HM_LIBRARIES="${CMAKE_BINARY_DIR}/baselines")
-  gtest_discover_tests(baseline_preloaded_test TEST_PREFIX baselines. DISCOVERY_MODE PRE_TEST
+  gtest_discover_tests(baseline_preloaded_test TEST_PREFIX baselines. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
     PROPERTIES LABELS baselines TIMEOUT 300)
 endif()

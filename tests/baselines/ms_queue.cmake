@@ -5,5 +5,5 @@ add_executable(ms_queue_test ms_queue_test.cc ${PROJECT_SOURCE_DIR}/src/base/mem
 target_include_directories(ms_queue_test PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(ms_queue_test PRIVATE HM_LIBC_CALLS)
 target_link_libraries(ms_queue_test PRIVATE GTest::gtest GTest::gtest_main Threads::Threads)
-gtest_discover_tests(ms_queue_test TEST_PREFIX baselines.vvmalloc. DISCOVERY_MODE PRE_TEST
+gtest_discover_tests(ms_queue_test TEST_PREFIX baselines.vvmalloc. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
   PROPERTIES LABELS baselines TIMEOUT 1200)
