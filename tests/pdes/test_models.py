@@ -4,6 +4,7 @@ mpi_test.py."""
 import itertools
 import json
 import re
+import sys
 
 import programs
 import pytest
@@ -224,3 +225,13 @@ def refused(words, said):
     done = start(words)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(rf"[^\n]*{re.escape(said)}[^\n]*\n", done.stderr)
+
+
+def test_flights_of_a_year_are_routes(tmp_path):
+    """Numbered from the busiest airport; a passenger for each flight of a day, and no route for less than half of one."""
+    flights, routes = tmp_path / "flights.csv", tmp_path / "routes.csv"
+    flights.write_text("origin,destination,count\nABE,ATL,400\nATL,ABE,730\nATL,BHM,1\nBHM,ATL,365\nATL,ORD,365\n")
+    routes.write_text(programs.run(sys.executable, ROOT / "pdes/models/flights_to_routes.py", flights, check=True).stdout)
+    assert routes.read_text().split() == ["from,to,passengers", "1,0,1", "0,1,2", "2,0,1", "0,3,1"]
+    done = start(f"pandemic --routes {routes} --end 10.2 --json")
+    assert json.loads(done.stdout)["statistics"]["flights"] == 4 * 10

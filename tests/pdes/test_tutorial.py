@@ -1,5 +1,6 @@
-"""The pages about the engine say what is so: the tutorial of docs/pdes.md and the newcomer's hour are followed as a new user would, its options
-are those of --help, and the table of the window model is what its script prints."""
+"""The pages about the engine say what is so: the tutorial of docs/pdes.md and the newcomer's hour are followed as a new user
+would, its options are those of --help, the library of models shows the code and the results that they have, and the table of
+the window model is what its script prints."""
 
 import re
 import shlex
@@ -12,6 +13,7 @@ from programs import BUILD, CLEAN, ROOT, model, run
 
 PAGE = (ROOT / "docs" / "pdes.md").read_text()
 TUTORIAL, REFERENCE = PAGE.split("\n# Reference\n")
+LIBRARY = (ROOT / "docs" / "pdes-library.md").read_text()
 BLOCK = re.compile(r"^```(\S+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -108,3 +110,23 @@ def test_the_window_model_prints_the_table_that_is_shown():
     design = (ROOT / "docs" / "pdes-design.md").read_text()
     command = re.search(r"^    python3 (bench/studies/window_model\.py.*)$", design, re.MULTILINE).group(1)
     assert run(sys.executable, *shlex.split(command), cwd=ROOT, check=True).stdout in design
+
+
+def test_the_library_shows_code_that_its_models_have():
+    def lines(text):
+        return "\n".join(line.strip() for line in text.splitlines())
+
+    shown = re.findall(r"^```cpp (\S+)\n(.*?)^```$", LIBRARY, re.MULTILINE | re.DOTALL)
+    sections = re.findall(r"^## (\S+)$", LIBRARY, re.MULTILINE)
+    assert [name for name, _ in shown] == [f"{section.lower()}.h" for section in sections]
+    for name, code in shown:
+        assert lines(code) in lines((ROOT / "pdes" / "models" / name).read_text()), name
+
+
+# Routes come from a registry.
+@pytest.mark.parametrize("words, said", [
+    run for run in re.findall(r"^    \$ \./hmalloc pdes (.*)\n((?:    .+\n)+)", LIBRARY, re.MULTILINE) if ".csv" not in run[0]])
+def test_the_library_shows_what_its_models_say(words, said):
+    name, *options = words.split()
+    output = run(model(name), *options, check=True).stdout
+    assert missing(said.splitlines(), output) is None, output
