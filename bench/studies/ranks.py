@@ -2,8 +2,10 @@
 this machine's CPUs, and modelled up to a thousand ranks.  Needs Open MPI, and the laboratory's Python.
 
   build/venv/bin/python bench/studies/ranks.py >docs/results/ranks.md
+  build/venv/bin/python bench/studies/ranks.py --fit docs/results/ranks.md     the model alone, of the rows that are there
 """
 
+import argparse
 import collections
 import itertools
 import math
@@ -15,6 +17,7 @@ import sys
 from pathlib import Path
 
 import numpy
+from scipy.optimize import nnls
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE = ROOT / "build" / "release"
@@ -25,6 +28,7 @@ PARTNERS = {"none": 0, "2": 2, "all": 10**6}
 BYTES = 240  # ten events of PHOLD
 WAYS = ("all", "needed")
 ROUNDS = 3
+TRUSTED = 0.2  # the largest relative error in the row that is not fitted with which the model is used beyond it
 
 
 def measure(ranks, partners, way):
@@ -37,11 +41,19 @@ def measure(ranks, partners, way):
     return float(re.search(r"median (\d+)", done.stdout)[1])
 
 
-def terms(way, ranks, partners):
-    """What a rank does in a window grows with: a message to each other one, or one to each partner and a tree's levels."""
+def terms(way, ranks, partners, cpus):
+    """What a rank does in a window, and how often; and what is added where ranks share CPUs: they wait in turn, a process
+    is changed for whatever must be waited for, and each turn finds more to look at."""
+    to, levels, turns = min(partners, ranks - 1), math.log2(ranks), max(0, ranks / cpus - 1)
+    shared = 1 if turns else 0
     if way == "all":
-        return [1, ranks - 1]
-    return [1, min(partners, ranks - 1), math.log2(ranks)]
+        own = {"each other rank": ranks - 1, "each partner": to}
+        waits = {"shared": shared, "each turn and other rank": turns * (ranks - 1), "each turn and partner": turns * to}
+    else:
+        own = {"each level": levels, "each partner": to}
+        waits = {"each level": shared * levels, "each partner": shared * to, "each turn": turns,
+                 "each turn and partner": turns * to}
+    return own, waits
 
 
 def costs():
@@ -61,37 +73,71 @@ def show_measured(seen):
         print(f"| {ranks} | " + " | ".join(f"{statistics.median(c):.2f} ({c[0]:.2f}–{c[-1]:.2f})" for c in cells) + " |")
 
 
-def show_model(seen):
-    """From all rows but the last; that one shows how far it can be trusted."""
-    check, few = RANKS[-1], [name for name in PARTNERS if name != "all"]
-    heads = [f"{check} ranks, {name}: model, measured" for name in PARTNERS]
-    heads += [f"{ranks} ranks, {name}" for ranks in BEYOND for name in few]
-    print("| way | microseconds | " + " | ".join(heads) + " |\n|---|---|" + "--:|" * len(heads))
+def fitted(way, seen, cpus):
+    """Microseconds of each term, none below 0, by least squares of relative errors over all rows but the last."""
+    points = [(terms(way, ranks, partners, cpus), statistics.median(seen[way, ranks, name]))
+              for ranks in RANKS[:-1] for name, partners in PARTNERS.items()]
+    matrix, measured = numpy.array([[*own.values(), *waits.values()] for (own, waits), _ in points]), [c for _, c in points]
+    return nnls(matrix / numpy.array(measured)[:, None], numpy.ones(len(points)))[0]
+
+
+def show_model(seen, cpus):
+    """The last row says how far it can be trusted, and where it can, what ranks with CPUs of their own would spend."""
+    check = RANKS[-1]
+    heads = ["way", "a rank's own", "where ranks share CPUs, besides",
+             *(f"{check} ranks, {name}: model, measured" for name in PARTNERS)]
+    print("| " + " | ".join(heads) + " |\n|---|---|---|" + "--:|" * len(PARTNERS))
+    beyond = []
     for way in WAYS:
-        points = [(terms(way, ranks, partners), statistics.median(seen[way, ranks, name]))
-                  for ranks in RANKS[1:-1] for name, partners in PARTNERS.items()]
-        matrix, measured = numpy.array([term for term, _ in points]), numpy.array([cost for _, cost in points])
-        found = numpy.linalg.lstsq(matrix / measured[:, None], numpy.ones(len(points)), rcond=None)[0]
-        names = ["", " for each other rank"] if way == "all" else ["", " for each partner", " for each level"]
-        cells = [f"{found @ terms(way, check, partners):.1f}, {statistics.median(seen[way, check, name]):.1f}"
-                 for name, partners in PARTNERS.items()]
-        cells += [f"{found @ terms(way, ranks, PARTNERS[name]):.0f}" for ranks in BEYOND for name in few]
-        text = " + ".join(f"{value:.2f}{name}" for value, name in zip(found, names, strict=True))
-        print(f"| {way} | {text} | " + " | ".join(cells) + " |")
+        found = fitted(way, seen, cpus)
+        own, waits = terms(way, check, 2, cpus)
+        parts = [f"{cost:.2g} for {name}" if name != "shared" else f"{cost:.2g}"
+                 for name, cost in zip([*own, *waits], found, strict=True)]
+        cells, errors = [], []
+        for name, partners in PARTNERS.items():
+            of, measured = terms(way, check, partners, cpus), statistics.median(seen[way, check, name])
+            model = found @ [*of[0].values(), *of[1].values()]
+            cells.append(f"{model:.1f}, {measured:.1f}")
+            errors.append(abs(model / measured - 1))
+        print(f"| {way} | {' + '.join(parts[:len(own)])} | {' + '.join(parts[len(own):])} | " + " | ".join(cells) + " |")
+        if max(errors) <= TRUSTED:
+            beyond.append((way, found[:len(own)]))
+    print("\nA turn is one that others have on the rank's CPU: ranks / CPUs - 1. A way is modelled further if it is within "
+          f"{TRUSTED:.0%} of\nthe {check} ranks, which were not fitted: {', '.join(way for way, _ in beyond) or 'neither'}.")
+    if beyond:
+        columns = [(ranks, name) for ranks in (check, *BEYOND) for name in PARTNERS if name != "all"]
+        print("\n| way, each rank with a CPU of its own | " + " | ".join(f"{ranks} ranks, {name}" for ranks, name in columns)
+              + " |\n|---|" + "--:|" * len(columns))
+        for way, found in beyond:
+            cells = [found @ list(terms(way, ranks, PARTNERS[name], ranks)[0].values()) for ranks, name in columns]
+            print(f"| {way} | " + " | ".join(f"{cell:.1f}" for cell in cells) + " |")
+
+
+def read(page):
+    """What show_measured() wrote: the median, the least and the most of the rounds."""
+    rows, columns = re.findall(r"^\| (\d+) \| (.*) \|$", page, re.MULTILINE), list(itertools.product(PARTNERS, WAYS))
+    return {(way, int(ranks), name): [float(number) for number in re.findall(r"[\d.]+", cell)]
+            for ranks, cells in rows for (name, way), cell in zip(columns, cells.split(" | "), strict=True)}
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fit", type=Path, metavar="PAGE", help="measure nothing: fit the rows of this page")
+    page = parser.parse_args().fit
+    if page:
+        text = page.read_text(encoding="utf-8")
+        show_model(read(text), int(re.search(r"(\d+) CPUs, all ranks", text)[1]))
+        return
     subprocess.run(["ninja", "-C", RELEASE, "pdes_mpi_ranks"], check=True, stdout=sys.stderr)
-    seen = costs()
+    seen, cpus = costs(), len(os.sched_getaffinity(0))
     commit = subprocess.run(["git", "-C", ROOT, "describe", "--always"], capture_output=True, text=True, check=False).stdout
     print(f"# Windows among many ranks\n\nMade by `build/venv/bin/python bench/studies/ranks.py` at {commit.strip()}: "
-          f"{len(os.sched_getaffinity(0))} CPUs, all ranks on them.\n")
+          f"{cpus} CPUs, all ranks on them.\n")
     print(f"CPU time of one rank for one window, in microseconds: it sends {BYTES} bytes to as many others as the column "
           f"says. Medians of {ROUNDS} rounds (least–most).\n")
     show_measured(seen)
-    print("\nThe model: `all` costs something for each other rank, `needed` something for each partner and for each level "
-          f"of the tree. Fitted to the rows from {RANKS[1]} to {RANKS[-2]} ranks, by least squares of relative errors.\n")
-    show_model(seen)
+    print(f"\n## A model\n\nFitted to the rows from {RANKS[0]} to {RANKS[-2]} ranks, no term below 0.\n")
+    show_model(seen, cpus)
 
 
 if __name__ == "__main__":
