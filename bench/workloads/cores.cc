@@ -38,7 +38,7 @@ std::unique_ptr<Pattern> chosen(const std::string& name, const Setting& setting)
   using To = Simulation::To;
   if (name == "pcs") return std::make_unique<Simulation>(setting, 40, 3 * setting.cores, To::next);
   if (name == "airport") return std::make_unique<Simulation>(setting, 24, std::min(2575U, 75 * setting.cores), To::next);
-  unsigned remote = name == "phold-25" ? 25 : name == "phold-50" ? 50 : 100;
+  const auto remote = static_cast<unsigned>(std::stoul(name.substr(name.find('-') + 1)));  // phold-N, per cent
   return std::make_unique<Simulation>(setting, 16, 100 * remote, To::any);
 }
 
@@ -70,9 +70,9 @@ void play(Pattern& pattern, unsigned count) {
 
 int main(int count, char** values) {
   Arguments arguments(count, values);
-  std::string name =
-      arguments.choice("pattern", {"own", "ring", "random", "exchange", "producer-consumer", "larson", "threadtest",
-                                   "linux-scalability", "phold-25", "phold-50", "phold-100", "pcs", "airport"});
+  std::string name = arguments.choice(
+      "pattern", {"own", "ring", "random", "exchange", "producer-consumer", "larson", "threadtest", "linux-scalability",
+                  "phold-0", "phold-25", "phold-50", "phold-75", "phold-100", "pcs", "airport"});
   unsigned threads = arguments.count("threads", 2, 1, 64);
   unsigned grain = arguments.count("grain", 16, 1, 128);
   Setting setting{threads, grain, arguments.count("operations", 2048, grain)};

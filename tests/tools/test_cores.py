@@ -82,7 +82,9 @@ def test_the_allocators_that_take_a_lock_lock_and_hand_it_on(simulate):
 @simulated
 def test_the_more_events_leave_their_core_the_more_lines_move(simulate):
     """Those of the events themselves, too, which whoever executes them reads."""
-    moved = [simulate(pattern, 8)["whole_disturbances"] for pattern in ("pcs", "phold-25", "phold-50", "phold-100")]
+    assert simulate("phold-0", 8)["disturbances"] == 0
+    moved = [simulate(pattern, 8)["whole_disturbances"]
+             for pattern in ("pcs", "phold-25", "phold-50", "phold-75", "phold-100")]
     assert moved == sorted(moved)
     assert moved[0] < moved[1] / 5
 
