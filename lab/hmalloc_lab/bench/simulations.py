@@ -10,7 +10,7 @@ from .store import AllocatorRow
 
 MODELS = ("phold", "pcs", "airport")
 BARE = "bare"
-ENGINES = ("nexosim", "ns3", "simpy", "salabim")  # of others: PHOLD on each (bench/engines)
+ENGINES = ("nexosim", "simrs", "ns3", "simpy", "salabim")  # of others: PHOLD on each (bench/engines)
 
 # What a point may say in one word instead of many: `config`.  A, B, C and E are those that ROSS was measured with.
 CONFIGURATIONS = {
