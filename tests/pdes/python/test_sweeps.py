@@ -5,7 +5,7 @@ import re
 import hmalloc_pdes as pdes
 import pandas
 import pytest
-from conftest import SMALL, faulty
+from conftest import faulty
 from models import Node, airport, phold
 
 GRID = {"remote": [0.1, 0.5], "seed": [1, 2, 3]}
@@ -63,23 +63,6 @@ def test_sweeps_that_cannot_be(tmp_path, call, said):
     file.write_text("remote,digest,error\n0.1,0x1,\n")
     with pytest.raises(pdes.Error, match=re.escape(said)):
         call(file)
-
-
-def test_parquet_and_arrow(tmp_path, monkeypatch):
-    pytest.importorskip("pyarrow")
-    file = tmp_path / "sweep.parquet"
-    whole = pdes.sweep(phold, GRID, file=file, progress=False, **TINY)
-    result = airport.run(**SMALL["airport"])
-    table = result.arrow()
-    assert phold.run(**SMALL["phold"]).arrow().num_rows == 0 and table.num_rows == 5
-    assert dict(zip(table["statistic"].to_pylist(), table["value"].to_pylist())) == {
-        name: statistic.value for name, statistic in result.statistics.items()}
-    assert table.schema.field("count").type == "int64" and table["mean"].null_count == 3
-    in_file, order = pandas.read_parquet(file), ["remote", "seed"]  # there in the order in which they were done
-    pandas.testing.assert_frame_equal(in_file.sort_values(order, ignore_index=True), whole.assign(error="").sort_values(
-        order, ignore_index=True), check_dtype=False)
-    monkeypatch.setattr(type(phold), "run", None)
-    assert (pdes.sweep(phold, GRID, file=file, progress=False, **TINY)["digest"] == whole["digest"]).all()
 
 
 def test_plot(monkeypatch):
