@@ -72,7 +72,7 @@ struct Options {
   std::size_t max_memory = 0;          // bytes of pending events and queues on this rank; 0: no limit
   bool pin = false;                    // thread i to the i-th allowed CPU
   bool measure_delays = false;         // of cross-LP events, for Result::delays; one thread then enforces no lookahead
-  bool measure_path = false;           // the longest chain of events, for Result::path; on one thread of one rank
+  bool measure_path = false;           // the longest chain of events, for Result::path; on one rank
   // Virtual time per second of real time, at most: the run waits for it, and takes events from outside (Simulation::inject).
   // 0: it runs as fast as it can.  On threads of one rank, by windows.
   double pace = 0;

@@ -179,8 +179,11 @@ class alignas(128) Partition {
   std::uint64_t executed() const noexcept;
   std::unique_ptr<DelayRecorder> delays;
   std::unique_ptr<LinkRecorder> links;  // with it
-  std::unique_ptr<CriticalPath> path;
-  std::uint32_t* executed_by_lp = nullptr;  // counted while it is not null (engine/balance.h)
+  // What is watched, if anything, while events are executed: `closely` with what costs more.
+  CriticalPath* path = nullptr;
+  std::uint32_t* traced_by_lp = nullptr;    // counted while it is not null (engine/tracer.h)
+  std::uint32_t* executed_by_lp = nullptr;  // likewise (engine/balance.h)
+  bool closely = false;
   std::uint64_t parted = 0, emigrated = 0;  // LPs that went to other partitions; of these, on other ranks
   std::string name_of(LpId id) const;
   std::string name_of(const Lp& lp) const { return name_of(lp.id); }
@@ -218,11 +221,11 @@ class alignas(128) Partition {
     pending.push(key);
   }
   void cross(const Lp& from, unsigned to, const Key& key);
-  enum class Watch { nothing, path, load };
+  enum class Watch { nothing, load, closely };
   template <Watch kWatch>
   bool run(std::size_t most);
   void execute(const Key& key);
-  void follow(const Key& key);
+  void look_at(const Key& key);
   void make_lps();
   Lp* make_lp(LpId id, void* place);
   Lp* make_lp_apart(LpId id);

@@ -75,7 +75,7 @@ void declare_common(CommandLine& line, Options& options, bool& oversubscribe, Ou
   line.text("trace", options.trace, "FILE", "time line of threads and windows, for chrome://tracing or Perfetto");
   line.flag("lookahead-report", options.measure_delays, "measure delays between LPs; one thread enforces no lookahead then");
   line.flag("critical-path", options.measure_path,
-            "measure the longest chain of events, on one thread: what more threads can gain");
+            "measure the longest chain of events: how many threads can be busy at all");
 }
 
 }  // namespace pdes::app

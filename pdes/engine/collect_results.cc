@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "engine/append.h"
-#include "engine/critical_path.h"
 #include "engine/delays.h"
 #include "engine/team.h"
 
@@ -181,10 +180,9 @@ Result collect_results(Team& team) {
   result.blocks = team.partitions[0]->memory.kind();
   result.delays = delays.result();
   result.delays.links = LinkRecorder::sorted(links);
-  const Partition& first = *team.partitions[0];
-  if (first.path != nullptr && first.path->length() > 0) {
-    const auto length = first.path->length();
-    result.path = {length, first.name_of(*team.world.lps[first.path->last()]),
+  if (team.path != nullptr && team.path->length() > 0) {
+    const auto length = team.path->length();
+    result.path = {length, team.partitions[0]->name_of(team.path->last()),
                    static_cast<double>(result.total.events) / static_cast<double>(length)};
   }
   result.gathered = team.gathered;

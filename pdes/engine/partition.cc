@@ -63,7 +63,6 @@ Partition::Partition(const World& all, const Options& options, unsigned own_numb
     delays = std::make_unique<DelayRecorder>();
     links = std::make_unique<LinkRecorder>();
   }
-  if (options.measure_path) path = std::make_unique<CriticalPath>(world.lp_count);
   set_min_delay(0);
   if (partitions == 1) return;
   for (auto& boxes : outboxes) boxes.resize(partitions);
@@ -202,7 +201,7 @@ void Partition::set_min_delay(Time smallest) noexcept {
 
 bool Partition::run_until(Time bound, std::size_t most) {
   bound_ = std::min(bound, asked_end);  // which is where a thread alone ends, that has one window
-  if (path != nullptr) return run<Watch::path>(most);
+  if (closely) return run<Watch::closely>(most);
   return executed_by_lp == nullptr ? run<Watch::nothing>(most) : run<Watch::load>(most);
 }
 
@@ -218,16 +217,20 @@ bool Partition::run(std::size_t most) {
       __builtin_prefetch(ahead[kPrefetchEvent].event, 1);
       __builtin_prefetch(world.lps[ahead[kPrefetchLp].event->destination], 1);
     }
-    if constexpr (kWatch == Watch::path) follow(key);
     if constexpr (kWatch == Watch::load) ++executed_by_lp[key.event->destination];
+    if constexpr (kWatch == Watch::closely) look_at(key);
     execute(key);
   }
   return false;
 }
 
-void Partition::follow(const Key& key) {
+void Partition::look_at(const Key& key) {
+  const LpId lp = key.event->destination;
+  if (executed_by_lp != nullptr) ++executed_by_lp[lp];
+  if (traced_by_lp != nullptr) ++traced_by_lp[lp];
+  if (path == nullptr) return;
   const std::uint64_t tie = tie_by_source(key.tie);
-  path->executes(key.event->destination, source_of(tie), static_cast<std::uint32_t>(tie));
+  path->executes(lp, source_of(tie), static_cast<std::uint32_t>(tie));
 }
 
 // Backwards, so that an exception leaves every event in one place only; the order is irrelevant.

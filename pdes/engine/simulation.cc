@@ -7,7 +7,6 @@
 
 #include "engine/collect_results.h"
 #include "engine/cpu_pin.h"
-#include "engine/critical_path.h"
 #include "engine/delays.h"
 #include "engine/owners.h"
 #include "engine/team.h"
@@ -117,7 +116,7 @@ World prepared(World world, const Options& options, const Simulation::Neighbours
   if (partitions > 1 && !(options.lookahead > 0)) throw Error("more than one thread or rank needs a lookahead above 0");
   if (options.pace > 0 && (rank_count > 1 || (options.sync == Sync::neighbours && partitions > 1)))
     throw Error("a pace is kept by windows, on threads of one rank");
-  if (options.measure_path && partitions > 1) throw Error("the longest chain of events is measured on one thread");
+  if (options.measure_path && rank_count > 1) throw Error("the longest chain of events is measured on one rank");
   if (options.sync == Sync::neighbours && rank_count > 1)
     throw Error("neighbour synchronisation works on threads of one rank; with several ranks use windows");
   if (options.partitioning == Partitioning::graph && !neighbours)
@@ -167,7 +166,7 @@ void open_files_here(Team& team, unsigned rank, const Load& load) {
     team.before = team.checkpoint->before;
     load_elsewhere(*team.checkpoint, load);
   }
-  if (!options.trace.empty()) team.tracer = std::make_unique<Tracer>(options.trace, team.threads(), rank);
+  if (!options.trace.empty()) team.tracer = std::make_unique<Tracer>(options.trace, team.threads(), rank, team.world);
 }
 
 // The first rank opens and reads for all; if it cannot, none starts.

@@ -20,10 +20,13 @@ Team::Team(const Options& how, World all, Ranks* others, Requests& asked)
       windows(how.threads),
       requests(asked),
       end_(world.end) {
+  if (options.measure_path) path = std::make_unique<CriticalPath>(world.lp_count);
   auto rank_count = ranks == nullptr ? 1u : static_cast<unsigned>(ranks->count());
   for (unsigned i = 0; i < how.threads; ++i) {
     partitions.push_back(std::make_unique<Partition>(world, options, world.first_partition + i, rank_count * how.threads));
     partitions.back()->waits.on_s.resize(how.threads);
+    partitions.back()->path = path.get();
+    partitions.back()->closely = path != nullptr || !options.trace.empty();
   }
   if (ranks != nullptr) exchange = std::make_unique<Exchange>(*this, *ranks);
   if (options.sync == Sync::neighbours) null_messages = std::make_unique<NullMessageGroup>(how.threads);

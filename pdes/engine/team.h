@@ -11,6 +11,7 @@
 
 #include "engine/balance.h"
 #include "engine/checkpoint.h"
+#include "engine/critical_path.h"
 #include "engine/exchange.h"
 #include "engine/neighbours.h"
 #include "engine/pace.h"
@@ -123,6 +124,7 @@ struct Team {
   Requests& requests;
   std::unique_ptr<Saver> saver;                  // if there are checkpoints
   std::unique_ptr<Tracer> tracer;                // if there is a trace
+  std::unique_ptr<CriticalPath> path;            // if it is measured
   std::unique_ptr<const Checkpoint> checkpoint;  // to go on from, until the LPs have been built
   Before before;
   std::function<void(const Progress&)> on_progress;

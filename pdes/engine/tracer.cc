@@ -5,6 +5,9 @@
 #include <cinttypes>
 #include <cstdarg>
 #include <cstring>
+#include <functional>
+#include <map>
+#include <numeric>
 
 #include "pdes/archive.h"
 
@@ -12,6 +15,7 @@ namespace pdes {
 namespace {
 
 constexpr std::size_t kSpans = 1 << 18, kLeastSpans = 256, kSamples = 4096;
+constexpr std::size_t kCounts = 1 << 22, kIntervals = 256, kHottest = 16;
 
 // Appends a line; each event is one.
 [[gnu::format(printf, 2, 3)]] void line(std::string& text, const char* format, ...) {
@@ -24,10 +28,32 @@ constexpr std::size_t kSpans = 1 << 18, kLeastSpans = 256, kSamples = 4096;
   text += buffer;
 }
 
+std::string number(const char* format, double value) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, format, value);
+  return buffer;
+}
+
+// A class of another language may have any name.
+std::string quoted(const std::string& name) {
+  std::string text = "\"";
+  for (const char letter : name) {
+    if (letter == '"' || letter == '\\') text += '\\';
+    text += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
+  }
+  return text + '"';
+}
+
 }  // namespace
 
-Tracer::Tracer(std::string path, unsigned threads, unsigned rank)
-    : path_(std::move(path)), rank_(rank), room_(std::max(kSpans / (threads + 1), kLeastSpans)), tracks_(threads + 1) {
+Tracer::Tracer(std::string path, unsigned threads, unsigned rank, const World& world)
+    : path_(std::move(path)),
+      rank_(rank),
+      world_(world),
+      room_(std::max(kSpans / (threads + 1), kLeastSpans)),
+      intervals_(std::clamp<std::size_t>(kCounts / (std::size_t{threads} * world.lp_count), 2, kIntervals) &
+                 ~std::size_t{1}),
+      tracks_(threads + 1) {
   if (rank != 0) return;
   file_.reset(std::fopen(path_.c_str(), "we"));
   if (file_ == nullptr) throw Error(path_ + " cannot be written: " + std::strerror(errno));
@@ -45,6 +71,39 @@ void Tracer::add(const Scope& scope) noexcept {
     // Lost: it counts as added.
   }
   ++track.added;
+}
+
+std::uint32_t* Tracer::counts(unsigned track_number, Clock::time_point at) noexcept {
+  Track& track = tracks_[track_number];
+  try {
+    while (static_cast<std::size_t>((at - start_) / track.interval) >= intervals_) halve(track);
+    const auto now = static_cast<std::size_t>((at - start_) / track.interval);
+    if (track.executed.size() <= now) track.executed.resize(now + 1);
+    if (track.executed[now].empty()) track.executed[now].resize(world_.lp_count);
+    return track.executed[now].data();
+  } catch (const std::bad_alloc&) { return nullptr; }
+}
+
+// Each two of its intervals become one.
+void Tracer::halve(Track& track) {
+  auto& rows = track.executed;
+  rows.resize(rows.size() + rows.size() % 2);
+  for (std::size_t i = 0; i < rows.size() / 2; ++i) {
+    std::vector<std::uint32_t>&first = rows[2 * i], &second = rows[2 * i + 1];
+    if (first.empty()) first.swap(second);
+    for (std::size_t lp = 0; lp < second.size(); ++lp) first[lp] += second[lp];
+    std::vector<std::uint32_t> both = std::move(first);
+    rows[i].swap(both);
+  }
+  rows.resize(rows.size() / 2);
+  track.interval *= 2;
+}
+
+void Tracer::make_intervals_equal() {
+  Clock::duration longest{};
+  for (const Track& track : tracks_) longest = std::max(longest, track.interval);
+  for (Track& track : tracks_)
+    while (track.interval < longest) halve(track);
 }
 
 void Tracer::count(std::uint64_t pending, std::uint64_t bytes) {
@@ -65,6 +124,71 @@ std::uint64_t Tracer::lost() const noexcept {
 
 double Tracer::micros(Clock::time_point at) const noexcept {
   return std::chrono::duration<double, std::micro>(at - start_).count();
+}
+
+Tracer::Course Tracer::course(const Track& track, LpId first, LpId count) const {
+  Course found(track.executed.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (const auto& row = track.executed[i]; !row.empty())
+      found[i] = std::accumulate(row.begin() + first, row.begin() + first + count, std::uint64_t{0});
+  return found;
+}
+
+std::vector<std::pair<std::uint64_t, LpId>> Tracer::hottest() const {
+  std::vector<std::pair<std::uint64_t, LpId>> all(world_.lp_count);
+  for (LpId lp = 0; lp < world_.lp_count; ++lp) all[lp].second = lp;
+  for (const Track& track : tracks_)
+    for (const auto& row : track.executed)
+      for (std::size_t lp = 0; lp < row.size(); ++lp) all[lp].first += row[lp];
+  const auto last = all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kHottest));
+  std::partial_sort(all.begin(), last, all.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  all.erase(std::find_if(all.begin(), last, [](const auto& lp) { return lp.first == 0; }), all.end());
+  return all;
+}
+
+// Who is hot, and when: events a second of each class on each thread, and of the LPs that have executed most.
+void Tracer::write_events_by_lp(std::string& text) const {
+  for (std::size_t thread = 0; thread + 1 < tracks_.size(); ++thread) {
+    std::map<std::string, Course> by_class;  // named, because a name may have several classes
+    for (const LpClass& of : world_.classes) {
+      Course& sum = by_class[of.name];
+      const Course more = course(tracks_[thread], of.first, of.count);
+      sum.resize(more.size());
+      std::transform(sum.begin(), sum.end(), more.begin(), sum.begin(), std::plus<>());
+    }
+    write_course(text, "events/s of thread " + std::to_string(thread), {by_class.begin(), by_class.end()});
+  }
+  unsigned place = 0;
+  for (const auto& [events, lp] : hottest()) {
+    Course sum;
+    for (const Track& track : tracks_) {
+      const Course more = course(track, lp, 1);
+      sum.resize(std::max(sum.size(), more.size()));
+      for (std::size_t i = 0; i < more.size(); ++i) sum[i] += more[i];
+    }
+    const std::string name = number("hot %02.0f: LP ", ++place) + std::to_string(lp) + " (" + world_.class_of(lp).name +
+                             "), " + std::to_string(events) + " events";
+    write_course(text, name, {{"events/s", sum}});
+  }
+}
+
+// A counter's track for each part.
+void Tracer::write_course(std::string& text, const std::string& name,
+                          const std::vector<std::pair<std::string, Course>>& parts) const {
+  const double interval = micros(start_ + tracks_.front().interval), end = micros(ended_);
+  for (std::size_t i = 0; i < parts.front().second.size(); ++i) {
+    const double ts = interval * static_cast<double>(i);
+    std::string values;
+    for (const auto& [part, course] : parts) {
+      const double rate = 1e6 * static_cast<double>(course[i]) / std::min(interval, end - ts);
+      values += values.empty() ? "" : ",";
+      values += quoted(part) + number(":%.6g", rate);
+    }
+    text += ",\n{\"name\":" + quoted(name) + number(",\"ph\":\"C\",\"pid\":%.0f", rank_) + number(",\"ts\":%.3f", ts);
+    text += ",\"args\":{" + values + "}}";
+  }
 }
 
 std::string Tracer::text() const {
@@ -92,13 +216,16 @@ std::string Tracer::text() const {
          sample.pending);
     line(text, R"({"name":"memory","ph":"C","pid":%u,"ts":%.3f,"args":{"bytes":%)" PRIu64 "}}", rank_, ts, sample.bytes);
   }
+  write_events_by_lp(text);
   return text;
 }
 
 std::string Tracer::finish(Ranks* ranks, std::uint64_t& all_lost) {
   std::string mine;
   all_lost = lost();
+  ended_ = Clock::now();
   try {
+    make_intervals_equal();
     mine = text();
   } catch (const std::bad_alloc&) {
     // The others' are written; this rank's are all lost.

@@ -473,7 +473,8 @@ MUTANTS = [
     ]),
     # Timers, ends that models find, statistics
     *(Mutant(name, file, old, new, (ENGINE,)) for name, file, old, new in [
-        ("chain_without_its_sender", "pdes/engine/critical_path.h", "        before = std::max(before, sender->second);\n", ""),
+        ("chain_without_its_sender", "pdes/engine/critical_path.h",
+         "    if (from != lp) before = std::max(before, taken(from, sequence));\n", ""),
         ("chain_without_its_lp", "pdes/engine/critical_path.h", "std::uint64_t before = chain_[lp];", "std::uint64_t before = 0;"),
         ("chain_of_nobody_else", "pdes/engine/partition.cc", "  if (path != nullptr) path->sent(from.id, from.sequence);\n", ""),
         ("chain_by_hashed_ties", "pdes/engine/partition.cc",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "in_process_ranks.h"
 #include "simulations.h"
 
 namespace pdes {
@@ -27,6 +28,16 @@ struct Relay {
     if (context.id() == 0) context.send(1, 1, Step{});
   }
   void on(Context& context, const Step&) { context.send((context.id() + 1) % context.lp_count(), 1, Step{}); }
+};
+
+// Half of them have all the work.
+struct Skewed {
+  using Context = StepContext;
+  bool works = false;
+  void start(Context& context) {
+    for (int i = 0; i < (works ? 8 : 0); ++i) context.send_self(1, Step{});
+  }
+  void on(Context& context, const Step&) { context.send_self(1, Step{}); }
 };
 
 // Sends to anybody, itself too, at any time and priority; each event brings along how long its sender's chain is.
@@ -90,19 +101,51 @@ TEST(CriticalPath, IsWhatTheEventsThemselvesBringAlong) {
   }
 }
 
+// Events that are sent on one thread are executed on another, LPs move between them, and one thread may work for all.
+TEST(CriticalPath, IsTheSameOnAnyThreads) {
+  const auto run = [](const Options& how) { return test::run(how, 40, [](LpId) { return Gossip(); }); };
+  const Result expected = run(measured(60));
+  for (const auto& [sync, gather] : {std::pair{Sync::windows, Gather::off}, std::pair{Sync::windows, Gather::always},
+                                     std::pair{Sync::neighbours, Gather::off}}) {
+    Options how = measured(60);
+    how.threads = 2;
+    how.sync = sync;
+    how.gather = gather;
+    const Result result = run(how);
+    test::expect_same(result, expected);
+    EXPECT_GT(result.total.crossed, 0u);
+    EXPECT_EQ(result.path.events, expected.path.events);
+    EXPECT_EQ(result.path.last, expected.path.last);
+    EXPECT_EQ(result.path.parallelism, expected.path.parallelism);
+  }
+}
+
+TEST(CriticalPath, LetsLoadMove) {
+  Options how = measured(3000);
+  how.threads = 2;
+  how.gather = Gather::off;
+  const auto make = [](LpId id) { return Skewed{id < 32}; };
+  const Result result = test::run(how, 64, make);
+  EXPECT_GT(result.total.parted, 0u);
+  how.threads = 1;
+  EXPECT_EQ(result.path.events, test::run(how, 64, make).path.events);
+}
+
 TEST(CriticalPath, OfARunWithoutEventsIsEmpty) {
   const Result result = test::run(measured(0), 3, [](LpId) { return Loner(); });
   EXPECT_EQ(result.path.events, 0u);
   EXPECT_EQ(result.path.parallelism, 0);
 }
 
-TEST(CriticalPath, IsMeasuredOnOneThreadFromTheBeginning) {
+TEST(CriticalPath, IsMeasuredOnOneRankFromTheBeginning) {
   Options how = measured(10);
-  how.threads = 2;
-  EXPECT_THROW(test::run(how, 4, [](LpId) { return Loner(); }), Error);
-  how.threads = 1;
   how.resume = "file";
   EXPECT_THROW(test::run(how, 4, [](LpId) { return Loner(); }), Error);
+  test::on_ranks(2, [](std::size_t, Ranks& ranks) {
+    Simulation simulation(measured(10));
+    simulation.add<Loner>(4, [](LpId) { return Loner(); });
+    EXPECT_EQ(test::error_of([&] { simulation.run(&ranks); }), "the longest chain of events is measured on one rank");
+  });
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ def test_help_has_the_model_s_own_options_first_with_defaults():
         "The model's own", "Simulation", "How it is run (changes no result)", "Output"]
     words = " ".join(shown.stdout.split())
     for option in ("--delay NUMBER of a token (1)", "--lps N places (4)", "--large N a number (5000000000)",
-                   "--word TEXT a text (some)", "--flag yes or no", "--kind plain|throwing|greedy|hasty of run (plain)",
+                   "--word TEXT a text (some)", "--flag yes or no", "--kind plain|throwing|greedy|hasty|hot of run (plain)",
                    "--least NUMBER delay that it has at least (1)", "--file FILE to read --flag",
                    "--end TIME virtual time to simulate to (10)", "--lookahead TIME least delay of an event for another LP (1)"):
         assert option in words
@@ -79,7 +79,7 @@ def test_times_have_units(time):
     ("--lps 5000000000", "'5000000000'"), ("--large -1", "'-1'"), ("--large 18446744073709551616", "--large"),
     ("--delay -1", "--delay: '-1' is not a number of at least 0"), ("--delay nan", "'nan'"), ("--delay inf", "'inf'"),
     ("--delay 1x", "'1x'"), ("--odd 4", "--odd: '4' is not a number from -1 to 3"), ("--odd 2", "--odd: 2 is even"),
-    ("--kind odd", "--kind: 'odd' is not one of plain|throwing|greedy|hasty"), ("--queue list", "wheel|heap"),
+    ("--kind odd", "--kind: 'odd' is not one of plain|throwing|greedy|hasty|hot"), ("--queue list", "wheel|heap"),
     ("--unknown", "--unknown"), ("word", "word"), ("--seed", "--seed"), ("--end nan", "--end"), ("--end -1", "end"),
     ("--threads 0", "thread"), ("--threads -1", "--threads"), ("--threads 2 --lookahead 0", "lookahead"),
     ("--max-memory 5X", "'5X' is not a size like 512M or 2G"), ("--max-memory -5", "'-5'"), ("--max-memory M", "'M'"),
@@ -181,9 +181,7 @@ def test_the_critical_path_says_how_many_threads_can_be_busy():
     path = said["critical_path"]
     assert 0 < path["events"] <= said["events"]
     assert path["parallelism"] == pytest.approx(said["events"] / path["events"])
-    refused = toy("--critical-path", "--threads", "2", "--oversubscribe")
-    assert refused.returncode != 0
-    assert "measured on one thread" in refused.stderr
+    assert result("--critical-path", "--threads", "2", "--oversubscribe")["critical_path"] == path
     assert "none: nothing was executed" in toy("--critical-path", "--end", "0").stdout
 
 
@@ -370,11 +368,59 @@ def test_a_trace_has_bursts_waits_windows_and_counters(tmp_path, sync):
         assert len(spans(trace, "burst", thread)) > 10
         assert [1 for before, after in zip(mine, mine[1:]) if after[0] < before[1] - 0.002] == []
     assert {event["args"]["name"] for event in events if event["ph"] == "M"} == {"rank 0", "thread 0", "thread 1", "windows"}
-    assert {event["name"] for event in events if event["ph"] == "C"} == {"pending events", "memory"}
+    assert {event["name"] for event in events if event["ph"] == "C"} >= {"pending events", "memory"}
     windows = [event["args"] for event in events if event["name"] == "window"]
     if sync == "windows":
         assert len(windows) == said["windows"]
         assert all(before["from"] < before["to"] <= after["from"] for before, after in zip(windows, windows[1:]))
+
+
+@pytest.mark.parametrize("how", [[], ["--threads", "2"], ["--threads", "2", "--sync", "neighbours"],
+                                 ["--threads", "3", "--gather", "always"]])
+def test_a_trace_says_which_lps_are_hot_and_when(tmp_path, how):
+    """Place 3 sends itself each token nine times before it passes it on."""
+    file = tmp_path / "t.json"
+    words = ("--end", "3000", "--lps", "16", "--kind", "hot", "--oversubscribe", *how)
+    said = result(*words, "--trace", file)
+    courses = courses_of(file)
+    hot = [re.fullmatch(r"hot (\d\d): LP (\d+) \(Place\), (\d+) events", name).groups()
+           for name in courses if name.startswith("hot")]
+    events = [int(lp[2]) for lp in hot]
+    assert [int(lp[0]) for lp in hot] == list(range(1, 17)) and {int(lp[1]) for lp in hot} == set(range(16))
+    assert hot[0][1] == "3" and events == sorted(events, reverse=True) and events[0] > 5 * events[1]
+    assert sum(events) == said["events"]
+    of_threads = [course for name, course in courses.items() if name.startswith("events/s of thread")]
+    assert len(of_threads) == (1 if "always" in how else said["threads"])
+    # The last interval is shorter, or the only one.
+    until = [sum(sum(args.values()) * (after - at) / 1e6 for (at, args), (after, _) in zip(course, course[1:]))
+             for course in of_threads]
+    assert sum(until) <= said["events"] * 1.001
+    for (at, _), (after, _) in (pair for course in courses.values() for pair in zip(course, course[1:])):
+        assert round(after - at) % 4000 == 0
+    assert result(*words)["digest"] == said["digest"]
+
+
+def courses_of(trace: Path) -> dict:
+    """Of the counters that are about LPs."""
+    courses = {}
+    for event in json.loads(trace.read_text())["traceEvents"]:
+        if event["ph"] == "C" and event["name"] not in ("pending events", "memory"):
+            courses.setdefault(event["name"], []).append((event["ts"], event["args"]))
+    return courses
+
+
+def test_of_many_lps_a_trace_has_the_hottest(tmp_path):
+    """So long a run joins intervals: there are 256 at most."""
+    file = tmp_path / "t.json"
+    said = result("--end", "20000", "--lps", "400", "--trace", file)
+    courses = courses_of(file)
+    assert sum(name.startswith("hot") for name in courses) == 16
+    ((_, course),) = [one for one in courses.items() if one[0].startswith("events/s")]
+    assert {name for _, args in course for name in args} == {"Place"}
+    assert course[-1][0] < 256 * (course[1][0] - course[0][0])
+    if len(course) > 128:
+        until = sum(args["Place"] * (after - at) / 1e6 for (at, args), (after, _) in zip(course, course[1:]))
+        assert 0.9 * said["events"] < until <= 1.001 * said["events"]
 
 
 def test_a_trace_of_a_run_that_is_interrupted_is_whole(tmp_path):
