@@ -5,7 +5,7 @@
  * Errors.  A simulation keeps its first error: what is called after it does nothing, hm_pdes_run returns null, and
  * hm_pdes_error says what it was.  So only the run has to be looked at.
  *
- * Threads.  A simulation is used by one thread at a time, except for hm_pdes_stop and hm_pdes_inject.  Handlers are called
+ * Threads.  A simulation is used by one thread at a time, except for hm_pdes_stop, hm_pdes_save and hm_pdes_inject.  Handlers are called
  * by several threads, those of one LP never by two at a time. */
 #ifndef HMALLOC_PDES_FOREIGN_H
 #define HMALLOC_PDES_FOREIGN_H
@@ -34,7 +34,7 @@ typedef int (*hm_pdes_handler)(hm_pdes_lp* lp, void* state, const void* event);
 typedef int (*hm_pdes_reporter)(hm_pdes_report* report, void* state);
 
 /* Options as words, such as "end=80 lookahead=0.1 threads=2 queue=heap": those of docs/pdes.md that are about the
- * simulation and about how it is run, checkpoints too, times as numbers of seconds; and model=, a name by which a checkpoint
+ * simulation and about how it is run, checkpoints, trace and what is measured too, times as numbers of seconds; and model=, a name by which a checkpoint
  * of another model is refused.  A backslash takes the next character as it is, such as a space in the name of a file.  Null if
  * there is no memory. */
 hm_pdes* hm_pdes_new(const char* options);
@@ -103,6 +103,8 @@ void hm_pdes_on_checkpoint(hm_pdes* simulation, hm_pdes_saver save, hm_pdes_load
 
 /* From any thread or signal handler: the run ends soon, with a partial result; it is saved first if it has a checkpoint. */
 void hm_pdes_stop(hm_pdes* simulation);
+/* The same for a checkpoint: it is written soon, and the run goes on. */
+void hm_pdes_save(hm_pdes* simulation);
 
 /* An event from outside of the simulation, as a run took it.  The payload has the size of its type. */
 typedef struct hm_pdes_injected {
@@ -134,6 +136,20 @@ typedef struct hm_pdes_statistic {
 /* Of a histogram, to 2 %; 0 < q < 1.  Not a number if there is no memory. */
 double hm_pdes_quantile(const hm_pdes_statistic* histogram, double q);
 
+/* With lookahead-report=1: delays of events between LPs; one thread enforces no lookahead then. */
+typedef struct hm_pdes_link { /* from a class to a class, by a type of event */
+  const char *from, *to, *event;
+  uint64_t count;
+  double smallest, suggested_lookahead;
+} hm_pdes_link;
+typedef struct hm_pdes_delays {
+  uint64_t count;
+  double smallest, mean, largest, p1, p50, p99;
+  double suggested_lookahead; /* by what was seen; 0: there is none */
+  uint64_t link_count;
+  const hm_pdes_link* links; /* the smallest delay first */
+} hm_pdes_delays;
+
 typedef struct hm_pdes_result {
   uint64_t digest;
   double reached, wall_s;
@@ -151,6 +167,12 @@ typedef struct hm_pdes_result {
   uint64_t undelivered;             /* of the events: the LP had ended, or none was there, and nothing was done */
   uint64_t gathered;                /* of the windows: executed by one thread for all */
   uint64_t rank;                    /* of this process; 0: the first, or the only one */
+  hm_pdes_delays delays;
+  /* With critical-path=1: events of the longest chain of which each had to wait for the one before, and where it ends. */
+  uint64_t path_events;
+  const char* path_last;
+  uint64_t trace_lost;     /* spans that the trace had no room for */
+  const char* trace_error; /* why the trace could not be written to its end; empty: it could */
 } hm_pdes_result;
 
 /* Whether this process was started, by mpirun or its like, as one of several ranks. */

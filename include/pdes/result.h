@@ -64,6 +64,9 @@ struct Delays {
   std::vector<Link> links;
 };
 
+// The largest number of two digits that is not above the smallest delay seen; 0 if there is none.
+double suggested_lookahead(double smallest);
+
 // The longest chain of events of which each had to wait for the one before (Options::measure_path): no number of threads
 // executes a run in less time than these take one after the other.
 struct Path {

@@ -179,15 +179,6 @@ void print_path(Page& page, const Path& path) {
 
 }  // namespace
 
-double suggested_lookahead(double smallest) {
-  if (!(smallest > 0) || !std::isfinite(smallest)) return 0;
-  const std::string rounded = app::text("%.1e", smallest);  // two digits, at most half a step above what was seen
-  int digits = 10 * (rounded[0] - '0') + (rounded[2] - '0'), exponent = std::atoi(rounded.c_str() + 4);
-  auto number = [&] { return std::strtod(app::text("%de%d", digits, exponent - 1).c_str(), nullptr); };
-  if (number() > smallest && --digits < 10) digits = 99, --exponent;
-  return number();
-}
-
 void print_summary(const Run& run, std::FILE* to) {
   const Result& result = run.result;
   Page page(to);

@@ -27,7 +27,4 @@ struct Run {
 Json summary(const Run& run);
 void print_summary(const Run& run, std::FILE* to);
 
-// The largest number of two digits that is not above the smallest delay seen.
-double suggested_lookahead(double smallest);
-
 }  // namespace pdes::app

@@ -1,6 +1,8 @@
 #include "engine/delays.h"
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <numeric>
 #include <type_traits>
 
@@ -26,6 +28,18 @@ Delays DelayRecorder::result() const {
   delays.mean = sum_.value() / static_cast<double>(delays.count);
   delays.largest = largest_;
   return delays;
+}
+
+double suggested_lookahead(double smallest) {
+  if (!(smallest > 0) || !std::isfinite(smallest)) return 0;
+  char rounded[32];  // two digits, at most half a step above what was seen
+  std::snprintf(rounded, sizeof rounded, "%.1e", smallest);
+  int digits = 10 * (rounded[0] - '0') + (rounded[2] - '0'), exponent = std::atoi(rounded + 4);
+  const auto number = [&] {
+    return std::strtod((std::to_string(digits) + "e" + std::to_string(exponent - 1)).c_str(), nullptr);
+  };
+  if (number() > smallest && --digits < 10) digits = 99, --exponent;
+  return number();
 }
 
 void LinkRecorder::add_to(Named& named, const World& world) const {

@@ -47,6 +47,7 @@ struct hm_pdes {
   std::vector<Steps> steps;  // of a statistic each
   std::vector<hm_pdes_statistic> statistics;
   std::vector<hm_pdes_injected> injected;
+  std::vector<hm_pdes_link> links;
   hm_pdes_result given{};
   std::optional<pdes::Simulation> simulation;  // the last, for its LPs refer to the classes
 };
@@ -97,6 +98,22 @@ hm_pdes_statistic described(const pdes::Report::Number& number, hm_pdes::Steps& 
           .step_counts = steps.counts.data()};
 }
 
+hm_pdes_delays described(const pdes::Delays& seen, std::vector<hm_pdes_link>& links) {
+  for (const auto& link : seen.links)
+    links.push_back({link.from.c_str(), link.to.c_str(), link.event.c_str(), link.count, link.smallest,
+                     pdes::suggested_lookahead(link.smallest)});
+  return {.count = seen.count,
+          .smallest = seen.smallest,
+          .mean = seen.mean,
+          .largest = seen.largest,
+          .p1 = seen.percentile(1),
+          .p50 = seen.percentile(50),
+          .p99 = seen.percentile(99),
+          .suggested_lookahead = pdes::suggested_lookahead(seen.smallest),
+          .link_count = links.size(),
+          .links = links.data()};
+}
+
 void describe(hm_pdes& of) {
   const pdes::Result& result = of.result;
   of.steps.reserve(result.statistics.numbers().size());
@@ -126,7 +143,12 @@ void describe(hm_pdes& of) {
               .ended = result.total.ended,
               .undelivered = result.total.undelivered,
               .gathered = result.gathered,
-              .rank = 0};
+              .rank = 0,
+              .delays = described(result.delays, of.links),
+              .path_events = result.path.events,
+              .path_last = result.path.last.c_str(),
+              .trace_lost = result.trace_lost,
+              .trace_error = result.trace_error.c_str()};
 }
 
 const pdes::ForeignClass& class_of(const hm_pdes& simulation, pdes::LpId id) {
@@ -265,6 +287,10 @@ void hm_pdes_on_checkpoint(hm_pdes* simulation, hm_pdes_saver save, hm_pdes_load
 
 void hm_pdes_stop(hm_pdes* simulation) {
   if (simulation->simulation) simulation->simulation->stop();
+}
+
+void hm_pdes_save(hm_pdes* simulation) {
+  if (simulation->simulation) simulation->simulation->save();
 }
 
 int hm_pdes_inject(hm_pdes* simulation, int64_t to, uint32_t type, const void* event, uint32_t priority) {

@@ -44,6 +44,9 @@ void set(Options& options, std::string_view name, std::string_view value) {
   if (name == "checkpoint") return void(options.checkpoint = value);
   if (name == "resume") return void(options.resume = value);
   if (name == "model") return void(options.model = value);
+  if (name == "trace") return void(options.trace = value);
+  if (name == "lookahead-report") return choose(name, value, options.measure_delays, {{"0", false}, {"1", true}});
+  if (name == "critical-path") return choose(name, value, options.measure_path, {{"0", false}, {"1", true}});
   if (name == "pin") return choose(name, value, options.pin, {{"0", false}, {"1", true}});
   if (name == "queue") return choose(name, value, options.queue, {{"wheel", Queue::wheel}, {"heap", Queue::heap}});
   if (name == "sync")

@@ -22,7 +22,7 @@ function(add_python_pdes_test name seconds)  # arguments of pytest...
 endfunction()
 
 add_python_pdes_test(python 1200 test_python.py test_processes.py test_docs.py)
-add_python_pdes_test(python_observing 900 test_observing.py)
+add_python_pdes_test(python_observing 900 test_observing.py test_watching.py)
 add_python_pdes_test(python_outside 1200 test_outside.py test_pickles.py test_partition.py)
 add_python_pdes_test(python_vacancies 1200 test_vacancies.py test_pickled_guests.py)
 add_python_pdes_test(python_sweeps 900 test_sweeps.py)

@@ -7,8 +7,9 @@ from .model import model
 from .outside import Injected, Outside
 from .plot import plot
 from .records import Array, cancellable, makes
-from .result import Result, Statistic
+from .result import Delays, Path, Result, Statistic
 from .sweep import sweep
 
-__all__ = ["Array", "BatchMeans", "Error", "Histogram", "Injected", "Level", "Outside", "Result", "SlowModelWarning",
-           "Statistic", "Tally", "Timer", "Vacancies", "cancellable", "lp", "makes", "model", "plot", "sweep"]
+__all__ = ["Array", "BatchMeans", "Delays", "Error", "Histogram", "Injected", "Level", "Outside", "Path", "Result",
+           "SlowModelWarning", "Statistic", "Tally", "Timer", "Vacancies", "cancellable", "lp", "makes", "model", "plot",
+           "sweep"]

@@ -44,6 +44,16 @@ class Statistic(ctypes.Structure):
                 ("step_count", c_uint64), ("steps", POINTER(c_int32)), ("step_counts", POINTER(c_uint64))]
 
 
+class Link(ctypes.Structure):
+    _fields_ = [("from_", c_char_p), ("to", c_char_p), ("event", c_char_p), ("count", c_uint64), ("smallest", c_double),
+                ("suggested_lookahead", c_double)]
+
+
+class Delays(ctypes.Structure):
+    _fields_ = [("count", c_uint64), *((name, c_double) for name in ("smallest", "mean", "largest", "p1", "p50", "p99")),
+                ("suggested_lookahead", c_double), ("link_count", c_uint64), ("links", POINTER(Link))]
+
+
 COUNTS = ("events", "sent", "crossed", "dropped", "windows", "peak_pending", "peak_bytes", "events_before",
           "checkpoints", "cancelled")
 LATER = ("made", "ended", "undelivered", "gathered")
@@ -54,7 +64,9 @@ class Result(ctypes.Structure):
                 *((name, c_uint64) for name in COUNTS),
                 ("events_by_type", POINTER(c_uint64)), ("statistic_count", c_uint64), ("statistics", POINTER(Statistic)),
                 ("injected_count", c_uint64), ("injected", POINTER(Injected)),
-                *((name, c_uint64) for name in LATER), ("rank", c_uint64)]
+                *((name, c_uint64) for name in LATER), ("rank", c_uint64),
+                ("delays", Delays), ("path_events", c_uint64), ("path_last", c_char_p), ("trace_lost", c_uint64),
+                ("trace_error", c_char_p)]
 
 
 # Result, arguments.
@@ -72,6 +84,7 @@ FUNCTIONS = {
     "on_save": (None, c_void_p, SAVED, c_void_p),
     "on_checkpoint": (None, c_void_p, SAVER, LOADER, c_void_p),
     "stop": (None, c_void_p),
+    "save": (None, c_void_p),
     "inject": (c_int, c_void_p, c_int64, c_uint32, c_void_p, c_uint32),
     "inject_error": (c_char_p,),
     "replay": (None, c_void_p, POINTER(Injected), c_size_t),

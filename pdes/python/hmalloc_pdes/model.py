@@ -58,11 +58,11 @@ class Model:
             **given):
         """Runs it.  Names are those of the model's parameters and of the engine's options.
 
-        progress: True shows a bar; or a function of (wall_s, now, events, pending, bytes).
+        progress: True shows a bar; or a function of (wall_s, now, events, pending, bytes), that may return "save" or "stop".
         plain: compiles nothing, to debug handlers.
         outside: an Outside, by which other threads give events to the run while it keeps a pace.
         replay: what came from outside of another run, its `injected`, comes at the same times again.
-        checkpoint: a file that the run is saved in when it is stopped, and every `checkpoint_every` seconds.
+        checkpoint: a file that the run is saved in when it is stopped, on SIGUSR1, and every `checkpoint_every` seconds.
         resume: such a file, from which the run goes on.
         Of several ranks (`mpirun -n 4 python3 FILE`) each has to call it; the first gets the result, the others None.
         """

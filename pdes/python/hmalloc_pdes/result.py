@@ -71,6 +71,60 @@ class Statistic:
         return text
 
 
+@dataclass(frozen=True)
+class Link:
+    """From a class to a class, by a type of event."""
+
+    from_: str
+    to: str
+    event: str
+    count: int
+    smallest: float
+    suggested_lookahead: float
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Of events between LPs."""
+
+    count: int
+    smallest: float
+    mean: float
+    largest: float
+    p1: float
+    p50: float
+    p99: float
+    suggested_lookahead: float  # by what was seen, which is no proof: the model must guarantee it; 0: there is none
+    links: list  # the smallest delay first
+
+    def __str__(self):
+        if not self.count:
+            return "no LP sent another one anything: any lookahead would do"
+        lines = [f"{self.count:,} events between LPs, delays from {self.smallest:g} to {self.largest:g}, mean {self.mean:g}"]
+        lines += [f"  {link.smallest:g} and more, from {link.from_} to {link.to}, {link.count:,} of {link.event}"
+                  for link in self.links[:8]]
+        if not self.suggested_lookahead:
+            return "\n".join([*lines, "  there is no lookahead: some events take no time to another LP"])
+        lines.append(f"  lookahead={self.suggested_lookahead:g}, if the model guarantees it: what was seen is no proof")
+        if len(self.links) > 1 and self.links[1].smallest > self.links[0].smallest:
+            lines.append(f"  without the first link it could be {self.links[1].suggested_lookahead:g}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Path:
+    """The longest chain of events of which each had to wait for the one before."""
+
+    events: int
+    last: str  # where it ends: an LP
+    parallelism: float  # so many threads could be busy, at most
+
+    def __str__(self):
+        if not self.events:
+            return "longest chain: none, nothing was executed"
+        return f"longest chain: {self.events:,} events to {self.last}: at most {self.parallelism:.3g} threads can be busy"
+
+
 _LITTLE = 20  # events of a window for each thread: a barrier takes as long
 
 
@@ -100,6 +154,9 @@ class Result:
     gathered: int
     events_by_type: dict
     statistics: dict
+    delays: Delays | None  # with lookahead_report
+    path: Path | None  # with critical_path
+    trace_lost: int
     injected: list = field(repr=False)
     series: list = field(repr=False)
     finals: dict = field(repr=False)
@@ -165,6 +222,7 @@ class Result:
             lines.append(f"{self.made:,} LPs made, {self.ended:,} ended, {self.made - self.ended:,} there at the end")
         for name, s in self.statistics.items():
             lines.append(f"{name:<20} {s}")
+        lines += [str(measured) for measured in (self.delays, self.path) if measured is not None]
         return "\n".join(lines)
 
 
@@ -173,6 +231,19 @@ def _parts(name, values):
     if isinstance(values, np.ndarray) and values.dtype.names:
         return [(f"{name}.{part}", values[part]) for part in values.dtype.names]
     return [(name, list(values) if isinstance(values, np.ndarray) and values.ndim > 1 else values)]
+
+
+def delays_of(result):
+    of = result.delays
+    links = [Link(link.from_.decode(), link.to.decode(), link.event.decode(), link.count, link.smallest,
+                  link.suggested_lookahead) for link in of.links[:of.link_count]]
+    numbers = {name: getattr(of, name) for name, _ in library.Delays._fields_ if "link" not in name}
+    return Delays(**numbers, links=links)
+
+
+def path_of(result):
+    events = result.path_events
+    return Path(events, result.path_last.decode(), result.events / events if events else 0.0)
 
 
 def statistics_of(result):

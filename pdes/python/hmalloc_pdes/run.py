@@ -12,7 +12,7 @@ import numpy as np
 
 from . import checkpoints, library, outside, pickles, records, slow
 from .errors import Error, SlowModelWarning, text_of
-from .result import Result, statistics_of
+from .result import Result, delays_of, path_of, statistics_of
 
 try:
     from . import compiled, passing  # noqa: F401 (it adds to what compiled knows)
@@ -21,9 +21,10 @@ except ImportError as error:  # of numba
 REFUSALS = compiled.REFUSALS if compiled else (NotImplementedError,)
 
 call = library.call
-# Those of the engine that are not about output (docs/pdes.md).
+# Those of the engine, but for output to people (docs/pdes.md).
 OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "partition", "balance", "gather", "queue",
-           "allocator", "blocks", "max_memory", "max_simultaneous", "pace", "pin", "interval")
+           "allocator", "blocks", "max_memory", "max_simultaneous", "pace", "pin", "interval", "trace",
+           "lookahead_report", "critical_path")
 
 
 def _as_text(options):
@@ -126,27 +127,42 @@ def _reason(error):
     return next((line.strip() for line in said.splitlines() if line.strip()), type(error).__name__)
 
 
-class _CtrlC:
+class _Signals:
     """While the engine runs, Ctrl-C stops it, and becomes an exception only afterwards: one that was raised on the way into
-    a function that the engine calls would be lost."""
+    a function that the engine calls would be lost.  A run that has a checkpoint is also stopped by SIGTERM, and then the
+    program ends, with the status of the engine's own programs; SIGUSR1 has it saved.  What the program handles itself
+    is left to it."""
 
-    def __init__(self, stop):
-        self._stop, self._came, self._before = stop, False, None
+    def __init__(self, engine, saves):
+        self._engine, self._came, self._before = engine, None, {}
+        self.saved = True  # the last time
+        self._answers = [(signal.SIGINT, signal.default_int_handler, self._stop)]
+        if saves:
+            self._answers += [(signal.SIGTERM, signal.SIG_DFL, self._stop), (signal.SIGUSR1, signal.SIG_DFL, self._save)]
 
-    def _come(self, _signal, _frame):
-        self._came = True
-        self._stop()
+    def _stop(self, number, _frame):
+        self._came = number
+        call.stop(self._engine)
+        if number == signal.SIGTERM:
+            signal.signal(number, signal.SIG_DFL)  # for whoever does not want to wait
+
+    def _save(self, _number, _frame):
+        call.save(self._engine)
 
     def __enter__(self):
-        mine = threading.current_thread() is threading.main_thread()
-        if mine and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._before = signal.signal(signal.SIGINT, self._come)
+        if threading.current_thread() is threading.main_thread():
+            for number, default, answer in self._answers:
+                if signal.getsignal(number) == default:
+                    self._before[number] = signal.signal(number, answer)
+        return self
 
     def __exit__(self, *_):
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-        if self._came:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+        if self._came == signal.SIGINT:
             raise KeyboardInterrupt
+        if self._came is not None:
+            raise SystemExit(128 + self._came if self.saved else 1)
 
 
 class Run:
@@ -197,7 +213,9 @@ class Run:
         try:
             self._kept = []
             finals = self._describe(engine)
-            series = self._watch(engine, progress)
+            saves = "checkpoint" in dict(saving)
+            self._signals = _Signals(engine, saves)
+            series = self._watch(engine, progress, saves)
             self._hear_of_checkpoints(engine)
             self._hear_of_undelivered(engine)
             plain = [entries for entries in self.entries if isinstance(entries, slow.Entries)]
@@ -209,7 +227,7 @@ class Run:
                 given.open(self, engine, options)
             self._hook, sys.unraisablehook = sys.unraisablehook, self._unraisable
             try:
-                with _CtrlC(lambda: call.stop(engine)):
+                with self._signals:
                     result = call.run(engine)
             finally:
                 sys.unraisablehook = self._hook
@@ -262,7 +280,7 @@ class Run:
         to = np.concatenate(lists) if lists else np.zeros(0, np.uint32)
         return [np.cumsum([0, *map(len, lists)], dtype=np.uint64), to]
 
-    def _watch(self, engine, progress):
+    def _watch(self, engine, progress, saves):
         """From time to time Python has the word: to note how far the run is, and to be told of signals."""
         series = []
 
@@ -270,7 +288,7 @@ class Run:
             try:
                 series.append(tuple(getattr(at.contents, name) for name, _ in library.Progress._fields_))
                 if progress is not None:
-                    progress(*series[-1])
+                    self._do(engine, progress(*series[-1]), saves)
             except BaseException as error:
                 self.failed(error)
                 call.stop(engine)
@@ -279,9 +297,23 @@ class Run:
         call.on_progress(engine, self._look, None)
         return series
 
+    @staticmethod
+    def _do(engine, asked, saves):
+        """What a progress function asks for by what it returns; what is no word does not count."""
+        if not isinstance(asked, str):
+            return
+        if asked == "stop":
+            call.stop(engine)
+        elif asked == "save" and saves:
+            call.save(engine)
+        else:
+            raise Error("there is no checkpoint to save the run in" if asked == "save" else
+                        f"progress returns 'save' or 'stop', not {asked!r:.60}")
+
     def _hear_of_checkpoints(self, engine):
         def saved(_, now, error):
             try:
+                self._signals.saved = not error
                 if error:
                     warnings.warn(f"no checkpoint at time {now:g}: {error.decode()}", RuntimeWarning, stacklevel=1)
             except BaseException as raised:
@@ -318,6 +350,11 @@ class Run:
                 columns = {name: final[name] if there is None else final[name][there] for name in group.lp.shown}
             states.setdefault(group.lp.name, []).append((ids, columns))
         numbers = {name: getattr(of, name) for name in ("digest", "reached", "wall_s", *library.COUNTS, *library.LATER)}
+        if of.trace_error:
+            warnings.warn(of.trace_error.decode(), RuntimeWarning, stacklevel=4)
         return Result(parameters={}, options=options, stopped=bool(of.stopped), series=series, finals=states,
                       events_by_type={event.name: of.events_by_type[event.number] for event in self.types},
-                      statistics=statistics_of(of), injected=outside.taken(self, of), **numbers)
+                      statistics=statistics_of(of), trace_lost=of.trace_lost,
+                      delays=delays_of(of) if int(options.get("lookahead_report", 0)) else None,
+                      path=path_of(of) if int(options.get("critical_path", 0)) else None,
+                      injected=outside.taken(self, of), **numbers)
