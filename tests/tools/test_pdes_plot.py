@@ -129,6 +129,24 @@ def test_the_page_says_what_the_run_came_to(bench, write, tmp_path):
         assert said in text, said
 
 
+def test_the_rate_of_a_last_moment_is_not_drawn(write):
+    stub = point(20) | {"wall_s": 1.901, "events_per_s": 1e9}
+    drawn = {trace["name"]: trace["y"] for trace in simulation.figure(simulation.read(write([*POINTS, stub])))["traces"]}
+    assert drawn["rate"][-2:] == [10_019, None] and drawn["thread 2"][-1] is None
+    assert drawn["memory"][-1] == 500_020 and drawn["pending"][-1] == 8172
+
+
+def test_windows_that_are_all_as_long_are_no_chart(write):
+    steady = simulation.figure(simulation.read(write([each | {"window": 2.5 + 1e-12 * at} for at, each in enumerate(POINTS)])))
+    assert "Length of the last window" not in [note["text"] for note in steady["layout"]["annotations"]]
+
+
+def test_the_page_tells_the_model_s_parameters_and_the_lookahead():
+    rows = dict(simulation.facts(SUMMARY | {"model_parameters": {"lps": 8192, "remote": 0.25}, "lookahead": 0.1, "windows": 1234}))
+    assert (rows["parameters"], rows["lookahead"]) == ("lps 8,192, remote 0.25", "0.1; 1,234 windows")
+    assert not {"parameters", "lookahead"} & dict(simulation.facts(SUMMARY)).keys()
+
+
 def test_a_failed_run_has_no_digest():
     rows = dict(simulation.facts(SUMMARY | {"error": "out of memory"}))
     assert rows["failed"] == "out of memory" and "digest" not in rows

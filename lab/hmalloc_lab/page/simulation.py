@@ -157,8 +157,13 @@ def facts(summary: dict) -> list[tuple[str, str]]:
     found = [("events", f"{summary['events']:,} in {summary['seconds']:.3g} s, {short(summary['events_per_s'])} a second"),
              ("virtual time", f"{summary['reached']:.6g} of {summary['end']:.6g}{early}"),
              ("digest", summary["digest"]),
-             ("how", ", ".join(how)),
-             ("memory", f"{short(summary['peak_bytes'], 'B')} at most for {summary['peak_pending']:,} pending events")]
+             ("how", ", ".join(how))]
+    if parameters := summary.get("model_parameters"):
+        found.insert(-1, ("parameters", ", ".join(f"{name} {_said(value)}" for name, value in parameters.items())))
+    if summary.get("lookahead") and threads * summary["ranks"] > 1:
+        of = f"; {summary['windows']:,} windows" if summary["sync"] == "windows" else ""
+        found.append(("lookahead", f"{summary['lookahead']:.6g}{of}"))
+    found += [("memory", f"{short(summary['peak_bytes'], 'B')} at most for {summary['peak_pending']:,} pending events")]
     if path := summary.get("critical_path"):
         chain = (f"{path['events']:,} event{'s' if path['events'] > 1 else ''} to {path['last']}: at most "
                  f"{path['parallelism']:.3g} threads can be busy")
@@ -246,13 +251,24 @@ class _Chart:
     lines: list[tuple[str, list[float]]]
 
 
+def _without_a_stub(series: Series, rates: list[float]) -> list[float]:
+    """The last interval ends with the run, and may be so short that its rate says nothing."""
+    before, last = series.numbers["wall_s"][-3:-1], series.numbers["wall_s"][-1]
+    return [*rates[:-1], math.nan] if len(before) == 2 and last - before[1] < (before[1] - before[0]) / 2 else rates
+
+
+def _changes(lengths: list[float]) -> bool:
+    known = [length for length in lengths if math.isfinite(length)]
+    return bool(known) and max(known) - min(known) > 1e-6 * max(known)
+
+
 def _charts(series: Series) -> list[_Chart]:
     numbers = series.numbers
-    utilised = [(f"thread {thread}", [100 * (1 - share) for share in shares])
+    utilised = [(f"thread {thread}", _without_a_stub(series, [100 * (1 - share) for share in shares]))
                 for thread, shares in enumerate(series.of_threads["blocked"])]
-    found = [_Chart("Events executed", "events/s", [("rate", numbers["events_per_s"])]),
+    found = [_Chart("Events executed", "events/s", [("rate", _without_a_stub(series, numbers["events_per_s"]))]),
              _Chart("Utilisation: not waiting for others", "%", utilised)]
-    if any(length > 0 for length in numbers["window"]):  # none with neighbour synchronisation
+    if _changes(numbers["window"]):  # none with neighbour synchronisation; often all are as long as the lookahead
         found.append(_Chart("Length of the last window", "virtual time", [("window", numbers["window"])]))
     return [*found, _Chart("Memory of pending events and queues", "bytes", [("memory", numbers["bytes"])]),
             _Chart("Pending events", "events", [("pending", numbers["pending"])])]
