@@ -358,7 +358,7 @@ def spans(trace: dict, name: str, thread: int) -> list[tuple[float, float]]:
 @pytest.mark.parametrize("sync", ["windows", "neighbours"])
 def test_a_trace_has_bursts_waits_windows_and_counters(tmp_path, sync):
     file = tmp_path / "t.json"
-    said = result("--end", "500", "--threads", "2", "--oversubscribe", "--sync", sync, "--trace", file)
+    said = result("--end", "500", "--threads", "2", "--oversubscribe", "--gather", "off", "--sync", sync, "--trace", file)
     trace = json.loads(file.read_text())
     events = trace["traceEvents"]
     assert said["trace_lost"] == trace["otherData"]["lost"] == 0
@@ -410,17 +410,21 @@ def courses_of(trace: Path) -> dict:
 
 
 def test_of_many_lps_a_trace_has_the_hottest(tmp_path):
-    """So long a run joins intervals: there are 256 at most."""
     file = tmp_path / "t.json"
-    said = result("--end", "20000", "--lps", "400", "--trace", file)
+    result("--end", "2000", "--lps", "400", "--trace", file)
+    assert sum(name.startswith("hot") for name in courses_of(file)) == 16
+
+
+def test_a_long_run_joins_the_intervals_of_its_trace(tmp_path):
+    """Of 4 ms each 256 are a second; a pace makes the run longer."""
+    file = tmp_path / "t.json"
+    said = result("--end", "15", "--pace", "10", "--delay", "0.02", "--least", "0.02", "--trace", file)
     courses = courses_of(file)
-    assert sum(name.startswith("hot") for name in courses) == 16
-    ((_, course),) = [one for one in courses.items() if one[0].startswith("events/s")]
-    assert {name for _, args in course for name in args} == {"Place"}
-    assert course[-1][0] < 256 * (course[1][0] - course[0][0])
-    if len(course) > 128:
-        until = sum(args["Place"] * (after - at) / 1e6 for (at, args), (after, _) in zip(course, course[1:]))
-        assert 0.9 * said["events"] < until <= 1.001 * said["events"]
+    assert sum(int(name.split()[-2]) for name in courses if name.startswith("hot")) == said["events"] > 2000
+    course = courses["events/s of thread 0"]
+    assert course[1][0] - course[0][0] >= 8000 and len(course) <= 256
+    until = sum(args["Place"] * (after - at) / 1e6 for (at, args), (after, _) in zip(course, course[1:]))
+    assert 0.9 * said["events"] < until <= 1.001 * said["events"]
 
 
 def test_a_trace_of_a_run_that_is_interrupted_is_whole(tmp_path):
