@@ -59,6 +59,15 @@ watch() { # ARGS... of $program
   exec_python "$lab" pdes ${live:+--live} ${page:+"--html=$page"} ${libraries:+"--preload=$libraries"} -- "$program" "$@"
 }
 
+# USR1 is handed on by mpirun, but after TERM it would give the ranks a second, in which no large run can be saved.
+tell() { # SIGNAL
+  told=yes whom=${!-}
+  [ "$whom" ] || { trap - "$1"; kill -s "$1" $$; } # there is no mpirun yet
+  [ "$1" = USR1 ] || whom=$(cat "/proc/$whom/task/"*/children 2>/dev/null) || :
+  # shellcheck disable=SC2086 # one word for each rank
+  kill -s "$1" ${whom:-$!} 2>/dev/null || :
+}
+
 # pdes/mpi/README.md explains the options.
 run_ranks() { # ARGS... of $program
   have mpirun || die 2 "pdes: --ranks needs mpirun (on Debian: openmpi-bin)"
@@ -69,9 +78,16 @@ run_ranks() { # ARGS... of $program
   else
     set -- "$program" "$@"
   fi
-  code=0 interrupted=''
-  trap 'interrupted=yes' INT # Ctrl-C is for mpirun and the ranks, which report before they end
-  mpirun -q --oversubscribe --bind-to none --mca pml ob1 --mca btl self,vader -n "$ranks" "$@" || code=$?
+  code=0 interrupted='' told=yes
+  trap 'told=yes interrupted=yes' INT # Ctrl-C is for mpirun and the ranks, which report before they end
+  trap 'tell TERM' TERM
+  trap 'tell USR1' USR1
+  mpirun -q --oversubscribe --bind-to none --mca pml ob1 --mca btl self,vader -n "$ranks" "$@" &
+  while [ "$told" ]; do # a signal ends the wait, too; 127: it has been waited for already
+    told='' status=0
+    wait $! || status=$?
+    [ "$status" = 127 ] || code=$status
+  done
   [ -z "$interrupted" ] || exit 130
   case $code in
     130 | 143) ;;

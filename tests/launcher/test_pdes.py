@@ -224,6 +224,21 @@ def test_ctrl_c_gives_a_partial_report(pdes, tmp_path, words):
     assert run.returncode == 130 and "stopped early" in output and "digest" in output
 
 
+@pytest.mark.parametrize("words", [[], pytest.param(["--ranks", "2"], marks=need_mpirun)])
+def test_a_run_saves_itself_on_usr1_and_on_term_and_then_ends(pdes, tmp_path, words):
+    file = tmp_path / "c"
+    run = running(tmp_path / "s.csv", "--checkpoint", file, *words)
+    run.send_signal(signal.SIGUSR1)
+    wait_for(file.exists)
+    assert run.poll() is None
+    run.send_signal(signal.SIGTERM)
+    output, errors = run.communicate(timeout=60)
+    assert run.returncode == 143 and "stopped early" in output and "digest" in output
+    saved, stopped = errors.splitlines()
+    assert "phold: saved at time" in saved and "phold: stopped and saved" in stopped
+    wait_for(lambda: ranks_of(run.pid) == [])
+
+
 @need_mpirun
 def test_a_rank_that_is_killed_ends_the_run_with_a_line(pdes, tmp_path):
     run = running(tmp_path / "s.csv", "--ranks", "2")
