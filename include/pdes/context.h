@@ -15,11 +15,6 @@
 
 namespace pdes {
 
-// Events are copied as bytes, into blocks and between machines.
-template <class E>
-concept EventPayload =
-    std::is_trivially_copyable_v<E> && std::is_trivially_destructible_v<E> && alignof(E) <= 8 && sizeof(E) <= kMaxPayload;
-
 // How a type is sent and handled that is listed as Listed.
 template <class Listed>
 struct SentAs {
@@ -34,8 +29,20 @@ struct SentAs<Makes<E>> {
   using Event = E;
 };
 
-template <EventPayload... Events>
+// Events are copied as bytes, into blocks, between machines and into checkpoints.
+template <class Listed>
+struct EventPayload {
+  static_assert(std::is_trivially_copyable_v<typename SentAs<Listed>::Event>,
+                "this event type is not trivially copyable: events are copied as bytes, so give it numbers and arrays, and "
+                "leave strings and vectors in an LP");
+  static_assert(alignof(Listed) <= 8, "this event type needs an alignment above 8");
+  static_assert(sizeof(Listed) <= kMaxPayload, "this event type is larger than 32,760 bytes");
+  static constexpr bool kChecked = true;
+};
+
+template <class... Events>
 class Context {
+  static_assert((EventPayload<Events>::kChecked && ...));
   static_assert(sizeof...(Events) > 0 && sizeof...(Events) < 256);
 
  public:
@@ -53,8 +60,8 @@ class Context {
   Stream stream(std::uint32_t number) const noexcept { return partition_.stream(lp_, number); }
   Random random(Stream& own) noexcept { return Random(own, partition_.world.generator); }
 
-  // Sends an event that LP `to` executes at now + delay.  The delay to another LP must be at least the lookahead, to
-  // itself at least 0; otherwise the run ends with an Error.  Events at or after the end are dropped.
+  // Sends an event that LP `to` executes at now + delay.  The delay must be finite, and to another LP at least the
+  // lookahead, to itself at least 0; otherwise the run ends with an Error.  Events at or after the end are dropped.
   template <class E>
   void send(LpId to, Time delay, const E& event, Priority priority = 0) {
     static_assert(std::is_same_v<typename SentAs<E>::Event, E>,
