@@ -184,8 +184,8 @@ const char* hm_pdes_error(const hm_pdes* simulation); /* empty if there is none 
 
 /* ---- For handlers.  What is wrong is kept as the error, and ends the run when the handler returns. */
 
-/* delay: of an event to another LP at least the lookahead, to the LP itself at least 0.  event: may be null if its type has
- * no bytes.  priority: 0 to 63. */
+/* delay: finite; to another LP at least the lookahead, to the LP itself at least 0.  event: may be null if its type has no
+ * bytes.  priority: 0 to 63. */
 void hm_pdes_send(hm_pdes_lp* lp, int64_t to, double delay, uint32_t type, const void* event, uint32_t priority);
 /* A member of the LP's state, zeros at first; it must not be copied over another.  set: whether an event is on its way, or
  * would be if its time were not beyond the end; who clears it cancels the event. */

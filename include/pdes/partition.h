@@ -85,6 +85,8 @@ class alignas(128) Partition {
     Time time = now + delay;
     std::uint64_t tie = next_tie(from, priority);
     if (!(time < world.end)) [[unlikely]] {
+      if (!(time < kNever)) [[unlikely]]
+        throw_bad_send(from, to, kNever, type);
       ++counts.dropped;
       return;
     }
@@ -93,6 +95,8 @@ class alignas(128) Partition {
       no_memory();
     post(from, {time, tie, event});
   }
+  // What is wrong with this send.  `to` is any number.
+  [[noreturn]] void throw_bad_send(const Lp& from, std::int64_t to, Time delay, std::uint16_t type) const;
   [[noreturn]] void no_handler(const Lp& lp, const Event& event) const;
   // An event of Simulation::inject, the index-th of the run, in a block.
   Key from_outside(const Injected& given, std::uint64_t index);
@@ -246,7 +250,6 @@ class alignas(128) Partition {
 
   std::string place_of(const Key& key) const;
   void blame(Event& event) noexcept;
-  [[noreturn]] void throw_bad_send(const Lp& from, LpId to, Time delay, std::uint16_t type) const;
   [[noreturn]] void refuse_priority(const Lp& from, Priority priority) const;
   [[noreturn]] void refuse_end(const Lp& from, const std::string& why) const;
   [[noreturn]] void refuse_route(const Lp& from, const Key& key);

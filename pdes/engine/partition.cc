@@ -286,6 +286,7 @@ Key Partition::from_outside(const Injected& given, std::uint64_t index) {
 void Partition::end_after(const Lp& from, Time delay) {
   if (!(delay >= world.lookahead))
     refuse_end(from, " after " + text_of(delay) + ": that is below the lookahead " + text_of(world.lookahead));
+  if (!(now + delay < kNever)) refuse_end(from, " after " + text_of(delay) + ": a time must be finite");
   for (unsigned thread = 0; thread < reaches.size(); ++thread)
     if (thread != number && !reaches[thread])
       refuse_end(from, ", but its thread may not send to every other one: declare no neighbours, or use windows");

@@ -44,12 +44,14 @@ void Partition::refuse_to_make(const Lp& lp, const Event& event) const {
   throw Misdeed("", name_of(lp), "is there already: " + world.types[event.type].name + " makes an LP at a vacant id");
 }
 
-void Partition::throw_bad_send(const Lp& from, LpId to, Time delay, std::uint16_t type) const {
+void Partition::throw_bad_send(const Lp& from, std::int64_t to, Time delay, std::uint16_t type) const {
   std::string what = "sends " + world.types[type].name + " to LP " + std::to_string(to);
-  if (to >= world.lp_count)
+  if (to < 0 || to >= world.lp_count)
     throw Misdeed("", name_of(from), what + ": there are only " + std::to_string(world.lp_count) + " LPs");
   if (!(delay >= 0))
     throw Misdeed("", name_of(from), what + " with delay " + text_of(delay) + ": a delay must be 0 or more");
+  if (!(now + delay < kNever))
+    throw Misdeed("", name_of(from), what + " for time " + text_of(now + delay) + ": a time must be finite");
   throw Misdeed("lookahead violation: ", name_of(from),
                 what + " for time " + text_of(now + delay) + ": the delay " + text_of(delay) + " is below the lookahead " +
                     text_of(world.lookahead));

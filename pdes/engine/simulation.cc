@@ -201,7 +201,7 @@ void check_replayed(const World& world, const Options& options, const std::vecto
     throw Error("events are replayed from the beginning, not from a checkpoint");
   for (const Injected& event : events)
     if (event.to >= world.lp_count || event.type >= world.types.size() || event.priority > kLastPriority ||
-        !(event.time >= 0) || event.payload.size() != world.types[event.type].size)
+        !(event.time >= 0 && event.time < kNever) || event.payload.size() != world.types[event.type].size)
       throw Error("what is replayed came from another model");
 }
 

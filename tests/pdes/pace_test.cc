@@ -244,7 +244,7 @@ TEST(Pace, WhatIsWrongIsSaid) {
   const auto replay = [](const Injected& event) { return [=](Simulation& simulation) { simulation.replay({event}); }; };
   for (const Injected& event :
        {Injected{1, 6, 0, 0, {}}, Injected{1, 0, 3, 0, {}}, Injected{1, 0, 0, 0, std::vector<std::byte>(4)},
-        Injected{-1, 0, 0, 0, std::vector<std::byte>(1)}})
+        Injected{-1, 0, 0, 0, std::vector<std::byte>(1)}, Injected{kNever, 0, 0, 0, std::vector<std::byte>(1)}})
     EXPECT_EQ(given(paced(0), replay(event)), "what is replayed came from another model");
   EXPECT_NE(
       given(paced(1e6), [](Simulation& simulation) { simulation.inject<PaceContext>(2, Loud{}); }).find("from outside"),

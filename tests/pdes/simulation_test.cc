@@ -74,10 +74,10 @@ TEST(Order, EventsAtTheEndAreNotExecuted) {
   for (const auto& [end, expected] : {std::pair{2.0, Heard{1}}, {0.0, Heard{}}}) {
     Heard heard;
     const Actor speaker{.speak = [](TestContext& context) {
-      for (const Time delay : {2.0, 1e300, kNever}) context.send(0, delay, Note{2});
+      for (const Time delay : {2.0, 1e300}) context.send(0, delay, Note{2});
       context.send(0, 1.999, Note{1});
     }};
-    EXPECT_EQ(run({.end = end}, {listener(heard), speaker}).total.dropped, 4 - expected.size());
+    EXPECT_EQ(run({.end = end}, {listener(heard), speaker}).total.dropped, 3 - expected.size());
     EXPECT_EQ(heard, expected);
   }
 }
