@@ -114,7 +114,7 @@ World prepared(World world, const Options& options, const Simulation::Neighbours
   if (world.lp_count == 0) throw Error("there are no LPs");
   if (partitions > kMaxThreads) throw Error("at most " + std::to_string(kMaxThreads) + " threads on all ranks");
   if (partitions > 1 && !(options.lookahead > 0)) throw Error("more than one thread or rank needs a lookahead above 0");
-  if (options.pace > 0 && (rank_count > 1 || (options.sync == Sync::neighbours && partitions > 1)))
+  if (options.pace > 0 && (rank_count > 1 || options.sync == Sync::neighbours))
     throw Error("a pace is kept by windows, on threads of one rank");
   if (options.measure_path && rank_count > 1) throw Error("the longest chain of events is measured on one rank");
   if (options.sync == Sync::neighbours && rank_count > 1)

@@ -238,9 +238,11 @@ TEST(Pace, WhatIsWrongIsSaid) {
   EXPECT_EQ(given(paced(1e6), knock(6, 0)), "an event from outside is for LP 6, which does not exist");
   EXPECT_EQ(given(paced(1e6), knock(0, 64)), "an event from outside has a priority above 63");
   EXPECT_EQ(given(paced(-1), nothing), "the pace must be 0 or more");
-  Options neighbours = paced(1e6, 2);
-  neighbours.sync = Sync::neighbours;
-  EXPECT_EQ(given(neighbours, nothing), "a pace is kept by windows, on threads of one rank");
+  for (const unsigned threads : {1u, 2u}) {
+    Options neighbours = paced(1e6, threads);
+    neighbours.sync = Sync::neighbours;
+    EXPECT_EQ(given(neighbours, nothing), "a pace is kept by windows, on threads of one rank");
+  }
   const auto replay = [](const Injected& event) { return [=](Simulation& simulation) { simulation.replay({event}); }; };
   for (const Injected& event :
        {Injected{1, 6, 0, 0, {}}, Injected{1, 0, 3, 0, {}}, Injected{1, 0, 0, 0, std::vector<std::byte>(4)},
