@@ -17,7 +17,7 @@ MODELS = {
     "Airport, 64 x 64": "airport --width 64 --height 64 --end 100",
     "Network, torus 32 x 32": "network --width 32 --height 32 --end 200",
     "Network, dragonfly": "network --shape dragonfly --links 4 --end 200",
-    "Traffic": "traffic --end 200",
+    "Traffic": "traffic --end 200 --warm-up 0",
     "Colonies": "colonies --end 100",
     "Pandemic": "pandemic --end 10",
     "Epidemic, regular": "epidemic --end 100",

@@ -1,5 +1,6 @@
 #include "models/closed.h"
 
+#include "models/warm_up.h"
 #include "pdes/app.h"
 
 int main(int argc, char** argv) {
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
   return app.run(
       argc, argv,
       [&](pdes::Simulation& simulation) {
+        require_end_after(p.warm_up, simulation);
         shares = closed::cumulative_shares(p);
         closed::add(simulation, p, shares);
       },

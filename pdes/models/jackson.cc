@@ -1,5 +1,6 @@
 #include "models/jackson.h"
 
+#include "models/warm_up.h"
 #include "pdes/app.h"
 
 int main(int argc, char** argv) {
@@ -17,7 +18,11 @@ int main(int argc, char** argv) {
       .option("walk", p.walk, "mean time to the next station, lookahead included", 0)
       .option("warm-up", p.warm_up, "time before which nobody counts", 0);
   return app.run(
-      argc, argv, [&](pdes::Simulation& simulation) { jackson::add(simulation, p); },
+      argc, argv,
+      [&](pdes::Simulation& simulation) {
+        require_end_after(p.warm_up, simulation);
+        jackson::add(simulation, p);
+      },
       [&](const pdes::Result&, pdes::Summary& summary) {
         for (std::uint32_t c = 1; c <= std::min(p.servers, p.stations); ++c) {
           summary.add("waiting_" + std::to_string(c) + "_theory", jackson::mean_waiting(p, c));

@@ -1,5 +1,6 @@
 #include "models/network.h"
 
+#include "models/warm_up.h"
 #include "pdes/app.h"
 
 int main(int argc, char** argv) {
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
   return app.run(
       argc, argv,
       [&](pdes::Simulation& simulation) {
+        require_end_after(p.warm_up, simulation);
         shape = make_shape(p);
         std::visit([&](const auto& chosen) { network::add(simulation, p, chosen); }, shape);
       },

@@ -1,5 +1,6 @@
 #include "models/traffic.h"
 
+#include "models/warm_up.h"
 #include "pdes/app.h"
 
 int main(int argc, char** argv) {
@@ -16,7 +17,11 @@ int main(int argc, char** argv) {
       .option("dawdle", p.dawdle, "probability that a car slows down for no reason", 0, 1)
       .option("warm-up", p.warm_up, "steps that do not count", 0);
   return app.run(
-      argc, argv, [&](pdes::Simulation& simulation) { traffic::add(simulation, p); },
+      argc, argv,
+      [&](pdes::Simulation& simulation) {
+        require_end_after(p.warm_up, simulation);
+        traffic::add(simulation, p);
+      },
       [&](const pdes::Result& result, pdes::Summary& summary) {
         summary.add("flow", traffic::flow(p, result));
         if (const double theory = traffic::flow_theory(p); !std::isnan(theory)) summary.add("flow_theory", theory);

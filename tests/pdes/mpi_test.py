@@ -157,9 +157,9 @@ def test_ranks_without_a_graph_end_with_one_line():
 
 
 @pytest.mark.parametrize("words", [
-    "jackson --stations 30 --end 100 --warm-up 0", "closed --stations 30 --customers 90 --end 200",
-    "epidemic --people 300 --end 60", "pandemic --width 5 --height 4 --end 10", "network --width 5 --height 4 --end 100",
-    "network --shape dragonfly --end 60", "traffic --cells 500 --segments 30 --cars 150 --end 50",
+    "jackson --stations 30 --end 100 --warm-up 0", "closed --stations 30 --customers 90 --end 200 --warm-up 9",
+    "epidemic --people 300 --end 60", "pandemic --width 5 --height 4 --end 10", "network --width 5 --height 4 --end 150",
+    "network --shape dragonfly --end 60 --warm-up 9", "traffic --cells 500 --segments 30 --cars 150 --end 50 --warm-up 9",
     "arq --wires 20 --precision 0.1 --batch 10", "colonies --colonies 30 --room 40 --end 30"])
 def test_the_library_gives_the_same_answer_on_two_ranks_and_three(words):
     name, *options = words.split()

@@ -28,8 +28,8 @@ LIBRARY = {
     "epidemic": "epidemic --people 500 --contacts small-world --rewired 0.3 --end 60",
     "pandemic": "pandemic --width 6 --height 5 --residents 60 --passengers 5 --end 20",
     "torus": "network --width 5 --height 4 --load 0.9 --end 150 --buffers 2",
-    "dragonfly": "network --shape dragonfly --traffic hard --end 100 --packets 9",
-    "traffic": "traffic --cells 700 --segments 40 --cars 200 --end 60 --ties hashed",
+    "dragonfly": "network --shape dragonfly --traffic hard --end 100 --warm-up 9 --packets 9",
+    "traffic": "traffic --cells 700 --segments 40 --cars 200 --end 60 --warm-up 9 --ties hashed",
     "arq": "arq --wires 20 --loss 0.3 --precision 0.1 --batch 10",
     "colonies": "colonies --colonies 30 --room 40 --end 30",
 }
@@ -170,13 +170,16 @@ def test_extremes_that_make_sense(words):
 
 
 @pytest.mark.parametrize("words", [
-    "jackson --stations 1 --again 0 --end 50", "jackson --load 0 --end 50", "closed --customers 0", "closed --stations 1 --end 900",
+    "jackson --stations 1 --again 0 --end 50 --warm-up 9", "jackson --load 0 --end 50 --warm-up 0", "closed --customers 0",
+    "closed --stations 1 --end 900",
     "epidemic --infected 0", "epidemic --people 1 --contacts path", "epidemic --people 50 --infected 99 --recovery 0",
-    "pandemic --residents 0 --end 2", "pandemic --width 1 --height 1 --end 9", "network --backlog 0 --end 50",
-    "network --width 1 --height 1 --end 50", "network --shape dragonfly --links 1 --end 50", "network --wire 0 --lookahead 1 --end 50",
+    "pandemic --residents 0 --end 2", "pandemic --width 1 --height 1 --end 9", "network --end 0 --warm-up 0",
+    "network --backlog 0 --end 50 --warm-up 9", "network --width 1 --height 1 --end 50 --warm-up 9",
+    "network --shape dragonfly --links 1 --end 50 --warm-up 9", "network --wire 0 --lookahead 1 --end 50 --warm-up 9",
     "arq --wires 1 --loss 0 --end 99", "arq --loss 0.99 --end 99", "arq --precision 1 --batch 1",
     "colonies --room 1 --end 9", "colonies --room 2 --founders 5 --end 9", "colonies --death 1000 --division 0.001 --end 9",
-    "traffic --cars 0 --end 9", "traffic --cars 10000 --end 9", "traffic --segments 1 --dawdle 1 --end 9"])
+    "traffic --cars 0 --end 9 --warm-up 1", "traffic --cars 10000 --end 9 --warm-up 1",
+    "traffic --segments 1 --dawdle 1 --end 9 --warm-up 1"])
 def test_extremes_of_the_library(words):
     assert answer(f"{words} --threads 2") == answer(words)
 
@@ -195,6 +198,8 @@ def test_extremes_of_the_library(words):
     ("pandemic --flight 0.2 --lookahead 0.25", "--flight must not"), ("pandemic --every 0", "every"), ("network --shape ring", "'ring'"),
     ("network --wire 0.5 --lookahead 2", "--transfer and --wire"), ("network --buffers 0", "buffers"), ("network --links 0", "links"),
     ("traffic --cars 10001", "--cars must not"), ("traffic --segments 5000", "at least --max-speed cells"),
+    *((f"{name} --end 50 --warm-up 50", "--warm-up must be below --end") for name in ("jackson", "closed", "network", "traffic")),
+    ("network --end 50", "--warm-up must be below --end"),
     ("arq --wire 0.5 --lookahead 1", "--wire must not"), ("arq --patience 1.5", "--patience must"), ("arq --loss 1", "loss"),
     ("colonies --signal 0.05 --lookahead 0.1", "--signal must not"), ("colonies --colonies 1000000 --room 1000", "more --room than"),
     ("traffic --lookahead 1", "half a step"), ("traffic --max-speed 0", "max-speed"), ("traffic --dawdle 1.1", "dawdle")])
