@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <exception>
-#include <new>
 #include <optional>
 
 #include "app/command_line.h"
@@ -16,6 +14,7 @@
 #include "app/summary.h"
 #include "app/text.h"
 #include "app/watch.h"
+#include "engine/failure_text.h"
 #include "mpi/launched.h"
 #include "pdes/mpi.h"
 
@@ -119,10 +118,6 @@ bool App::Inside::parse(int argc, char** argv) {
 
 namespace {
 
-std::string reason(const std::exception& failure) {
-  return dynamic_cast<const std::bad_alloc*>(&failure) != nullptr ? "out of memory" : failure.what();
-}
-
 // Runs the simulation; an error that ended it early is in the Run afterwards.
 void perform(Simulation& simulation, Ranks* ranks, app::Run& run) {
   app::Interrupt interrupt(simulation);
@@ -130,13 +125,11 @@ void perform(Simulation& simulation, Ranks* ranks, app::Run& run) {
   double cpu = app::cpu_seconds();
   try {
     run.result = simulation.run(ranks);
-  } catch (const std::exception& failure) {
-    run.error = reason(failure);
-    run.elsewhere = dynamic_cast<const OtherRankFailed*>(&failure) != nullptr;
-    run.result = simulation.partial();
-    const std::string& place = run.result.failed_at;  // which the engine's own errors name themselves
-    if (run.error.find(place) == std::string::npos) run.error = place + ": " + run.error;
-  }
+  } catch (const OtherRankFailed& failure) {
+    run.error = failure.what();
+    run.elsewhere = true;
+  } catch (...) { run.error = failure_text(simulation.partial().failed_at); }
+  if (!run.error.empty()) run.result = simulation.partial();
   cpu = app::cpu_seconds() - cpu;  // inside the wall clock's interval, so that it cannot exceed that
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   run.cpu_share = cpu / (took.count() * run.options.threads);
@@ -173,7 +166,7 @@ int App::Inside::simulate(const std::function<void(Simulation&)>& build,
     simulation = std::make_unique<Simulation>(options);
     build(*simulation);
     watch = std::make_unique<app::Watch>(name, first_rank() ? output : app::Output{.live = app::Live::off});
-  } catch (const std::exception& caught) { mistake = reason(caught); }
+  } catch (...) { mistake = failure_text(); }
   if (!all_start(mistake.empty())) return say(mistake, kCannotStart);
   if (watch->wanted()) simulation->on_progress([&](const Progress& progress) { watch->see(progress); });
   std::optional<Saved> last;
@@ -191,7 +184,7 @@ int App::Inside::simulate(const std::function<void(Simulation&)>& build,
     if (code == 0 && summarise) summarise(run.result, run.derived);
     if (first_rank()) print(run);
     watch->finish(run);
-  } catch (const std::exception& failure) { return say(reason(failure), kFailed); }
+  } catch (...) { return say(failure_text(), kFailed); }
   if (!run.result.trace_error.empty()) code = say("--trace: " + run.result.trace_error, kFailed);
   if (!run.result.stopped || app::Interrupt::signal() == 0) return code;
   if (!options.checkpoint.empty() && first_rank()) {

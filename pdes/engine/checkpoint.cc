@@ -1,7 +1,10 @@
 #include "engine/checkpoint.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
+#include "engine/failure_text.h"
 #include "engine/number_text.h"
 #include "engine/team.h"
 
@@ -108,7 +111,7 @@ void Saver::take(unsigned thread, bool incomplete) noexcept {
     part.counts = own.counts;
     part.ended = own.ended.write();
     part.executed_by_type = own.executed_by_type;
-  } catch (const std::exception& failure) { part.error = failure.what(); }
+  } catch (...) { part.error = failure_text(); }
 }
 
 std::vector<Saver::Part> Saver::of_all_ranks() {
@@ -118,8 +121,8 @@ std::vector<Saver::Part> Saver::of_all_ranks() {
   std::vector<std::byte> message;
   try {
     message = to_bytes(mine);
-  } catch (const std::exception& failure) {
-    mine.assign(1, {failure.what(), {}, {}, {}, {}});
+  } catch (...) {
+    mine.assign(1, {failure_text(), {}, {}, {}, {}});
     message = to_bytes(mine);
   }
   mine.clear();
@@ -140,7 +143,7 @@ void Saver::write(Time at) {
   try {
     write_file(at, std::move(parts));
     ++written_;
-  } catch (const std::exception& failure) { saved.error = failure.what(); }
+  } catch (...) { saved.error = failure_text(); }
   next_ = Clock::now() +
           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(team_.options.checkpoint_every));
   if (on_save) on_save(saved);

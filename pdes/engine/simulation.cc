@@ -8,6 +8,7 @@
 #include "engine/collect_results.h"
 #include "engine/cpu_pin.h"
 #include "engine/delays.h"
+#include "engine/failure_text.h"
 #include "engine/owners.h"
 #include "engine/team.h"
 #include "pdes/metis.h"
@@ -155,7 +156,7 @@ void load_elsewhere(const Checkpoint& from, const Load& load) {
   }
   try {
     load(from.elsewhere);
-  } catch (const std::exception& failure) { throw Error(from.path + " cannot be resumed: " + failure.what()); }
+  } catch (...) { throw Error(from.path + " cannot be resumed: " + failure_text()); }
 }
 
 void open_files_here(Team& team, unsigned rank, const Load& load) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/append.h"
+#include "engine/failure_text.h"
 #include "foreign/lps.h"
 #include "foreign/options.h"
 #include "foreign/ranks.h"
@@ -34,7 +35,7 @@ struct hm_pdes {
     if (!error.empty()) return;
     try {
       work();
-    } catch (const std::exception& what) { error = what.what(); }
+    } catch (...) { error = pdes::failure_text(simulation ? simulation->partial().failed_at : ""); }
   }
 
   std::string error;
@@ -298,7 +299,7 @@ int hm_pdes_inject(hm_pdes* simulation, int64_t to, uint32_t type, const void* e
   try {
     auto given = event_of(*simulation, to, type, event, priority, 0);
     return simulation->simulation->inject<AsItIs>(given.to, given) ? 1 : 0;
-  } catch (const std::exception& what) { inject_error = what.what(); }
+  } catch (...) { inject_error = pdes::failure_text(); }
   return -1;
 }
 

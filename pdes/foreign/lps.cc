@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include "engine/number_text.h"
 #include "pdes/timer.h"
 
 namespace pdes {
@@ -103,7 +102,7 @@ void report(const void* state, Report& into) {
   const bool done = of.report(&call, const_cast<void*>(state)) != 0;
   keep();  // a report may change the state
   if (call.failure != nullptr) std::rethrow_exception(call.failure);
-  if (!done) throw Error("LP " + std::to_string(lp.id) + " (" + of.name + ") failed to report");
+  if (!done) throw Misdeed("", "LP " + std::to_string(lp.id) + " (" + of.name + ")", "failed to report");
 }
 
 }  // namespace
@@ -201,15 +200,15 @@ void ForeignCall::operator()(hm_pdes_handler handler, const void* event) {
   if (failure != nullptr) [[unlikely]]
     std::rethrow_exception(failure);
   if (!done) [[unlikely]]
-    throw Error(name() + " failed at time " + text_of(now));
+    refuse("failed");
 }
 
-std::string ForeignCall::name() const { return "LP " + std::to_string(id) + " (" + ForeignClass::of(engine_lp).name + ")"; }
+void ForeignCall::refuse(const std::string& what) const { throw Misdeed("", partition.name_of(engine_lp), what); }
 
 Random ForeignCall::random(std::uint32_t stream) {
   const ForeignClass& of = ForeignClass::of(engine_lp);
   if (stream > of.streams) [[unlikely]]
-    throw Error(name() + " has no random stream " + std::to_string(stream));
+    refuse("has no random stream " + std::to_string(stream));
   return {stream == 0 ? engine_lp.stream : of.streams_of(engine_lp)[stream - 1], partition.world.generator};
 }
 
@@ -271,10 +270,9 @@ void hm_pdes_send(hm_pdes_lp* lp, int64_t to, double delay, uint32_t type, const
   call.attempt([&] {
     const auto& types = call.partition.world.types;
     if (type >= types.size()) [[unlikely]]
-      throw pdes::Error(call.name() + " sends an event of type " + std::to_string(type) + ": there is none");
+      call.refuse("sends an event of type " + std::to_string(type) + ": there is none");
     if (to < 0 || to >= lp->lp_count) [[unlikely]]
-      throw pdes::Error(call.name() + " sends " + types[type].name + " to LP " + std::to_string(to) + " at time " +
-                        pdes::text_of(lp->now) + ": there are only " + std::to_string(lp->lp_count) + " LPs");
+      call.partition.throw_bad_send(call.engine_lp, to, delay, static_cast<std::uint16_t>(type));
     const auto send = [&](std::size_t size) __attribute__((always_inline)) {
       call.partition.send_bytes(call.engine_lp, static_cast<pdes::LpId>(to), delay, static_cast<std::uint16_t>(type), event,
                                 size, priority);
@@ -294,8 +292,7 @@ void hm_pdes_set_timer(hm_pdes_lp* lp, hm_pdes_timer* timer, double delay, uint3
   ForeignCall& call = call_of(lp);
   call.attempt([&] {
     if (!pdes::ForeignClass::of(call.engine_lp).is_cancellable(type))
-      throw pdes::Error(call.name() + " sets a timer to an event of type " + std::to_string(type) +
-                        ", which none can cancel");
+      call.refuse("sets a timer to an event of type " + std::to_string(type) + ", which none can cancel");
     const std::uint32_t place = call.partition.place_of_timer(call.engine_lp, timer);
     const hm_pdes_setting setting{place, reinterpret_cast<pdes::Timer*>(timer)->set()};
     std::memcpy(static_cast<std::byte*>(event) + call.partition.world.types[type].size - sizeof setting, &setting,
@@ -330,7 +327,7 @@ const double* hm_pdes_exponential_edges(void) { return pdes::kLayerEdges.data();
 int64_t hm_pdes_integer(hm_pdes_lp* lp, uint32_t stream, int64_t n) {
   return drawn(lp, stream, [&](pdes::Random random) {
     if (n <= 0) [[unlikely]]
-      throw pdes::Error(call_of(lp).name() + " draws an integer below " + std::to_string(n));
+      call_of(lp).refuse("draws an integer below " + std::to_string(n));
     return static_cast<int64_t>(random.integer(static_cast<std::uint64_t>(n)));
   });
 }
@@ -339,7 +336,7 @@ double hm_pdes_natural_log(double x) { return pdes::natural_log(x); }
 
 void hm_pdes_fail(hm_pdes_lp* lp, const char* text) {
   ForeignCall& call = call_of(lp);
-  call.attempt([&] { throw pdes::Error(call.name() + " failed at time " + pdes::text_of(lp->now) + ": " + text); });
+  call.attempt([&] { call.refuse(std::string("failed: ") + text); });
 }
 
 double hm_pdes_half_width(const hm_pdes_batch_means* means) { return std::bit_cast<pdes::BatchMeans>(*means).half_width(); }

@@ -80,7 +80,7 @@ struct ForeignCall : hm_pdes_lp {
     } catch (...) { failure = std::current_exception(); }
   }
   Random random(std::uint32_t stream);  // throws if there is none of that number
-  std::string name() const;             // of the LP
+  [[noreturn]] void refuse(const std::string& what) const;
 
   Partition& partition;
   Lp& engine_lp;

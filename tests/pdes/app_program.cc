@@ -5,7 +5,7 @@
 
 namespace {
 
-enum class Kind : std::uint8_t { plain, throwing, greedy, hasty, hot };
+enum class Kind : std::uint8_t { plain, throwing, wordy, wild, greedy, hasty, hot };
 
 struct Parameters {
   double delay = 1, least = 1, odd = 0;
@@ -29,6 +29,8 @@ class Place {
     ++visits_;
     times_.add(context.now());
     if (p_.kind == Kind::throwing && context.now() > 5) throw std::runtime_error("a model's own trouble");
+    if (p_.kind == Kind::wordy && context.now() > 5) throw std::runtime_error("a model's own\ntrouble\n");
+    if (p_.kind == Kind::wild && context.now() > 5) throw 42;
     if (p_.kind == Kind::hot && context.id() == 3 && visits_ % 10 != 0) return context.send_self(0.05, token);
     const double delay = p_.kind == Kind::hasty && token.steps == 0 ? 0 : p_.delay;
     context.send((context.id() + 1) % context.lp_count(), delay, Token{token.steps + 1});
@@ -66,6 +68,8 @@ int main(int argc, char** argv) {
       .choice("kind", p.kind,
               {{"plain", Kind::plain},
                {"throwing", Kind::throwing},
+               {"wordy", Kind::wordy},
+               {"wild", Kind::wild},
                {"greedy", Kind::greedy},
                {"hasty", Kind::hasty},
                {"hot", Kind::hot}},

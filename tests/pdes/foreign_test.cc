@@ -288,8 +288,10 @@ TEST(ForeignMembers, AreTimersAndWhatCxxObservesWith) {
 
 TEST(ForeignMembers, ThatCannotBeAreTheErrorOfTheRun) {
   for (const auto& [number, fault, said] :
-       {std::tuple(1, 0, "LP 0 (Clock) failed at time 1.5"), std::tuple(-1, 0, "LP 0 has no histogram -1"),
-        std::tuple(0, 1, "LP 0 (Clock) sets a timer to an event of type 0, which none can cancel")}) {
+       {std::tuple(1, 0, "LP 0 (Clock), at time 1.5 on Alarm from LP 0, failed"),
+        std::tuple(-1, 0, "LP 0 has no histogram -1"),
+        std::tuple(
+            0, 1, "LP 0 (Clock), at time 1 on Tick from LP 0, sets a timer to an event of type 0, which none can cancel")}) {
     const Foreign simulation = clocks(number, fault);
     EXPECT_EQ(hm_pdes_run(simulation.get()), nullptr);
     EXPECT_STREQ(hm_pdes_error(simulation.get()), said);
@@ -309,8 +311,9 @@ TEST_P(Fault, IsTheErrorOfTheRun) {
   EXPECT_NE(std::string(hm_pdes_error(simulation.get())).find(said), std::string::npos) << hm_pdes_error(simulation.get());
 }
 INSTANTIATE_TEST_SUITE_P(Faults, Fault,
-                         testing::Values(std::tuple(1, " (Node) failed at time "), std::tuple(2, ": as was asked for"),
-                                         std::tuple(3, "sends Hop to LP -1"),
+                         testing::Values(std::tuple(1, " on Hop from LP "), std::tuple(1, ", failed"),
+                                         std::tuple(2, ", failed: as was asked for"),
+                                         std::tuple(3, ", sends Hop to LP -1: there are only "),
                                          std::tuple(4, "an event of type 1: there is none"),
                                          std::tuple(5, "sends with priority 64"),
                                          std::tuple(6, "LP 0 (Node) failed to report")));

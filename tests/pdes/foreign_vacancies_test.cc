@@ -316,7 +316,7 @@ TEST(ForeignVacancies, AreOfLpsThatHaveThem) {
   hm_pdes_event_type(simulation.get(), "Next", 0);
   hm_pdes_add(simulation.get(), &described, 1);
   EXPECT_EQ(hm_pdes_run(simulation.get()), nullptr);
-  EXPECT_STREQ(hm_pdes_error(simulation.get()), "LP 0 (Door) failed at time 0");
+  EXPECT_STREQ(hm_pdes_error(simulation.get()), "LP 0 (Door), at its start, failed");
 }
 
 }  // namespace

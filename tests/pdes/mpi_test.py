@@ -14,6 +14,7 @@ import pytest
 from programs import BUILD, CLEAN, model
 
 RANKS = BUILD / "tests" / "pdes" / "pdes_mpi_ranks"
+PROGRAM = BUILD / "tests" / "pdes" / "pdes_mpi_program"
 
 
 def mpirun(ranks: int) -> list[str]:
@@ -227,4 +228,12 @@ def test_an_error_of_one_rank_ends_all_with_its_line():
     done = run(2, model("phold"), "--lps", "1000", "--end", "5", "--max-memory", "20K")
     assert done.returncode == 1
     assert "memory limit reached" in done.stderr
+    assert "pdes: rank" not in done.stderr
+
+
+@pytest.mark.parametrize("kind, said", [("wordy", "a model's own trouble"), ("wild", "an exception of type int")])
+def test_what_a_handler_throws_is_a_line_whatever_it_is(kind, said):
+    done = run(2, PROGRAM, "--kind", kind, "--lps", "1")
+    assert done.returncode == 1
+    assert f"toy: LP 0 (Place), at time 6 on Token from LP 0: {said}\n" in done.stderr
     assert "pdes: rank" not in done.stderr

@@ -44,7 +44,7 @@ def test_help_has_the_model_s_own_options_first_with_defaults():
         "The model's own", "Simulation", "How it is run (changes no result)", "Output"]
     words = " ".join(shown.stdout.split())
     for option in ("--delay NUMBER of a token (1)", "--lps N places (4)", "--large N a number (5000000000)",
-                   "--word TEXT a text (some)", "--flag yes or no", "--kind plain|throwing|greedy|hasty|hot of run (plain)",
+                   "--word TEXT a text (some)", "--flag yes or no", "--kind plain|throwing|wordy|wild|greedy|hasty|hot of run (plain)",
                    "--least NUMBER delay that it has at least (1)", "--file FILE to read --flag",
                    "--end TIME virtual time to simulate to (10)", "--lookahead TIME least delay of an event for another LP (1)"):
         assert option in words
@@ -79,7 +79,7 @@ def test_times_have_units(time):
     ("--lps 5000000000", "'5000000000'"), ("--large -1", "'-1'"), ("--large 18446744073709551616", "--large"),
     ("--delay -1", "--delay: '-1' is not a number of at least 0"), ("--delay nan", "'nan'"), ("--delay inf", "'inf'"),
     ("--delay 1x", "'1x'"), ("--odd 4", "--odd: '4' is not a number from -1 to 3"), ("--odd 2", "--odd: 2 is even"),
-    ("--kind odd", "--kind: 'odd' is not one of plain|throwing|greedy|hasty|hot"), ("--queue list", "wheel|heap"),
+    ("--kind odd", "--kind: 'odd' is not one of plain|throwing|wordy|wild|greedy|hasty|hot"), ("--queue list", "wheel|heap"),
     ("--unknown", "--unknown"), ("word", "word"), ("--seed", "--seed"), ("--end nan", "--end"), ("--end -1", "end"),
     ("--threads 0", "thread"), ("--threads -1", "--threads"), ("--threads 2 --lookahead 0", "lookahead"),
     ("--max-memory 5X", "'5X' is not a size like 512M or 2G"), ("--max-memory -5", "'-5'"), ("--max-memory M", "'M'"),
@@ -196,9 +196,11 @@ def test_output_that_cannot_be_written_is_an_error(words):
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
-@pytest.mark.parametrize("words, reason", [(["--kind", "throwing"],
-                                            r"LP \d \(Place\), at time 6 on Token from LP \d: a model's own trouble"),
-                                           (["--delay", "0.5"], "lookahead violation: .* 0.5 is below the lookahead 1")])
+@pytest.mark.parametrize("words, reason", [
+    (["--kind", "throwing"], r"LP \d \(Place\), at time 6 on Token from LP \d: a model's own trouble"),
+    (["--kind", "wordy"], r"LP \d \(Place\), at time 6 on Token from LP \d: a model's own trouble"),
+    (["--kind", "wild"], r"LP \d \(Place\), at time 6 on Token from LP \d: an exception of type int"),
+    (["--delay", "0.5"], "lookahead violation: .* 0.5 is below the lookahead 1")])
 def test_a_failed_run_is_one_line_and_a_partial_summary(words, reason, threads):
     failed = toy(*words, "--threads", threads)
     assert failed.returncode == 1 and re.fullmatch(f"toy: {reason}\n", failed.stderr)

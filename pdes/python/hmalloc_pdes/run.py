@@ -119,6 +119,10 @@ def _machine_code(lp, events):
     return lp.compiled[key]
 
 
+def _on_one_line(error):
+    return " ".join(f"{type(error).__name__}: {error}".splitlines())
+
+
 def _reason(error):
     """The line of Numba's message that says most: the first of the innermost failure."""
     text = text_of(error)
@@ -334,7 +338,7 @@ class Run:
             if said:
                 raise Error(said)
         elif isinstance(self._error, Exception) and not isinstance(self._error, Error):
-            raise Error(f"{said}: {type(self._error).__name__}: {self._error}") from self._error
+            raise Error(f"{said}: {_on_one_line(self._error)}") from self._error
         elif isinstance(self._error, Error):
             raise Error(f"{said}: {self._error}") from None
         else:

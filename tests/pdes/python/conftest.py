@@ -224,6 +224,14 @@ class Faulty:
             self.n = 1 / (event.n - 9)
         elif event.n == 10:
             self.places[event.n] = 1.0
+        elif event.n == 12:
+            context.send(other, np.inf, Tick(0))
+        elif event.n == 13:
+            context.send_self(np.inf, Tick(0))
+        elif event.n == 14:
+            context.end_after(np.inf)
+        elif event.n == 15:
+            raise ValueError("bad\nluck\n")
 
     def report(self, report):
         report.sum("n", self.n if self.fault != 11 else np.inf)

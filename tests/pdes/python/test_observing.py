@@ -122,7 +122,7 @@ def test_an_event_that_no_timer_cancels():
     def wrong(simulation):
         simulation.add(Wrong, 1)
 
-    for plain, where in (False, "Wrong"), (True, r"LP 0 \(Wrong\) failed at time 0"):
+    for plain, where in (False, "Wrong"), (True, r"LP 0 \(Wrong\), at its start, failed"):
         with pytest.raises(pdes.Error, match=f"^{where}: Tick can be cancelled by no timer: write @cancellable above it$"):
             wrong.run(plain=plain)
 

@@ -134,7 +134,7 @@ def test_messages_go_from_lp_to_lp():
     (lambda env: 3, "TypeError: a process is a generator, and 3 is none: does it yield?"),
     (lambda env: _failing(env), "KeyError: 'nobody'")])
 def test_what_goes_wrong_is_one_line(generator, said):
-    with pytest.raises(pdes.Error, match=f"^LP 0 .Teller. failed at time .*: {said}".replace("?", "[?]")):
+    with pytest.raises(pdes.Error, match=f"^LP 0 .Teller., at .*, failed: {said}".replace("?", "[?]")):
         run(lambda env, note: env.process(generator(env)))
 
 

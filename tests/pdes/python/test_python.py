@@ -163,16 +163,20 @@ def test_the_warning_says_what_numba_does_not_take():
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("fault, said", enumerate([
     r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, sends Tick to LP 1 with delay -1: a delay must be 0 or more",
-    r"LP 0 \(Faulty\) sends Tick to LP 99 at time 1: there are only 2 LPs",
-    r"LP 0 \(Faulty\) sends Tick to LP -1 at time 1: there are only 2 LPs",
+    r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, sends Tick to LP 99: there are only 2 LPs",
+    r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, sends Tick to LP -1: there are only 2 LPs",
     r"lookahead violation: LP 0 \(Faulty\), at time 1 on Tick from LP 0, sends .* the delay 0.1 is below the lookahead 0.5",
     r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, sends with priority 64: the last is 63",
-    r"LP 0 \(Faulty\) draws an integer below 0",
-    r"LP 0 \(Faulty\) has no random stream 3",
-    r"LP 0 \(Faulty\) failed at time 1: ValueError: bad luck",
-    r"LP 0 \(Faulty\) failed at time 1: ZeroDivisionError: division by zero",
-    r"LP 0 \(Faulty\) failed at time 1: IndexError: index.* is out of bounds.*",
+    r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, draws an integer below 0",
+    r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, has no random stream 3",
+    r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, failed: ValueError: bad luck",
+    r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, failed: ZeroDivisionError: division by zero",
+    r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, failed: IndexError: index.* is out of bounds.*",
     r"statistic 'n': inf is not a finite number",
+    r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, sends Tick to LP 1 for time inf: a time must be finite",
+    r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, sends Tick to LP 0 for time inf: a time must be finite",
+    r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, ends the run after inf: a time must be finite",
+    r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, failed: ValueError: bad luck",
 ], 1))
 def test_what_goes_wrong_in_a_handler_is_one_line(plain, fault, said):
     for threads in (1, 2):
@@ -211,7 +215,7 @@ def test_an_event_that_nobody_handles():
     def lost(simulation):
         simulation.add(Lost, 1)
 
-    for plain, where in (False, "Lost"), (True, r"LP 0 \(Lost\) failed at time 0"):
+    for plain, where in (False, "Lost"), (True, r"LP 0 \(Lost\), at its start, failed"):
         with pytest.raises(pdes.Error, match=f"^{where}: Nothing is no event of this model: no LP has a handler of it$"):
             lost.run(plain=plain)
 

@@ -47,7 +47,7 @@ def test_a_sweep_goes_on_where_it_was_left(tmp_path, monkeypatch):
 def test_a_run_of_a_sweep_that_fails_is_tried_again(tmp_path):
     file = tmp_path / "sweep.csv"
     frame = pdes.sweep(faulty, {"fault": [0, 8]}, file=file, progress=False)
-    assert [*frame["error"]] == ["", "LP 0 (Faulty) failed at time 1: ValueError: bad luck"]
+    assert [*frame["error"]] == ["", "LP 0 (Faulty), at time 1 on Tick from LP 0, failed: ValueError: bad luck"]
     assert {*pandas.read_csv(file)["fault"]} == {0, 8}
     file.write_text(file.read_text().replace("bad luck", "of another day"))
     tried = pdes.sweep(faulty, {"fault": [8]}, file=file, progress=False)

@@ -1,5 +1,6 @@
 """LPs that come and go: as in C++, whichever way they are run."""
 
+import math
 import re
 from typing import NamedTuple
 
@@ -276,7 +277,7 @@ class Visitor:
             context.send(0, 1.0, Next())
 
     def report(self, report):
-        report.sum("waited", 1.0)
+        report.sum("waited", 1.0 if self.fault != 9 else math.inf)
         if self.fault == 8:
             raise ValueError("no words")
 
@@ -301,9 +302,10 @@ def visit(simulation, fault=0, undelivered="refused"):
     r"LP 0 \(Host\), at time 2 on Enters from LP 0, is there already: Enters makes an LP at a vacant id",
     r"LP 1 \(Visitor\), at time 3 on Enters from LP 0, is there already: Enters makes an LP at a vacant id",
     r"LP 1 \(Visitor\), at time 3 on Word from LP 0, has no handler for Word",
-    r"LP 1 \(Visitor\) failed at time 2: ValueError: bad luck",
+    r"LP 1 \(Visitor\), at time 2 on Enters from LP 0, failed: ValueError: bad luck",
     r"LP 0 \(Host\), at time 4 on Word from LP 1, has no handler for Word",
-    r"LP 1 \(Visitor\) failed to report: ValueError: no words",
+    r"LP 1 \(Visitor\), at time 3 on Go from LP 0, failed to report: ValueError: no words",
+    r"LP 1 \(Visitor\), at time 3 on Go from LP 0: statistic 'waited': inf is not a finite number",
 ], 1))
 def test_what_goes_wrong_is_one_line(plain, fault, said):
     for threads in (1, 2):
