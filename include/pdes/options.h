@@ -80,7 +80,8 @@ struct Options {
   // Events that follow each other at one time on one thread, beyond those that were pending when the time came: more is an
   // Error, because such a chain rarely ends.
   std::uint64_t max_simultaneous = 10'000'000;
-  // Checkpoints, docs/pdes.md.  `model` names the model and its parameters: a checkpoint of another one is refused.
+  // Checkpoints, docs/pdes.md.  `model` is the model's name and a line "PARAMETER: VALUE" for each of its parameters: a
+  // checkpoint of another one is refused, with the first line that differs.
   std::string model{};
   std::string checkpoint{};     // file to save the run in; empty: none
   double checkpoint_every = 0;  // seconds of real time; 0: only on request, and when the run is stopped

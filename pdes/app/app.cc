@@ -157,7 +157,9 @@ int App::Inside::simulate(const std::function<void(Simulation&)>& build,
                .options = {},
                .asked_threads = asked,
                .ranks = ranks == nullptr ? 1 : ranks->count()};
-  options.model = name + " " + app::one_line(run.parameters);
+  options.model = name;
+  for (const auto& [parameter, value] : run.parameters.items())
+    options.model += "\n" + parameter + ": " + app::one_line(value);
   run.options = options;
   std::unique_ptr<Simulation> simulation;
   std::unique_ptr<app::Watch> watch;

@@ -11,6 +11,19 @@
 namespace pdes {
 namespace {
 
+// In which of their lines two models differ: the first is a name, the others are "PARAMETER: VALUE".
+std::string difference(std::string_view its, std::string_view ours) {
+  const auto same = static_cast<std::size_t>(std::ranges::mismatch(its, ours).in1 - its.begin());
+  const std::size_t start = its.substr(0, same).rfind('\n') + 1;
+  const auto line = [&](std::string_view text) { return std::string(text.substr(start, text.find('\n', start) - start)); };
+  const std::string its_line = line(its), our_line = line(ours);
+  if (start == 0 && its_line != our_line) return "of '" + its_line + "', not '" + our_line + "'";
+  const std::size_t name = its_line.find(": ");
+  if (name == std::string::npos || our_line.find(": ") != name || our_line.compare(0, name, its_line, 0, name) != 0)
+    return "its parameters are others";
+  return "its " + its_line.substr(0, name) + " is " + its_line.substr(name + 2) + ", not " + our_line.substr(name + 2);
+}
+
 // What a simulation is: the same in a run and in the checkpoint that it goes on from.
 struct Identity {
   std::string model;
@@ -46,7 +59,7 @@ struct Identity {
       if (its != ours) throw Error(path + " is of another simulation: " + what);
     };
     const auto numbers = [](Time its, Time ours) { return text_of(its) + ", not " + text_of(ours); };
-    same(model, mine.model, "of '" + model + "', not '" + mine.model + "'");
+    same(model, mine.model, difference(model, mine.model));
     same(types, mine.types, "its event types are others");
     same(classes, mine.classes, "its LPs are others");
     same(object_sizes, mine.object_sizes, "its LPs have other sizes; it is of another build of the program");

@@ -378,6 +378,7 @@ TEST(CheckpointFile, OfAnotherSimulationIsRefused) {
   EXPECT_EQ(refused([](Clocks& run) { run.how.end = 11; }), of + "its end is 10, not 11");
   EXPECT_EQ(refused([](Clocks& run) { run.how.lookahead = 0.5; }), of + "its lookahead is 1, not 0.5");
   EXPECT_EQ(refused([](Clocks& run) { run.how.model = "watch"; }), of + "of 'clock', not 'watch'");
+  EXPECT_EQ(refused([](Clocks& run) { run.how.model = "clock\ntick: 1"; }), of + "its parameters are others");
   EXPECT_EQ(refused([](Clocks& run) { run.lps = 3; }), of + "its LPs are others");
   EXPECT_EQ(refused([](Clocks& run) { run.how.ties = Ties::hashed; }), of + "it orders ties in another way");
   EXPECT_EQ(refused([](Clocks& run) { run.how.generator = Generator::philox; }),

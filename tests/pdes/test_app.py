@@ -336,7 +336,8 @@ def test_a_resumed_run_comes_to_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("words, about", [
-    (["--lps", "5"], 'is of another simulation: of \'toy {.*"lps":4.*\'.* not \'toy {.*"lps":5'),
+    (["--lps", "5"], "is of another simulation: its lps is 4, not 5"),
+    (["--word", "other"], 'is of another simulation: its word is "some", not "other"'),
     (["--seed", "2"], "is of another simulation: its seed is 1, not 2")])
 def test_what_cannot_be_resumed_is_one_line(tmp_path, words, about):
     file = tmp_path / "c"

@@ -11,9 +11,9 @@ def options(run, model, parameters, checkpoint=None, checkpoint_every=0, resume=
              "resume": resume and os.fspath(resume)}
     asked = {name: value for name, value in asked.items() if value}
     if asked:
-        said = ", ".join(f"{name}={_said(value)}" for name, value in parameters.items())
-        plain = "".join(f", {name} in plain Python" for name in run.plain())
-        asked["model"] = f"{model}({said}) with fields {run.fields()}{plain}"
+        lines = [f"{name}: {_said(value)}" for name, value in parameters.items()]
+        lines += [f"layout: {run.fields()}", f"plain Python: {', '.join(run.plain()) or 'none'}"]
+        asked["model"] = "\n".join([model, *lines])
     return asked
 
 
@@ -27,4 +27,4 @@ def _said(value):
     text = repr(value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value)
     if " at 0x" in text:  # an object or a function, whose address is of this process
         return type(value).__name__
-    return text if len(text) <= 60 else number_of(text)
+    return text if len(text) <= 60 and "\n" not in text else number_of(text)
