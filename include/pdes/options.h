@@ -39,11 +39,16 @@ enum class Partitioning : std::uint8_t {
   random,
   graph,  // few links between threads (Simulation::set_neighbours, set_partitioner)
 };
-// Whether LPs move while the run goes on, as the number of events says that each has executed.
+// Whether LPs move while the run goes on, as the load of each says.
 enum class Balance : std::uint8_t {
   off,
   threads,  // to other threads of their rank
   ranks,    // to other ranks as well: they are saved there and made again here, as with a checkpoint
+};
+// What makes an LP's load.
+enum class BalanceBy : std::uint8_t {
+  time,    // its events, each as dear as those of its type and class have been
+  events,  // their number: then moves are the same in each run
 };
 // Whether the first thread executes the small windows of all, while the others sleep.
 enum class Gather : std::uint8_t {
@@ -68,6 +73,8 @@ struct Options {
   Ties ties = Ties::by_source;
   Partitioning partitioning = Partitioning::blocks;
   Balance balance = Balance::threads;  // by windows
+  BalanceBy balance_by = BalanceBy::time;
+  std::uint64_t (*clock)() = nullptr;  // by which events are timed then, in nanoseconds; null: the system's
   Gather gather = Gather::automatic;   // by windows, on threads of one rank, without a pace
   std::size_t max_memory = 0;          // bytes of pending events and queues on this rank; 0: no limit
   bool pin = false;                    // thread i to the i-th allowed CPU

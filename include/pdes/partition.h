@@ -28,7 +28,9 @@ namespace pdes {
 class CriticalPath;
 class DelayRecorder;
 class LinkRecorder;
+class EventTimer;
 struct Checkpoint;
+struct Counted;
 struct Lived;
 std::string type_name(const std::type_info& type);
 
@@ -185,9 +187,11 @@ class alignas(128) Partition {
   std::unique_ptr<LinkRecorder> links;  // with it
   // What is watched, if anything, while events are executed: `closely` with what costs more.
   CriticalPath* path = nullptr;
-  std::uint32_t* traced_by_lp = nullptr;    // counted while it is not null (engine/tracer.h)
-  std::uint32_t* executed_by_lp = nullptr;  // likewise (engine/balance.h)
+  std::uint32_t* traced_by_lp = nullptr;  // counted while it is not null (engine/tracer.h)
   bool closely = false;
+  // While load may move (engine/balance.h).
+  Counted* counted = nullptr;         // by LP, while it is not null
+  EventTimer* event_timer = nullptr;  // not null: the next events are timed, and then it is
   std::uint64_t parted = 0, emigrated = 0;  // LPs that went to other partitions; of these, on other ranks
   std::string name_of(LpId id) const;
   std::string name_of(const Lp& lp) const { return name_of(lp.id); }
@@ -225,11 +229,12 @@ class alignas(128) Partition {
     pending.push(key);
   }
   void cross(const Lp& from, unsigned to, const Key& key);
-  enum class Watch { nothing, load, closely };
+  enum class Watch { nothing, load, time, closely };
   template <Watch kWatch>
   bool run(std::size_t most);
   void execute(const Key& key);
-  void look_at(const Key& key);
+  std::size_t cell_of(const Event& event) const noexcept;
+  void look_at(const Key& key, std::size_t cell);
   void make_lps();
   Lp* make_lp(LpId id, void* place);
   Lp* make_lp_apart(LpId id);

@@ -16,6 +16,7 @@ const Named<Partitioning> kPartitionings{{"blocks", Partitioning::blocks},
                                          {"random", Partitioning::random},
                                          {"graph", Partitioning::graph}};
 const Named<Balance> kBalances{{"off", Balance::off}, {"threads", Balance::threads}, {"ranks", Balance::ranks}};
+const Named<BalanceBy> kBalancesBy{{"time", BalanceBy::time}, {"events", BalanceBy::events}};
 const Named<Gather> kGathers{{"off", Gather::off}, {"automatic", Gather::automatic}, {"always", Gather::always}};
 
 namespace {
@@ -41,7 +42,8 @@ void declare_engine(CommandLine& line, Options& options, bool& oversubscribe) {
   line.flag("oversubscribe", oversubscribe, "more threads than CPUs, too: slower, and with the same result");
   line.choice("sync", options.sync, kSyncs, "all threads by windows, or each by its neighbours' clocks");
   line.choice("partition", options.partitioning, kPartitionings, "which thread gets which LPs");
-  line.choice("balance", options.balance, kBalances, "move LPs to other threads, or ranks too, by their numbers of events");
+  line.choice("balance", options.balance, kBalances, "move LPs to other threads, or ranks too, as their load says");
+  line.choice("balance-by", options.balance_by, kBalancesBy, "load: what events cost as measured, or their number");
   line.choice("gather", options.gather, kGathers, "small windows of all by one thread: never, where that is faster, always");
   line.choice("queue", options.queue, kQueues, "pending event set");
   line.choice("allocator", options.allocator, kAllocators,

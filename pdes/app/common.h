@@ -24,6 +24,7 @@ extern const Named<Generator> kGenerators;
 extern const Named<Ties> kTies;
 extern const Named<Partitioning> kPartitionings;
 extern const Named<Balance> kBalances;
+extern const Named<BalanceBy> kBalancesBy;
 extern const Named<Gather> kGathers;
 
 // Options and output hold the defaults.  oversubscribe: more threads than CPUs may be started.

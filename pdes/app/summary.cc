@@ -118,6 +118,7 @@ void add_options(Json& line, const Run& run) {
   line["ties"] = name_of(kTies, options.ties);
   line["partition"] = name_of(kPartitionings, options.partitioning);
   line["balance"] = name_of(kBalances, options.balance);
+  line["balance_by"] = name_of(kBalancesBy, options.balance_by);
   line["gather"] = name_of(kGathers, options.gather);
 }
 

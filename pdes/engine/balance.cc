@@ -17,9 +17,14 @@ constexpr double kLeast = 2, kMost = 64;  // windows between two looks
 // What a move costs a thread, in events of some 40 ns: 4 to 20 ns for each pending key, which all are looked at, and a few for
 // each LP; two barriers, or two exchanges of ranks, and what it sends to these.
 constexpr double kKeyPrice = 1. / 4, kLpPrice = 1. / 8, kFixedPrice = 256, kFixedPriceOfRanks = 1024, kBytePrice = 1. / 64;
+constexpr double kEvent = 40;         // nanoseconds
+constexpr std::uint64_t kTimed = 64;  // looks: in a window behind each so many events are timed, at first more often
 constexpr double kIgnored = 1. / 32;  // share of the mean: no cut is more exact
 constexpr double kMaxPatience = 1024;
 constexpr double kLogarithmOf2 = 0.6931471805599453;
+
+// Whether events are timed behind that look, and told at the next.
+bool is_timed(std::uint64_t look) noexcept { return look > 0 && (look % kTimed == 0 || std::has_single_bit(look)); }
 
 }  // namespace
 
@@ -28,19 +33,27 @@ LoadBoard::LoadBoard(const World& world, unsigned threads, bool by_ranks, unsign
       first(by_ranks ? world.first_partition : 0),
       loads(by_ranks ? threads * ranks : threads),
       moving(threads),
-      executed_by_lp(std::make_unique_for_overwrite<std::uint32_t[]>(world.lp_count)) {
+      timed(loads.size() * world.classes.size() * world.types.size()),
+      weight_by_lp(std::make_unique_for_overwrite<std::uint64_t[]>(world.lp_count)) {
   for (Moving& each : moving) {
     each.to_thread.resize(threads);
     each.to_rank.resize(ranks);
   }
 }
 
-void LoadBoard::write_loads(std::vector<std::byte>& message) const { append(message, &loads[first], moving.size()); }
+void LoadBoard::write_loads(std::vector<std::byte>& message) const {
+  append(message, &loads[first], moving.size());
+  if (tells_timed) append(message, &timed[first * cells()], moving.size() * cells());
+}
 
 std::span<const std::byte> LoadBoard::read_loads(unsigned rank, std::span<const std::byte> message) {
   const std::size_t bytes = moving.size() * sizeof(Load);
   std::memcpy(&loads[rank * moving.size()], message.data(), bytes);
-  return message.subspan(bytes);
+  message = message.subspan(bytes);
+  if (!tells_timed) return message;
+  const std::size_t bytes_of_cells = moving.size() * cells() * sizeof(Timed);
+  std::memcpy(&timed[rank * moving.size() * cells()], message.data(), bytes_of_cells);
+  return message.subspan(bytes_of_cells);
 }
 
 // Every rank learns where the LPs go, and gets those that come to it.
@@ -79,29 +92,61 @@ Balancer::Balancer(Team& team, unsigned thread)
       thread_(thread),
       place_(board_.first + thread),
       mine_(board_.moving[thread]),
-      executed_(board_.loads.size()),
-      counted_from_(board_.loads.size()) {}
+      executed_by_type_(own_.executed_by_type.size()),
+      counted_(board_.loads.size()),
+      weights_(team.world.classes.size(), team.world.types.size()),
+      event_timer_(team.world.classes.size() * team.world.types.size(), team.options.clock),
+      by_lp_{&weights_, board_.weight_by_lp.get()} {}
 
 void Balancer::tell() noexcept {
   if (++window_ != next_look_) return;
   const double fixed = board_.between_ranks ? kFixedPriceOfRanks : kFixedPrice;
-  board_.loads[place_] = {own_.executed(), fixed + kKeyPrice * static_cast<double>(own_.pending.size()) +
-                                               kLpPrice * static_cast<double>(own_.own_lps().size()) +
-                                               kBytePrice * static_cast<double>(sent_)};
+  board_.loads[place_] = {weight(), fixed + kKeyPrice * static_cast<double>(own_.pending.size()) +
+                                        kLpPrice * static_cast<double>(own_.own_lps().size()) +
+                                        kBytePrice * static_cast<double>(sent_)};
+  const bool tells_timed = is_timed(looks_);
+  if (thread_ == 0) board_.tells_timed = tells_timed;
+  if (!tells_timed) return;
+  const std::span<const Timed> timed = event_timer_.timed();
+  std::copy(timed.begin(), timed.end(), board_.timed.begin() + static_cast<std::ptrdiff_t>(place_ * timed.size()));
+  event_timer_.forget_half();
+}
+
+// Of what this thread has executed since the last look.
+std::uint64_t Balancer::weight() noexcept {
+  std::uint64_t by_type = 0;
+  for (std::size_t type = 0; type < executed_by_type_.size(); ++type) {
+    const std::uint64_t executed = own_.executed_by_type[type];
+    by_type += (executed - std::exchange(executed_by_type_[type], executed)) * weights_.of(type);
+  }
+  const std::uint64_t by_class = std::exchange(by_lp_.sum, 0);
+  return weights_.by_class() ? by_class : by_type;
 }
 
 bool Balancer::is_due() noexcept {
   if (window_ != next_look_) return false;
   double all = 0, most = 0;
-  for (std::size_t thread = 0; thread < executed_.size(); ++thread) {
-    const std::uint64_t now = board_.loads[thread].events;
-    const auto since = static_cast<double>(now - std::exchange(executed_[thread], now));
+  for (std::size_t thread = 0; thread < counted_.size(); ++thread) {
+    const std::uint64_t weight = board_.loads[thread].weight;
+    const double since = static_cast<double>(weight) / Weights::kUnit;
+    counted_[thread] += weight;
     all += since;
     most = std::max(most, since);
   }
-  const double mean = all / static_cast<double>(executed_.size());
+  const double mean = all / static_cast<double>(counted_.size());
   look_again(window_ - std::exchange(looked_, window_), mean);
-  return mean > 0 && judge(mean, most);
+  const bool moves = mean > 0 && judge(mean, most);
+  if (team_.options.balance_by == BalanceBy::events) return moves;
+  if (is_timed(looks_) && !moves) weigh();
+  if (is_timed(++looks_)) own_.event_timer = &event_timer_;
+  return moves;
+}
+
+// From here on.  What was counted with other weights is worth nothing.
+void Balancer::weigh() noexcept {
+  if (!weights_.find(board_.timed)) return;
+  if (counts_ || weights_.by_class()) begin_to_count();
+  else count_no_more();
 }
 
 // Looks are rare enough to cost nothing, and numbers large enough to mean something.
@@ -116,15 +161,18 @@ bool Balancer::judge(double mean, double most) noexcept {
   then_ = 0;
   // Of several normal numbers with a deviation of 1 the largest is at most the root of twice their logarithm, on average.  The
   // logarithm of the next power of two, because all machines have to come to the same bit.
-  const double by_chance = std::sqrt(2 * mean * kLogarithmOf2 * static_cast<double>(std::bit_width(executed_.size() - 1)));
+  const double by_chance =
+      std::sqrt(2 * mean * kLogarithmOf2 * weights_.spread() * static_cast<double>(std::bit_width(counted_.size() - 1)));
   lost_ = std::max(0.0, lost_ + most - mean - by_chance - kIgnored * mean);
   const double bearable = price() * patience_;
-  if (own_.executed_by_lp == nullptr) {
-    if (lost_ > bearable / 2) begin_to_count();
+  if (!counts_) {
+    counts_ = lost_ > bearable / 2;
+    if (counts_) begin_to_count();
     return false;
   }
   if (lost_ > 0 && lost_ < bearable) return false;
-  own_.executed_by_lp = nullptr;
+  counts_ = false;
+  count_no_more();
   if (lost_ == 0) return false;
   lost_ = 0;
   then_ = excess;
@@ -134,14 +182,16 @@ bool Balancer::judge(double mean, double most) noexcept {
 double Balancer::price() const noexcept {
   double most = 0;
   for (const Load& load : board_.loads) most = std::max(most, load.price);
-  return most;
+  return weights_.mean_ns() > kEvent ? most * kEvent / weights_.mean_ns() : most;
 }
 
 void Balancer::begin_to_count() noexcept {
-  counted_from_ = executed_;
-  own_.executed_by_lp = board_.executed_by_lp.get();
-  for (const Lp* lp : own_.own_lps()) own_.executed_by_lp[lp->id] = 0;
+  std::fill(counted_.begin(), counted_.end(), 0);
+  own_.counted = &by_lp_;
+  for (const Lp* lp : own_.own_lps()) board_.weight_by_lp[lp->id] = 0;
 }
+
+void Balancer::count_no_more() noexcept { own_.counted = weights_.by_class() ? &by_lp_ : nullptr; }
 
 // What can fail comes first, so that an LP is in one place only.
 void Balancer::part(unsigned parity) {
@@ -164,19 +214,19 @@ void Balancer::part(unsigned parity) {
 
 // An LP goes where its middle lies, if the row is as long as all have executed and each thread has an equal part.
 void Balancer::choose(std::vector<Lp*>& staying) {
-  const std::uint64_t places = executed_.size();
+  const std::uint64_t places = counted_.size();
   std::uint64_t before = 0, whole = 0;
   for (std::size_t place = 0; place < places; ++place) {
     if (place == place_) before = whole;
-    whole += executed_[place] - counted_from_[place];
+    whole += counted_[place];
   }
   mine_.leaving.clear();  // told when LPs moved last
   sent_ = 0;
   staying.reserve(own_.own_lps().size());
   for (Lp* lp : own_.own_lps()) {
-    const std::uint64_t events = board_.executed_by_lp[lp->id];
-    const auto to = static_cast<std::uint32_t>(std::min(places - 1, (2 * before + events) * places / (2 * whole)));
-    before += events;
+    const std::uint64_t weight = board_.weight_by_lp[lp->id];
+    const auto to = static_cast<std::uint32_t>(std::min(places - 1, (2 * before + weight) * places / (2 * whole)));
+    before += weight;
     const std::size_t thread = to - board_.first;
     if (to == place_) {
       staying.push_back(lp);

@@ -3,9 +3,9 @@
 // The LPs stand in a row, in the order in which they were dealt out, and each thread has a stretch of it.  Moving load is
 // moving the ends of stretches, so LPs that were dealt out together stay together.
 //
-// Every few windows all threads see how many events each has executed.  What the busiest has executed beyond the mean, and
-// beyond what chance explains, is lost to all others.  When half as much has been lost as a move costs, the events of each LP
-// are counted; when as much has, the row is cut anew.  So a run whose load is even counts nothing, and one that cannot be
+// Every few windows all threads see what load each has executed: its events, weighed by what they cost (engine/costs.h).  What
+// the busiest has executed beyond the mean, and beyond what chance explains, is lost to all others.  When half as much has been
+// lost as a move costs, the load of each LP is counted; when as much has, the row is cut anew.  So a run whose load is even counts nothing, and one that cannot be
 // balanced loses at most as much again.  All threads come to the same decision, from the same numbers.
 //
 // With Balance::threads each rank does so for itself.  With Balance::ranks the numbers travel with the events of a window, and
@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/costs.h"
 #include "pdes/partition.h"
 
 namespace pdes {
@@ -27,7 +28,7 @@ struct Team;
 // What threads tell each other.  Written by its thread before a barrier, read by the others behind it, and not written again
 // before the barrier after the next.
 struct Load {
-  std::uint64_t events = 0;  // executed so far
+  std::uint64_t weight = 0;  // of what was executed since the last look
   double price = 0;          // of a move, in events
 };
 
@@ -59,8 +60,13 @@ class LoadBoard {
   const bool between_ranks;
   const unsigned first;  // partition of this rank among these
   std::vector<Load> loads;
-  std::vector<Moving> moving;                       // by thread of this rank
-  std::unique_ptr<std::uint32_t[]> executed_by_lp;  // each written by the LP's thread, which clears it before it counts
+  std::vector<Moving> moving;                     // by thread of this rank
+  std::vector<Timed> timed;                       // cells of each thread, at looks where these are weighed
+  bool tells_timed = false;                       // of this rank's first thread
+  std::unique_ptr<std::uint64_t[]> weight_by_lp;  // each written by the LP's thread, which clears it before it counts
+
+ private:
+  std::size_t cells() const noexcept { return timed.size() / loads.size(); }
 };
 
 // Of one thread.  In each window: tell() before the barrier, is_due() behind it; then, if LPs move, part(), a barrier, receive
@@ -78,10 +84,13 @@ class Balancer {
   void welcome();
 
  private:
+  std::uint64_t weight() noexcept;
   void look_again(std::uint64_t windows, double mean) noexcept;
+  void weigh() noexcept;
   bool judge(double mean, double most) noexcept;
   double price() const noexcept;
   void begin_to_count() noexcept;
+  void count_no_more() noexcept;
   void choose(std::vector<Lp*>& staying);
   void hand_over() noexcept;
 
@@ -90,8 +99,13 @@ class Balancer {
   Partition& own_;
   const unsigned thread_, place_;  // of the rank; among those that load moves between
   Moving& mine_;
-  std::uint64_t window_ = 0, looked_ = 0, next_look_ = 2;
-  std::vector<std::uint64_t> executed_, counted_from_;  // events of each thread at the last look, and when counting began
+  std::uint64_t window_ = 0, looked_ = 0, next_look_ = 2, looks_ = 0;  // looks_: while events are timed
+  std::vector<std::uint64_t> executed_by_type_;                        // at the last look
+  std::vector<std::uint64_t> counted_;                                 // weight of each thread since counting began
+  bool counts_ = false;
+  Weights weights_;
+  EventTimer event_timer_;
+  Counted by_lp_;
   double lost_ = 0;       // events that could have been executed meanwhile, since LPs moved last
   double then_ = 0;       // excess of the busiest thread over the mean when LPs moved last; 0: it has been compared
   double patience_ = 1;   // times the price

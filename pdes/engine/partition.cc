@@ -9,6 +9,7 @@
 #include <new>
 #include <numeric>
 
+#include "engine/costs.h"
 #include "engine/critical_path.h"
 #include "engine/delays.h"
 #include "engine/number_text.h"
@@ -201,12 +202,17 @@ void Partition::set_min_delay(Time smallest) noexcept {
 
 bool Partition::run_until(Time bound, std::size_t most) {
   bound_ = std::min(bound, asked_end);  // which is where a thread alone ends, that has one window
-  if (closely) return run<Watch::closely>(most);
-  return executed_by_lp == nullptr ? run<Watch::nothing>(most) : run<Watch::load>(most);
+  const bool none_left = closely                  ? run<Watch::closely>(most)
+                         : event_timer != nullptr ? run<Watch::time>(most)
+                         : counted != nullptr     ? run<Watch::load>(most)
+                                                  : run<Watch::nothing>(most);
+  event_timer = nullptr;
+  return none_left;
 }
 
 template <Partition::Watch kWatch>
 bool Partition::run(std::size_t most) {
+  if constexpr (kWatch == Watch::time) event_timer->start();
   for (std::size_t left = most; left > 0; --left) {
     const Key* least = pending.peek(bound_);
     if (least == nullptr) return true;
@@ -217,16 +223,27 @@ bool Partition::run(std::size_t most) {
       __builtin_prefetch(ahead[kPrefetchEvent].event, 1);
       __builtin_prefetch(world.lps[ahead[kPrefetchLp].event->destination], 1);
     }
-    if constexpr (kWatch == Watch::load) ++executed_by_lp[key.event->destination];
-    if constexpr (kWatch == Watch::closely) look_at(key);
+    std::size_t cell = 0;
+    if constexpr (kWatch != Watch::nothing) cell = cell_of(*key.event);
+    if constexpr (kWatch == Watch::load || kWatch == Watch::time)
+      if (counted != nullptr) counted->add(key.event->destination, cell);
+    if constexpr (kWatch == Watch::closely) look_at(key, cell);
     execute(key);
+    if constexpr (kWatch == Watch::time || kWatch == Watch::closely)
+      if (event_timer != nullptr) event_timer->lap(cell);
   }
   return false;
 }
 
-void Partition::look_at(const Key& key) {
+// Of its type, on LPs of that class (engine/costs.h).
+std::size_t Partition::cell_of(const Event& event) const noexcept {
+  const auto of = static_cast<std::size_t>(&world.class_of(event.destination) - world.classes.data());
+  return of * executed_by_type.size() + event.type;
+}
+
+void Partition::look_at(const Key& key, std::size_t cell) {
   const LpId lp = key.event->destination;
-  if (executed_by_lp != nullptr) ++executed_by_lp[lp];
+  if (counted != nullptr) counted->add(lp, cell);
   if (traced_by_lp != nullptr) ++traced_by_lp[lp];
   if (path == nullptr) return;
   const std::uint64_t tie = tie_by_source(key.tie);

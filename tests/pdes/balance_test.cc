@@ -77,6 +77,7 @@ TEST(Balancer, GivesUpWhereNothingHelps) {
   Requests requests;
   World world;
   world.types.push_back({8, "Hop"});
+  world.classes.resize(1);
   Team team(basic(2), std::move(world), nullptr, requests);
   Balancer first(team, 0), second(team, 1);
   unsigned moves = 0;

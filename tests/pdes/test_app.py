@@ -120,7 +120,7 @@ def test_json_is_one_line_with_all_keys():
         "crossed", "dropped", "late", "blocked_share", "bytes_per_pending", "peak_bytes", "peak_pending", "vm_hwm_kb",
         "vm_peak_kb", "minor_faults", "cpu_share", "malloc_library", "api", "statistics", "model_parameters",
         "thread_activity", "waited_on", "cancelled", "ended_by_model", "parted", "emigrated", "made", "ended",
-        "undelivered", "gather", "gathered"}
+        "undelivered", "gather", "gathered", "balance_by"}
     assert said["model"] == "toy" and said["ranks"] == 1 and re.fullmatch(r"0x[0-9a-f]{16}", said["digest"])
     assert said["events"] == said["ops"] == 40 and said["dropped"] == 4 and said["events_by_type"] == {"Token": 40}
     assert said["ns_per_op"] == pytest.approx(1e9 / said["events_per_s"])

@@ -90,7 +90,8 @@ class Walker {
 };
 
 inline Options basic(unsigned threads, Balance balance = Balance::threads) {
-  return {.end = 40, .lookahead = 0.2, .threads = threads, .balance = balance, .model = "town"};
+  return {
+      .end = 40, .lookahead = 0.2, .threads = threads, .balance = balance, .balance_by = BalanceBy::events, .model = "town"};
 }
 
 inline Result run_town(const Options& how, const Town& town = {}, std::int64_t stop_after = 0, Ranks* ranks = nullptr) {

@@ -22,8 +22,8 @@ REFUSALS = compiled.REFUSALS if compiled else (NotImplementedError,)
 
 call = library.call
 # Those of the engine, but for output to people (docs/pdes.md).
-OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "partition", "balance", "gather", "queue",
-           "allocator", "blocks", "max_memory", "max_simultaneous", "pace", "pin", "interval", "trace",
+OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "partition", "balance", "balance_by", "gather",
+           "queue", "allocator", "blocks", "max_memory", "max_simultaneous", "pace", "pin", "interval", "trace",
            "lookahead_report", "critical_path")
 
 
