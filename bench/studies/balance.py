@@ -79,7 +79,8 @@ def main():
     print("""\
 Made by `python3 bench/studies/balance.py`. Events of each window's busiest thread beside the mean of all, so 1 is the
 ideal; without moves, and with: `--balance threads` on one rank, `--balance ranks` on several. An eighth of 8192 LPs gets
-ten times as many events from others, and goes once round all in so many units of time; a window has 0.1.""")
+ten times as many events from others, and goes once round all in so many units of time; a window has 0.1. With
+`--balance-by events --gather off`, so that these are the same each time.""")
     with tempfile.TemporaryDirectory() as folder:
         trace = str(Path(folder) / "trace.json")
         for model in MODELS:
@@ -89,7 +90,7 @@ ten times as many events from others, and goes once round all in so many units o
             for turn in TURNS:
                 cells = []
                 for shape, on in itertools.product(SHAPES.values(), (False, True)):
-                    run(model, turn, shape, on, "--trace", trace)
+                    run(model, turn, shape, on, "--trace", trace, "--gather", "off", "--balance-by", "events")
                     cells.append(f"{busiest(trace):.2f}")
                 print(f"| {name_of(turn)} | " + " | ".join(cells) + " |", flush=True)
     show_times()

@@ -19,7 +19,12 @@ constexpr double kLeast = 2, kMost = 64;  // windows between two looks
 constexpr double kKeyPrice = 1. / 4, kLpPrice = 1. / 8, kFixedPrice = 256, kFixedPriceOfRanks = 1024, kBytePrice = 1. / 64;
 constexpr double kEvent = 40;         // nanoseconds
 constexpr std::uint64_t kTimed = 64;  // looks: in a window behind each so many events are timed, at first more often
-constexpr double kIgnored = 1. / 32;  // share of the mean: no cut is more exact
+// What an event costs that goes to another thread, or rank, beyond one that stays.
+constexpr double kCrossPrice = 1. / 2, kCrossPriceOfRanks = 2;
+constexpr double kInVain = 4;          // times what a move costs
+constexpr std::uint64_t kDealt = 64;   // stretches of each thread when LPs are dealt out
+constexpr double kIgnored = 1. / 32;   // share of the mean: no cut is more exact
+constexpr double kLeastLost = 1. / 8;  // of what a thread executes between two looks, until LPs move
 constexpr double kMaxPatience = 1024;
 constexpr double kLogarithmOf2 = 0.6931471805599453;
 
@@ -31,6 +36,7 @@ bool is_timed(std::uint64_t look) noexcept { return look > 0 && (look % kTimed =
 LoadBoard::LoadBoard(const World& world, unsigned threads, bool by_ranks, unsigned ranks)
     : between_ranks(by_ranks),
       first(by_ranks ? world.first_partition : 0),
+      home(world.owner),
       loads(by_ranks ? threads * ranks : threads),
       moving(threads),
       timed(loads.size() * world.classes.size() * world.types.size()),
@@ -100,10 +106,12 @@ Balancer::Balancer(Team& team, unsigned thread)
 
 void Balancer::tell() noexcept {
   if (++window_ != next_look_) return;
-  const double fixed = board_.between_ranks ? kFixedPriceOfRanks : kFixedPrice;
-  board_.loads[place_] = {weight(), fixed + kKeyPrice * static_cast<double>(own_.pending.size()) +
-                                        kLpPrice * static_cast<double>(own_.own_lps().size()) +
-                                        kBytePrice * static_cast<double>(sent_)};
+  const double price = (board_.between_ranks ? kFixedPriceOfRanks : kFixedPrice) +
+                       kKeyPrice * static_cast<double>(own_.pending.size()) +
+                       kLpPrice * static_cast<double>(own_.own_lps().size()) + kBytePrice * static_cast<double>(sent_);
+  const Counts& now = own_.counts;
+  board_.loads[place_] = {weight(), price, now.sent - std::exchange(sent_then_, now.sent),
+                          now.crossed - std::exchange(crossed_then_, now.crossed), own_.own_lps().size()};
   const bool tells_timed = is_timed(looks_);
   if (thread_ == 0) board_.tells_timed = tells_timed;
   if (!tells_timed) return;
@@ -164,7 +172,10 @@ bool Balancer::judge(double mean, double most) noexcept {
   const double by_chance =
       std::sqrt(2 * mean * kLogarithmOf2 * weights_.spread() * static_cast<double>(std::bit_width(counted_.size() - 1)));
   lost_ = std::max(0.0, lost_ + most - mean - by_chance - kIgnored * mean);
-  const double bearable = price() * patience_;
+  const double move = std::max(price(), kLeastLost * mean);  // moves that chance asks for gain nothing
+  const double bearable = move * patience_;
+  weigh_crossings(mean);
+  if (dealt_ && moves_in_vain(0, move)) return true;
   if (!counts_) {
     counts_ = lost_ > bearable / 2;
     if (counts_) begin_to_count();
@@ -176,13 +187,58 @@ bool Balancer::judge(double mean, double most) noexcept {
   if (lost_ == 0) return false;
   lost_ = 0;
   then_ = excess;
+  if (!moves_in_vain(move + bearable, move)) next_ = Move::cut;
   return true;
+}
+
+// Whether that would be too much, and LPs are dealt out, or go home.
+bool Balancer::moves_in_vain(double spent, double move) noexcept {
+  const double crossings = std::exchange(crossings_, 0);
+  regret_ = std::max(0.0, regret_ + spent + (dealt_ ? crossings : -std::max(0.0, crossings)));
+  if (regret_ <= kInVain * move * deal_patience_) return false;
+  next_ = dealt_ ? Move::home : Move::deal;
+  if (dealt_) {
+    deal_patience_ = std::min(deal_patience_ * 4, kMaxPatience);
+    any_at_home_ = 1;
+    crossed_at_home_ = 0;
+  }
+  dealt_ = !dealt_;
+  regret_ = lost_ = then_ = 0;
+  counts_ = false;
+  count_no_more();
+  return true;
+}
+
+// What LPs that are dealt out cost, or would cost: that as many events cross threads as if each were for any LP, where at home
+// it is a share of that.  A thread that has more of the load than others has more of its events for itself, too.
+void Balancer::weigh_crossings(double mean) noexcept {
+  const auto places = static_cast<double>(board_.loads.size());
+  const double if_even = (places - 1) / places;
+  double sent = 0, crossed = 0, squares = 0;
+  for (const Load& load : board_.loads) {
+    const double share = static_cast<double>(load.weight) / (Weights::kUnit * mean * places);
+    sent += static_cast<double>(load.sent);
+    crossed += static_cast<double>(load.crossed);
+    squares += share * share;
+  }
+  const double any = (1 - squares) * sent;
+  if (!dealt_) {
+    any_at_home_ += any;
+    crossed_at_home_ += crossed;
+  }
+  const double home = if_even * sent * std::min(1.0, crossed_at_home_ / any_at_home_);
+  const double more = (dealt_ ? crossed : if_even * sent) - home;
+  crossings_ += in_events((board_.between_ranks ? kCrossPriceOfRanks : kCrossPrice) * more / places) - kIgnored * mean;
+}
+
+double Balancer::in_events(double engine_work) const noexcept {
+  return weights_.mean_ns() > kEvent ? engine_work * kEvent / weights_.mean_ns() : engine_work;
 }
 
 double Balancer::price() const noexcept {
   double most = 0;
   for (const Load& load : board_.loads) most = std::max(most, load.price);
-  return weights_.mean_ns() > kEvent ? most * kEvent / weights_.mean_ns() : most;
+  return in_events(most);
 }
 
 void Balancer::begin_to_count() noexcept {
@@ -212,21 +268,30 @@ void Balancer::part(unsigned parity) {
   if (parted > 0) own_.send_what_moved(parity);
 }
 
-// An LP goes where its middle lies, if the row is as long as all have executed and each thread has an equal part.
+// When cut, an LP goes where its middle lies, if the row is as long as all have executed and each thread has an equal part.
 void Balancer::choose(std::vector<Lp*>& staying) {
   const std::uint64_t places = counted_.size();
-  std::uint64_t before = 0, whole = 0;
+  std::uint64_t before = 0, whole = 0, lps = 0, in_row = 0;
   for (std::size_t place = 0; place < places; ++place) {
-    if (place == place_) before = whole;
+    if (place == place_) {
+      before = whole;
+      in_row = lps;
+    }
     whole += counted_[place];
+    lps += board_.loads[place].lps;
   }
+  const std::uint64_t neighbours = std::max<std::uint64_t>(1, lps / (places * kDealt));
   mine_.leaving.clear();  // told when LPs moved last
   sent_ = 0;
   staying.reserve(own_.own_lps().size());
   for (Lp* lp : own_.own_lps()) {
-    const std::uint64_t weight = board_.weight_by_lp[lp->id];
-    const auto to = static_cast<std::uint32_t>(std::min(places - 1, (2 * before + weight) * places / (2 * whole)));
-    before += weight;
+    std::uint64_t to = board_.home[lp->id] - team_.world.first_partition + board_.first;
+    if (next_ == Move::deal) to = in_row++ / neighbours % places;
+    if (next_ == Move::cut) {
+      const std::uint64_t weight = board_.weight_by_lp[lp->id];
+      to = std::min(places - 1, (2 * before + weight) * places / (2 * whole));
+      before += weight;
+    }
     const std::size_t thread = to - board_.first;
     if (to == place_) {
       staying.push_back(lp);
@@ -235,7 +300,7 @@ void Balancer::choose(std::vector<Lp*>& staying) {
     } else {
       const std::vector<std::byte> bytes = own_.packed(lp->id);
       append(mine_.to_rank[to / mine_.to_thread.size()], bytes.data(), bytes.size());
-      mine_.leaving.push_back({lp->id, to, bytes.size()});
+      mine_.leaving.push_back({lp->id, static_cast<std::uint32_t>(to), bytes.size()});
       sent_ += bytes.size();
     }
   }
@@ -268,6 +333,7 @@ void Balancer::welcome() {
     arriving.clear();
   }
   admit(mine_.above);
+  if (next_ == Move::home) std::sort(own.begin(), own.end(), [](const Lp* a, const Lp* b) { return a->id < b->id; });
 }
 
 }  // namespace pdes

@@ -8,6 +8,11 @@
 // lost as a move costs, the load of each LP is counted; when as much has, the row is cut anew.  So a run whose load is even counts nothing, and one that cannot be
 // balanced loses at most as much again.  All threads come to the same decision, from the same numbers.
 //
+// A hot place may move faster than stretches can follow.  When cuts have been in vain too often, the row is dealt out like
+// cards, a few neighbours to each thread in turn: then every thread has its share of wherever the load is.  More events cross
+// threads then, so what these cost is set against what cuts cost; when they have cost too much, all LPs go home, to the thread
+// that they began on.
+//
 // With Balance::threads each rank does so for itself.  With Balance::ranks the numbers travel with the events of a window, and
 // so do the LPs, as bytes, in an exchange of its own.
 #pragma once
@@ -28,8 +33,10 @@ struct Team;
 // What threads tell each other.  Written by its thread before a barrier, read by the others behind it, and not written again
 // before the barrier after the next.
 struct Load {
-  std::uint64_t weight = 0;  // of what was executed since the last look
-  double price = 0;          // of a move, in events
+  std::uint64_t weight = 0;             // of what was executed since the last look
+  double price = 0;                     // of a move, in events
+  std::uint64_t sent = 0, crossed = 0;  // since the last look
+  std::uint64_t lps = 0;
 };
 
 struct Leaving {
@@ -58,7 +65,8 @@ class LoadBoard {
   std::span<const std::byte> read_leaving(World& world, unsigned rank, std::span<const std::byte> message);
 
   const bool between_ranks;
-  const unsigned first;  // partition of this rank among these
+  const unsigned first;                   // partition of this rank among these
+  const std::vector<std::uint16_t> home;  // first owner of each LP
   std::vector<Load> loads;
   std::vector<Moving> moving;                     // by thread of this rank
   std::vector<Timed> timed;                       // cells of each thread, at looks where these are weighed
@@ -88,6 +96,9 @@ class Balancer {
   void look_again(std::uint64_t windows, double mean) noexcept;
   void weigh() noexcept;
   bool judge(double mean, double most) noexcept;
+  bool moves_in_vain(double spent, double move) noexcept;
+  void weigh_crossings(double mean) noexcept;
+  double in_events(double engine_work) const noexcept;
   double price() const noexcept;
   void begin_to_count() noexcept;
   void count_no_more() noexcept;
@@ -106,10 +117,17 @@ class Balancer {
   Weights weights_;
   EventTimer event_timer_;
   Counted by_lp_;
-  double lost_ = 0;       // events that could have been executed meanwhile, since LPs moved last
-  double then_ = 0;       // excess of the busiest thread over the mean when LPs moved last; 0: it has been compared
-  double patience_ = 1;   // times the price
-  std::size_t sent_ = 0;  // bytes of the LPs that left for other ranks last
+  double lost_ = 0;      // events that could have been executed meanwhile, since LPs moved last
+  double then_ = 0;      // excess of the busiest thread over the mean when LPs moved last; 0: it has been compared
+  double patience_ = 1;  // times the price
+  enum class Move { cut, deal, home } next_ = Move::cut;
+  bool dealt_ = false;        // or at home, in stretches
+  double regret_ = 0;         // events that this way has cost beyond the other, until the last cut
+  double crossings_ = 0;      // since then: what more of them cost, or would cost if LPs were dealt out
+  double deal_patience_ = 1;  // times the price
+  double any_at_home_ = 1, crossed_at_home_ = 0;
+  std::uint64_t sent_then_ = 0, crossed_then_ = 0;  // at the last look
+  std::size_t sent_ = 0;                            // bytes of the LPs that left for other ranks last
 };
 
 }  // namespace pdes

@@ -212,7 +212,8 @@ bool Partition::run_until(Time bound, std::size_t most) {
 
 template <Partition::Watch kWatch>
 bool Partition::run(std::size_t most) {
-  if constexpr (kWatch == Watch::time) event_timer->start();
+  if constexpr (kWatch == Watch::time || kWatch == Watch::closely)
+    if (event_timer != nullptr) event_timer->start();
   for (std::size_t left = most; left > 0; --left) {
     const Key* least = pending.peek(bound_);
     if (least == nullptr) return true;
@@ -224,7 +225,9 @@ bool Partition::run(std::size_t most) {
       __builtin_prefetch(world.lps[ahead[kPrefetchLp].event->destination], 1);
     }
     std::size_t cell = 0;
-    if constexpr (kWatch != Watch::nothing) cell = cell_of(*key.event);
+    // Of any class, where that makes no difference.
+    if constexpr (kWatch == Watch::load) cell = counted->weights->by_class() ? cell_of(*key.event) : key.event->type;
+    if constexpr (kWatch == Watch::time || kWatch == Watch::closely) cell = cell_of(*key.event);
     if constexpr (kWatch == Watch::load || kWatch == Watch::time)
       if (counted != nullptr) counted->add(key.event->destination, cell);
     if constexpr (kWatch == Watch::closely) look_at(key, cell);

@@ -52,7 +52,7 @@ struct Walker {
 };
 
 std::uint64_t run(unsigned threads, LpId arms, int fails_after) {
-  Simulation simulation({.end = 60, .lookahead = kLookahead, .threads = threads});
+  Simulation simulation({.end = 60, .lookahead = kLookahead, .threads = threads, .balance_by = BalanceBy::events});
   simulation.add<Walker>(kLps, [&](LpId) { return Walker(arms, fails_after); });
   const Result result = simulation.run();
   EXPECT_EQ(result.total.parted > 0, threads > 1);

@@ -162,7 +162,8 @@ struct Neighbour {
 TEST_P(Shape, LeavesNeighboursTogether) {
   std::vector<Result> results(ranks_);
   on_ranks(ranks_, [&](std::size_t rank, Ranks& mine) {
-    Simulation simulation({.end = 400, .lookahead = 0.2, .threads = threads_, .balance = Balance::ranks});
+    Simulation simulation(
+        {.end = 400, .lookahead = 0.2, .threads = threads_, .balance = Balance::ranks, .balance_by = BalanceBy::events});
     simulation.add<Neighbour>(800, [](LpId) { return Neighbour(); });
     results[rank] = simulation.run(&mine);
   });
