@@ -190,8 +190,8 @@ class alignas(128) Partition {
   std::uint32_t* traced_by_lp = nullptr;  // counted while it is not null (engine/tracer.h)
   bool closely = false;
   // While load may move (engine/balance.h).
-  Counted* counted = nullptr;         // by LP, while it is not null
-  EventTimer* event_timer = nullptr;  // not null: the next events are timed, and then it is
+  Counted* counted = nullptr;               // by LP, while it is not null
+  EventTimer* event_timer = nullptr;        // not null: the next events are timed, and then it is
   std::uint64_t parted = 0, emigrated = 0;  // LPs that went to other partitions; of these, on other ranks
   std::string name_of(LpId id) const;
   std::string name_of(const Lp& lp) const { return name_of(lp.id); }
