@@ -2,19 +2,39 @@
 // is done; and whatever may be wrong with the file is one line.
 #include "pdes/checkpoint.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "in_process_ranks.h"
 #include "simulations.h"
+
+namespace {
+std::string kept;  // by the disk, in this order: files, folders, names
+}
+
+extern "C" int fsync(int fd) {
+  struct stat found{};
+  fstat(fd, &found);
+  kept += S_ISDIR(found.st_mode) ? " folder" : " file";
+  return static_cast<int>(syscall(SYS_fsync, fd));
+}
+extern "C" int rename(const char* from, const char* to) noexcept {
+  kept += " name";
+  return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
 
 namespace pdes {
 namespace {
@@ -363,6 +383,32 @@ TEST(CheckpointFile, EveryEarlyEndIsNoticedAndEveryLateOne) {
     file.write(bad);
     ASSERT_TRUE(resumed(file).error().starts_with(file.path)) << more;
   }
+}
+
+TEST(CheckpointFile, PartsThatHaveChangedPlacesAreNoticed) {
+  const Place file(".parts");
+  const Contents good = small_file(file);
+  const std::ptrdiff_t head = 16;  // of the file, and of each part
+  std::vector<Contents> parts;
+  for (auto at = good.begin() + head; at != good.end(); at += std::ssize(parts.back())) {
+    std::uint64_t size = 0;
+    std::memcpy(&size, &*at, sizeof size);
+    parts.emplace_back(at, at + head + static_cast<std::ptrdiff_t>(size));
+  }
+  ASSERT_GT(parts.size(), 1u);
+  std::swap(parts.front(), parts.back());
+  Contents bad(good.begin(), good.begin() + head);
+  for (const Contents& part : parts) bad.insert(bad.end(), part.begin(), part.end());
+  file.write(bad);
+  EXPECT_EQ(resumed(file).error(), file.path + " is damaged: a checksum is wrong");
+}
+
+// Otherwise the file of that name may be empty after a loss of power.
+TEST(CheckpointFile, IsOnTheDiskBeforeItReplacesTheOldOne) {
+  const Place file(".power");
+  kept.clear();
+  small_file(file);
+  EXPECT_EQ(kept, " file name folder");
 }
 
 TEST(CheckpointFile, OfAnotherSimulationIsRefused) {
