@@ -2,7 +2,11 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "engine/owners.h"
 #include "pdes/metis.h"
@@ -40,6 +44,17 @@ TEST_F(LoadedMetis, HasIndicesOf64BitsIfItIsBuiltSo) {
   EXPECT_EQ(test::error_of([] { metis_partitioner()(ring(6), 2); }),
             "METIS has not enough memory to divide the graph of the LPs");
   EXPECT_EQ(test::error_of([] { metis_partitioner()(ring(99), 9); }), "METIS could not divide the graph of the LPs");
+}
+
+TEST_F(LoadedMetis, DividesOneGraphAtATime) {
+  name(WIDE_METIS);
+  std::array<std::string, 4> errors;
+  {
+    std::vector<std::jthread> simulations;
+    for (std::string& error : errors)
+      simulations.emplace_back([&error] { error = test::error_of([] { metis_partitioner()(ring(8), 2); }); });
+  }
+  for (const std::string& error : errors) EXPECT_EQ(error, "no error");
 }
 
 TEST_F(LoadedMetis, IsMissedInOneLine) {
