@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "in_process_ranks.h"
 #include "pdes/pdes.h"
 
 namespace {
@@ -13,17 +14,23 @@ namespace {
 constexpr std::size_t kLarge = 512;  // bytes
 thread_local int t_until_it_fails = 0;
 std::atomic<int> g_failed{0};
+std::atomic<long> g_blocks{0};
 
 }  // namespace
 
 [[gnu::noinline]] void* operator new(std::size_t size) {
   const bool fails = size >= kLarge && t_until_it_fails > 0 && --t_until_it_fails == 0;
   g_failed += fails;
-  if (void* block = fails ? nullptr : std::malloc(size)) return block;
-  throw std::bad_alloc();
+  void* block = fails ? nullptr : std::malloc(size);
+  if (block == nullptr) throw std::bad_alloc();
+  ++g_blocks;
+  return block;
 }
-[[gnu::noinline]] void operator delete(void* block) noexcept { std::free(block); }
-[[gnu::noinline]] void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+[[gnu::noinline]] void operator delete(void* block) noexcept {
+  g_blocks -= block != nullptr;
+  std::free(block);
+}
+[[gnu::noinline]] void operator delete(void* block, std::size_t) noexcept { operator delete(block); }
 
 namespace pdes {
 namespace {
@@ -77,6 +84,35 @@ TEST(BalanceMemory, ARunThatHasNoneEndsAndLeavesNothing) {
     }
   }
   EXPECT_GT(failures, 10);
+}
+
+// Busy ones go round.
+struct Traveller {
+  using Context = pdes::Context<Hop>;
+  void start(Context& context) { context.send_self(context.random().uniform(), Hop{}); }
+  void on(Context& context, const Hop&) {
+    const LpId first = static_cast<LpId>(context.now() * 20) % kLps;
+    const bool busy = (context.id() + kLps - first) % kLps < kLps / 8;
+    context.send_self(context.random().exponential(busy ? 0.1 : 1), Hop{});
+  }
+};
+
+std::uint64_t travel(unsigned ranks) {
+  std::uint64_t emigrated = 0;
+  test::on_ranks(ranks, [&](std::size_t rank, Ranks& mine) {
+    Simulation simulation({.end = 60, .lookahead = kLookahead, .threads = 1, .balance = Balance::ranks});
+    simulation.add<Traveller>(kLps, [](LpId) { return Traveller(); });
+    const Result result = simulation.run(&mine);
+    if (rank == 0) emigrated = result.total.emigrated;
+  });
+  return emigrated;
+}
+
+TEST(BalanceMemory, LpsThatMoveToOtherRanksLeaveNothing) {
+  travel(2);  // what a process keeps is there
+  const long before = g_blocks;
+  EXPECT_GT(travel(2), 100u);
+  EXPECT_EQ(g_blocks, before);
 }
 
 }  // namespace
