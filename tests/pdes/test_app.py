@@ -147,6 +147,15 @@ def test_the_summary_for_people():
     assert hint in shown and "is little" not in toy("--threads", "2", "--lps", "40").stdout + toy().stdout
 
 
+def test_no_more_threads_start_than_there_are_cpus_unless_the_user_wants_them():
+    def how(*words):
+        shown = toy("--threads", "3", *words, preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}))
+        return re.search(r"how +(.*), windows", shown.stdout)[1]
+
+    assert how() == "1 thread (3 asked for, but no more CPUs; --oversubscribe starts them)"
+    assert how("--oversubscribe") == "3 threads"
+
+
 def test_the_summary_for_programs_can_be_in_a_file_beside_the_one_for_people(tmp_path):
     shown = toy("--summary", tmp_path / "s.json", "--threads", "2")
     said = json.loads((tmp_path / "s.json").read_text())
@@ -293,6 +302,15 @@ def test_a_signal_saves_the_run_and_it_goes_on(tmp_path, number, threads):
     assert said["reached"] >= float(before) * (1 - 1e-5)
 
 
+def test_a_run_that_could_not_be_saved_when_it_was_stopped_has_failed(tmp_path):
+    run = endless("--series", tmp_path / "s.csv", "--checkpoint", "/dev/full")
+    started(run, tmp_path / "s.csv")
+    run.terminate()
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 1
+    assert re.fullmatch(r"toy: not saved at time \S+: /dev/full cannot be written: No space left on device\n", errors)
+
+
 def test_a_request_saves_the_run_which_goes_on(tmp_path):
     file, series = tmp_path / "c", tmp_path / "s.csv"
     run = endless("--series", series, "--checkpoint", file)
@@ -314,8 +332,9 @@ def test_a_request_before_or_after_the_run_ends_nothing(tmp_path):
     os.close(sending)
     with contextlib.closing(os.fdopen(receiving)) as output:
         expects_it = re.compile(r"^Sig(Ign|Cgt):.*[2367abef][0-9a-f]{2}$", re.MULTILINE)  # its bit is 0x200
+        deadline = time.monotonic() + 60
         while not expects_it.search(Path(f"/proc/{run.pid}/status").read_text()):
-            assert run.poll() is None
+            assert run.poll() is None and time.monotonic() < deadline
         for _ in range(300):
             run.send_signal(signal.SIGUSR1)
             time.sleep(0.002)
