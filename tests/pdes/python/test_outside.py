@@ -349,3 +349,28 @@ def test_checkpoints_that_cannot_be(tmp_path):
     assert said().startswith("save is ")
     with pytest.raises(pdes.Error, match="^model phold has no parameter 'checkpoint', nor is that an option of the engine$"):
         pdes.sweep(phold, {"seed": [1, 2]}, checkpoint=tmp_path / "save")
+
+
+def test_a_model_whose_events_have_other_fields_is_another(tmp_path):
+    def counting(number):
+        class Count(NamedTuple):
+            n: number
+
+        @pdes.lp
+        class Counter:
+            def start(self, context):
+                context.send_self(1, Count(0))
+
+            def count(self, context, event: Count):
+                context.send_self(1, Count(event.n + 1))
+
+        @pdes.model(end=20000)
+        def counters(simulation):
+            simulation.add(Counter, 3)
+
+        return counters
+
+    stopped(counting(int), tmp_path / "save")
+    counting(int).run(resume=tmp_path / "save")
+    with pytest.raises(pdes.Error, match="save is of another simulation: of 'counters"):
+        counting(float).run(resume=tmp_path / "save")

@@ -76,6 +76,41 @@ def test_interrupt():
     assert run(story) == [(3.0, "fire"), (4.0, "up")]
 
 
+def test_an_interrupt_comes_before_what_else_is_due():
+    def story(env, note):
+        def waker():
+            yield env.timeout(3)
+            sleeping[0].interrupt()
+
+        def sleeper():
+            try:
+                yield env.timeout(3)
+                note("slept")
+            except Interrupt:
+                note("woken")
+
+        env.process(waker())
+        sleeping = [env.process(sleeper())]
+
+    assert run(story) == [(3.0, "woken")]
+
+
+def test_a_condition_fails_with_the_first_of_its_events():
+    def story(env, note):
+        def waits():
+            late = env.event()
+            both = late & env.timeout(5)
+            late.fail(KeyError("nobody"))
+            try:
+                yield both
+            except KeyError as error:
+                note(error.args[0])
+
+        env.process(waits())
+
+    assert run(story) == [(0.0, "nobody")]
+
+
 def test_a_resource_serves_in_order_and_forgets_who_gave_up():
     def story(env, note):
         desk = Resource(env, 2)

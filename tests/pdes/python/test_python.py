@@ -67,6 +67,29 @@ def test_machine_code_and_plain_python_are_the_same_whatever_a_model_uses():
     assert everything.run(threads=2, end=5).digest == everything.run(plain=True, end=5).digest
 
 
+@pdes.lp
+class Narrow:
+    one: np.uint8 = 1
+    two: np.uint32 = 2
+    tenth: np.float32 = 0.1
+    difference: float = 0.0
+    product: float = 0.0
+
+    def start(self, context):
+        self.difference = self.one - self.two
+        self.product = self.tenth * self.tenth
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_numbers_are_narrow_only_in_memory(plain):
+    @pdes.model(end=1)
+    def narrow(simulation):
+        simulation.add(Narrow, 1)
+
+    [state] = narrow.run(plain=plain).states(Narrow).to_dict("records")
+    assert (state["difference"], state["product"]) == (-1, float(np.float32(0.1)) ** 2)
+
+
 @pytest.mark.parametrize("plain", [False, True])
 def test_a_class_that_is_added_twice(plain):
     @pdes.model(end=5, lookahead=0.1)

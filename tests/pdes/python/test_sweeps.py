@@ -1,5 +1,6 @@
 """Options that follow from parameters; sweeps, their files and plots."""
 
+import os
 import re
 
 import hmalloc_pdes as pdes
@@ -42,6 +43,18 @@ def test_a_sweep_goes_on_where_it_was_left(tmp_path, monkeypatch):
     monkeypatch.setattr(type(phold), "run", None)
     again = pdes.sweep(phold, GRID, file=file, progress=False, **TINY)
     assert (again["digest"] == whole["digest"]).all()
+
+
+def test_the_file_of_a_sweep_has_what_is_done_and_is_whole_at_any_time(tmp_path, monkeypatch):
+    file, replaced, replace = tmp_path / "sweep.csv", [], os.replace
+
+    def see(new, old):
+        replaced.append((len(pandas.read_csv(new)), len(pandas.read_csv(old)) if old.exists() else 0))
+        replace(new, old)
+
+    monkeypatch.setattr(os, "replace", see)
+    pdes.sweep(phold, GRID, file=file, progress=False, **TINY)
+    assert replaced == [(done, done - 1) for done in range(1, 7)]
 
 
 def test_a_run_of_a_sweep_that_fails_is_tried_again(tmp_path):

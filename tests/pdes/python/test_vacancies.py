@@ -313,6 +313,20 @@ def test_what_goes_wrong_is_one_line(plain, fault, said):
             visit.run(fault=fault, plain=plain, threads=threads)
 
 
+@pdes.lp
+class Giver:
+    seats: pdes.Vacancies
+
+    def start(self, context):
+        self.seats.give_back(-1)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_an_id_that_cannot_be_is_not_given_back(plain):
+    with pytest.raises(pdes.Error, match=r"^LP 0 \(Giver\) failed at time 0: MemoryError"):
+        pdes.model(end=1)(named("give", lambda simulation: simulation.add(Giver, 1))).run(plain=plain)
+
+
 @pytest.mark.parametrize("plain", [False, True])
 def test_what_makes_no_sense_is_one_line(plain):
     def said(add, **options):
