@@ -201,6 +201,47 @@ TEST(ForeignCheckpoint, HasWhatOfAModelLiesElsewhere) {
   std::remove(file.c_str());
 }
 
+TEST(ForeignStreams, AreThoseOfCxx) {
+  struct Draws {
+    std::uint64_t of_stream[3];
+  };
+  for (const auto& [name, generator] :
+       {std::pair{"splitmix", pdes::Generator::splitmix}, std::pair{"philox", pdes::Generator::philox}}) {
+    const Foreign simulation = made(std::string("end=1 seed=7 generator=") + name);
+    Draws drawn[2] = {};
+    hm_pdes_class described{};
+    described.name = "Drawer";
+    described.size = sizeof(Draws);
+    described.streams = 2;
+    described.start = [](hm_pdes_lp* lp, void* state, const void*) {
+      for (std::uint32_t i = 0; i < 3; ++i) static_cast<Draws*>(state)->of_stream[i] = hm_pdes_bits(lp, i);
+      return 1;
+    };
+    described.finals = drawn;
+    hm_pdes_add(simulation.get(), &described, 2);
+    ASSERT_NE(hm_pdes_run(simulation.get()), nullptr) << hm_pdes_error(simulation.get());
+    for (pdes::LpId lp = 0; lp < 2; ++lp) {
+      for (std::uint32_t i = 0; i < 3; ++i) {
+        pdes::Stream stream(7, lp, i);
+        EXPECT_EQ(drawn[lp].of_stream[i], pdes::Random(stream, generator).bits()) << name << ' ' << lp << ' ' << i;
+      }
+    }
+  }
+}
+
+TEST(ForeignStates, AreAtTheEndWhatTheirReportLeavesThem) {
+  const Foreign simulation = made("end=1");
+  std::int64_t last = 0;
+  hm_pdes_class described{};
+  described.name = "Counted";
+  described.size = sizeof last;
+  described.finals = &last;
+  described.report = [](hm_pdes_report*, void* state) { return static_cast<int>(*static_cast<std::int64_t*>(state) += 1); };
+  hm_pdes_add(simulation.get(), &described, 1);
+  ASSERT_NE(hm_pdes_run(simulation.get()), nullptr) << hm_pdes_error(simulation.get());
+  EXPECT_EQ(last, 1);
+}
+
 // A clock that sets an alarm at each tick, half of which it cancels, and observes what it hears.
 struct Alarm {
   double value;
