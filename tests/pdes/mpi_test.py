@@ -112,6 +112,15 @@ def test_a_busy_rank_is_waited_for(messages):
     assert done.returncode == 0, done.stderr
 
 
+def test_all_write_as_the_first_rank_was_told():
+    """As on several machines: mpirun does not hand the environment to others."""
+    def rank(messages):
+        return "env", f"PDES_RANK_MESSAGES={messages}", RANKS, "check", "30"
+
+    done = run(1, *rank("needed"), ":", "-n", "1", *rank("all"))
+    assert done.returncode == 0, done.stderr
+
+
 def test_messages_for_nobody_known_are_refused():
     done = run(2, RANKS, messages="some")
     assert done.returncode != 0
