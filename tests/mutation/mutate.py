@@ -5,6 +5,7 @@ mutate.py --root R --work W [--only NAME...]     Prints a line a fault, and a ta
 import argparse
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -12,31 +13,52 @@ import time
 
 import mutants
 
-COPIED = ("src", "include", "pdes")
+COPIED = ("src", "include", "pdes", "lab", "tests", "hmalloc")
 LEFT_OUT = ("build", ".git", *COPIED)
 JOBS = str(os.cpu_count() or 1)
 # Killer -> build kind, targets, command in the build folder.
 STRESS = ["tests/stress/hm_stress", "--seed", "11", "--seconds"]
-CTEST = ["ctest", "-j", JOBS, "--stop-on-failure", "--output-on-failure", "-R"]
+CTEST = ["ctest", "-j", JOBS, "--no-tests=error", "--stop-on-failure", "--output-on-failure", "-R"]
 KILLERS = {
-    mutants.UNIT: ("plain", ["hm_unit"], [*CTEST, r"^unit\.", "-LE", "slow"]),
-    mutants.CHECKED: ("plain", ["hm_unit_checked"], [*CTEST, r"^unit_checked\."]),
-    mutants.HARDENED: ("plain", ["hm_unit_hardened"], [*CTEST, r"^unit_hardened\."]),
+    mutants.UNIT: ("release", ["hm_unit"], [*CTEST, r"^unit\.", "-LE", "slow"]),
+    mutants.CHECKED: ("release", ["hm_unit_checked"], [*CTEST, r"^unit_checked\."]),
+    mutants.HARDENED: ("release", ["hm_unit_hardened"], [*CTEST, r"^unit_hardened\."]),
     mutants.TAGS: ("aarch64", ["hm_unit_tags"], [*CTEST, r"^unit_tags\."]),
-    mutants.STRESS: ("plain", ["hm_stress"], [*STRESS, "4"]),
-    mutants.CODEGEN: ("plain", ["hmalloc", "hm_hits"], [*CTEST, r"^codegen\."]),
-    mutants.MISUSE: ("plain", ["hmalloc", "hmalloc-checked", "misuse_misuse", "misuse_own_api", "misuse_own_api-checked"],
+    mutants.STRESS: ("release", ["hm_stress"], [*STRESS, "4"]),
+    mutants.CODEGEN: ("release", ["hmalloc", "hm_hits"], [*CTEST, r"^codegen\."]),
+    mutants.MISUSE: ("release", ["hmalloc", "hmalloc-checked", "misuse_misuse", "misuse_own_api", "misuse_own_api-checked"],
                      [*CTEST, r"^misuse$"]),
-    mutants.PDES: ("plain", ["pdes_library"], [*CTEST, r"^pdes\.library$"]),
-    mutants.ENGINE: ("plain", ["pdes_timer", "pdes_end_after", "pdes_report", "pdes_critical_path", "pdes_pace",
-                             "pdes_vacancies", "pdes_delays", "pdes_library", "pdes_balance",
-                             "pdes_balance_ranks", "pdes_wheel"],
+    mutants.PDES: ("release", ["pdes_library"], [*CTEST, r"^pdes\.library$"]),
+    mutants.ENGINE: ("release", ["pdes_timer", "pdes_end_after", "pdes_report", "pdes_critical_path", "pdes_pace",
+                               "pdes_vacancies", "pdes_delays", "pdes_library", "pdes_balance",
+                               "pdes_balance_ranks", "pdes_wheel"],
                      [*CTEST,
                       r"^pdes\.(balance|balance_ranks|wheel|timer|end_after|report|critical_path|pace|vacancies|delays|library)$"]),
     mutants.TSAN_UNIT: ("tsan", ["hm_unit"], [*CTEST, r"^unit\.(BlockState|Lock|Superblock|Guarded)"]),
     mutants.TSAN_STRESS: ("tsan", ["hm_stress"], [*STRESS, "20"]),
 }
-OPTIONS = {"plain": ["-DCMAKE_BUILD_TYPE=Release"],
+# Of the engine's rooms each has a test of its own, by whose name it goes: the targets that this needs.
+OF_ONE_TEST = {
+    mutants.CHECKPOINT: ["pdes_checkpoint"],
+    mutants.METIS: ["pdes_metis"],
+    mutants.GATHERING: ["pdes_gathering"],
+    mutants.RANDOM: ["pdes_random"],
+    mutants.BALANCE_MEMORY: ["pdes_balance_memory"],
+    mutants.APP: ["pdes_app"],
+    mutants.APP_PROGRAM: ["pdes_app_program"],
+    mutants.MPI: ["pdes_mpi_ranks", "pdes/all"],
+    mutants.FOREIGN: ["pdes_foreign"],
+    mutants.PYTHON: ["pdes/all"],
+    mutants.OBSERVING: ["hmalloc-pdes"],
+    mutants.OUTSIDE: ["hmalloc-pdes"],
+    mutants.VACANCIES: ["pdes/all"],
+    mutants.SWEEPS: ["hmalloc-pdes"],
+    mutants.PAGE: ["hmalloc"],
+    mutants.LIVE: ["hmalloc"],
+    mutants.LAUNCHER: ["hmalloc", "hmalloc-measure", "hmalloc-pipeline", "pdes/all"],
+}
+KILLERS |= {name: ("release", targets, [*CTEST, f"^{re.escape(name)}$"]) for name, targets in OF_ONE_TEST.items()}
+OPTIONS = {"release": ["-DCMAKE_BUILD_TYPE=Release"],
            "aarch64": ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake"],
            "tsan": ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DHM_SANITIZE=thread"]}
 MOST_SECONDS = 300
@@ -44,35 +66,43 @@ OUT_OF_TIME = "***Timeout"  # ctest's word
 
 
 class Copy:
-    """A source tree of its own for what is changed, links to the rest; and build folders beside it."""
+    """A source tree of its own for what is changed, links to the rest; and build folders in it, where the launcher and tests
+    of Python look for them."""
 
     def __init__(self, root, work):
-        self.root, self.work, self.tree = root, work, work / "tree"
-        self.tree.mkdir(parents=True, exist_ok=True)
+        self.root, self.tree = root, work / "tree"
+        (self.tree / "build").mkdir(parents=True, exist_ok=True)
         for entry in root.iterdir():
-            target = self.tree / entry.name
-            if entry.name not in LEFT_OUT and not os.path.lexists(target):
-                target.symlink_to(entry)
-        for folder in COPIED:
-            self.refresh(folder)
+            if entry.name not in LEFT_OUT:
+                self.link(entry.name, entry)
+        for name in COPIED:
+            self.refresh(name)
+        self.link("build/venv", root / "build/venv")
 
-    def refresh(self, folder):
+    def folder(self, kind):
+        return self.tree / "build" / kind
+
+    def link(self, name, to):
+        if not os.path.lexists(self.tree / name):
+            (self.tree / name).symlink_to(to)
+
+    def refresh(self, name):
         """Copies what differs, so that an unchanged file keeps its date and is not compiled again."""
         kept = set()
-        for source in (self.root / folder).rglob("*"):
+        for source in (self.root / name, *(self.root / name).rglob("*")):
             if source.is_file():
                 target = self.tree / source.relative_to(self.root)
                 kept.add(target)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if not target.exists() or target.read_bytes() != source.read_bytes():
-                    shutil.copyfile(source, target)
-        for target in (self.tree / folder).rglob("*"):
+                    shutil.copy(source, target)
+        for target in (self.tree / name).rglob("*"):
             if target.is_file() and target not in kept:
                 target.unlink()
 
     def build(self, kind, targets):
         """None, or what the compiler said."""
-        folder = self.work / kind
+        folder = self.folder(kind)
         if not (folder / "build.ninja").exists():
             launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []  # what was there before
             run(["cmake", "-S", str(self.tree), "-B", str(folder), "-G", "Ninja", *OPTIONS[kind], *launcher], self.tree)
@@ -82,8 +112,9 @@ class Copy:
 
 def run(command, folder, most=MOST_SECONDS):
     """Exit status and output; a hang counts as a failure."""
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               errors="replace", start_new_session=True)
+    variables = os.environ | {"PYTEST_ADDOPTS": "-x", "GTEST_FAIL_FAST": "1"}  # the first failure is enough
+    process = subprocess.Popen(command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
     try:
         text, _ = process.communicate(timeout=most)
         return process.returncode, text
@@ -99,7 +130,7 @@ def noticed(copy, killers):
         kind, targets, command = KILLERS[name]
         if failure := copy.build(kind, targets):
             return "", failure
-        folder = copy.work / kind
+        folder = copy.folder(kind)
         command = [str(folder / command[0]), *command[1:]] if "/" in command[0] else command
         code, text = run(command, folder)
         if code != 0:
