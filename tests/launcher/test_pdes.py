@@ -1,5 +1,6 @@
 """hmalloc pdes, as far as it is the launcher's: which model, in how many processes, on whose malloc."""
 
+import contextlib
 import json
 import os
 import re
@@ -126,7 +127,8 @@ def test_live_ends_with_ctrl_c_as_the_model_does(pdes):
 def test_signals_reach_a_run_that_is_watched(pdes, tmp_path):
     file, page = tmp_path / "c", tmp_path / "a.html"
     run = subprocess.Popen([LAUNCHER, "pdes", "phold", *ENDLESS, "--checkpoint", file, "--html", page], env=environment(),
-                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                           start_new_session=True)
 
     def listens() -> bool:
         """It has a mask of Python's, which passes them on, and the model a handler."""
@@ -137,10 +139,14 @@ def test_signals_reach_a_run_that_is_watched(pdes, tmp_path):
         run.send_signal(signal.SIGUSR1)
         return file.exists()
 
-    wait_for(listens)
-    wait_for(asked)
-    run.send_signal(signal.SIGTERM)
-    output, errors = run.communicate(timeout=300)
+    try:
+        wait_for(listens)
+        wait_for(asked)
+        run.send_signal(signal.SIGTERM)
+        output, errors = run.communicate(timeout=300)
+    finally:  # the model, too, if it was not told
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
     assert run.returncode == 143 and "stopped early" in output and "phold: saved at time" in errors
     assert "stopped early" in page.read_text()
 
