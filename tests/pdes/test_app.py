@@ -134,7 +134,7 @@ def test_json_is_one_line_with_all_keys():
 
 
 def test_the_summary_for_people():
-    shown = toy("--threads", "2").stdout
+    shown = toy("--threads", "2", "--gather", "off").stdout
     rows = dict(re.findall(r"^  (\S.*?)  +(.*)$", shown, re.MULTILINE))
     assert shown.startswith("toy: 40 events in ")
     assert rows["digest"] == result()["digest"]
