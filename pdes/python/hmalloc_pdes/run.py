@@ -22,8 +22,8 @@ REFUSALS = compiled.REFUSALS if compiled else (NotImplementedError,)
 
 call = library.call
 # Those of the engine, but for output to people (docs/pdes.md).
-OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "partition", "balance", "balance_by", "gather",
-           "queue", "allocator", "blocks", "max_memory", "max_simultaneous", "pace", "pin", "interval", "trace",
+OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "partition", "balance", "balance_by",
+           "gather", "queue", "allocator", "blocks", "max_memory", "max_simultaneous", "pace", "pin", "interval", "trace",
            "lookahead_report", "critical_path")
 
 
@@ -120,7 +120,8 @@ def _machine_code(lp, events):
 
 
 def _on_one_line(error):
-    return " ".join(f"{type(error).__name__}: {error}".splitlines())
+    said = " ".join(str(error).splitlines())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _reason(error):

@@ -372,5 +372,5 @@ def test_a_model_whose_events_have_other_fields_is_another(tmp_path):
 
     stopped(counting(int), tmp_path / "save")
     counting(int).run(resume=tmp_path / "save")
-    with pytest.raises(pdes.Error, match="save is of another simulation: of 'counters"):
+    with pytest.raises(pdes.Error, match="save is of another simulation: its layout is"):
         counting(float).run(resume=tmp_path / "save")

@@ -323,7 +323,7 @@ class Giver:
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_an_id_that_cannot_be_is_not_given_back(plain):
-    with pytest.raises(pdes.Error, match=r"^LP 0 \(Giver\) failed at time 0: MemoryError"):
+    with pytest.raises(pdes.Error, match=r"^LP 0 \(Giver\), at its start, failed: MemoryError$"):
         pdes.model(end=1)(named("give", lambda simulation: simulation.add(Giver, 1))).run(plain=plain)
 
 
