@@ -9,6 +9,7 @@ import collections
 import itertools
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -19,6 +20,7 @@ PROGRAM = Path(__file__).resolve().parents[2] / "build/release/pdes/hmalloc-pdes
 MODELS = {"A": ["--events-per-lp", "16", "--remote", "0.1", "--end", "40"], "B": ["--end", "160"]}
 SHAPES = {"2 threads": (1, 2), "2 ranks": (2, 1), "4 threads": (1, 4), "4 ranks": (4, 1), "2 ranks of 2 threads": (2, 2)}
 TURNS = ("80", "160", "400", "1600", "even")
+DRAWN = 24
 TIMES, ROUNDS = 10, 7  # as long, and as often, where time is measured
 
 
@@ -47,6 +49,32 @@ def busiest(trace):
     threads = {thread: windows for thread, windows in threads.items() if windows}
     windows = list(zip(*threads.values(), strict=True))
     return sum(max(each) for each in windows) * len(threads) / sum(map(sum, windows))
+
+
+def show_drawn():
+    """Settings that nobody chose."""
+    lot = random.Random(20261130)
+    print(f"\n## Drawn by lot\n\n{DRAWN} settings on threads of one rank; hot: how many times as busy. By numbers of "
+          "events, and by time.\n")
+    print("| LPs | hot | all LPs in | remote | lookahead | threads | events each | off | by events | by time |")
+    print("|" + "--:|" * 10)
+    with tempfile.TemporaryDirectory() as folder:
+        trace = str(Path(folder) / "trace.json")
+        for _ in range(DRAWN):
+            lps, hot, turn = lot.randrange(3000, 16000), lot.randrange(5, 20), round(30 * 100**lot.random())
+            remote, lookahead = round(lot.uniform(0.1, 0.5), 2), round(lot.uniform(0.05, 0.3), 2)
+            threads, seed, each = lot.choice([2, 3, 4, 5]), lot.randrange(1000), lot.choice([1, 2, 8])
+            setting = {"lps": lps, "hot": hot, "hot-turn": turn, "remote": remote, "lookahead": lookahead,
+                       "threads": threads, "events-per-lp": each}
+            until = {"seed": seed, "end": 160 if each < 8 else 40}
+            words = [f"--{name}={value}" for name, value in (setting | until).items()]
+            cells = []
+            for how in (("off", "events"), ("threads", "events"), ("threads", "time")):
+                balance = [f"--{name}={value}" for name, value in zip(("balance", "balance-by"), how)]
+                subprocess.run([PROGRAM, *words, *balance, "--oversubscribe", "--gather=off", "--trace", trace], check=True,
+                               stdout=subprocess.DEVNULL)
+                cells.append(f"{busiest(trace):.2f}")
+            print("| " + " | ".join(map(str, [*setting.values(), *cells])) + " |", flush=True)
 
 
 def shorter(model, turn, shape):
@@ -93,6 +121,7 @@ ten times as many events from others, and goes once round all in so many units o
                     run(model, turn, shape, on, "--trace", trace, "--gather", "off", "--balance-by", "events")
                     cells.append(f"{busiest(trace):.2f}")
                 print(f"| {name_of(turn)} | " + " | ".join(cells) + " |", flush=True)
+    show_drawn()
     show_times()
 
 
