@@ -78,7 +78,7 @@ run_ranks() { # ARGS... of $program
   else
     set -- "$program" "$@"
   fi
-  code=0 interrupted='' told=yes
+  code='' interrupted='' told=yes
   trap 'told=yes interrupted=yes' INT # Ctrl-C is for mpirun and the ranks, which report before they end
   trap 'tell TERM' TERM
   trap 'tell USR1' USR1
@@ -86,7 +86,7 @@ run_ranks() { # ARGS... of $program
   while [ "$told" ]; do # a signal ends the wait, too; 127: it has been waited for already
     told='' status=0
     wait $! || status=$?
-    [ "$status" = 127 ] || code=$status
+    [ "$code" ] && [ "$status" = 127 ] || code=$status
   done
   [ -z "$interrupted" ] || exit 130
   case $code in

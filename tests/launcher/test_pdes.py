@@ -246,6 +246,17 @@ def test_a_run_saves_itself_on_usr1_and_on_term_and_then_ends(pdes, tmp_path, wo
 
 
 @need_mpirun
+@pytest.mark.parametrize("status", [1, 3, 126, 127])
+def test_the_status_of_the_ranks_is_that_of_the_run(pdes, tmp_path, status):
+    """127 is also what `wait` says of a process that has been waited for."""
+    mpirun = tmp_path / "mpirun"
+    mpirun.write_text(f"#!/bin/sh\nexit {status}\n")
+    mpirun.chmod(0o755)
+    own = environment() | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    assert subprocess.run([LAUNCHER, "pdes", "phold", "--ranks", "2"], env=own, check=False).returncode == status
+
+
+@need_mpirun
 def test_a_rank_that_is_killed_ends_the_run_with_a_line(pdes, tmp_path):
     run = running(tmp_path / "s.csv", "--ranks", "2")
     os.kill(max(ranks_of(run.pid)), signal.SIGKILL)
