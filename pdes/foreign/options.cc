@@ -63,7 +63,7 @@ void set(Options& options, std::string_view name, std::string_view value) {
   if (name == "balance")
     return choose(name, value, options.balance,
                   {{"off", Balance::off}, {"threads", Balance::threads}, {"ranks", Balance::ranks}});
-  if (name == "balance_by")
+  if (name == "balance-by")
     return choose(name, value, options.balance_by, {{"time", BalanceBy::time}, {"events", BalanceBy::events}});
   if (name == "gather")
     return choose(name, value, options.gather,

@@ -46,7 +46,7 @@ def test_digest_is_that_of_the_model_in_cxx(name, options):
 
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("options", [
-    {"threads": 2}, {"threads": 2, "sync": "neighbours"}, {"allocator": "free-list"}, {"plain": True}, {"plain": True, "threads": 2}])
+    {"threads": 2}, {"threads": 2, "sync": "neighbours"}, {"threads": 2, "balance_by": "events"}, {"allocator": "free-list"}, {"plain": True}, {"plain": True, "threads": 2}])
 def test_how_it_is_run_changes_no_answer(name, options):
     assert MODELS[name].run(**SMALL[name], **options).digest == MODELS[name].run(**SMALL[name]).digest
 
