@@ -161,12 +161,12 @@ class _Signals:
                     self._before[number] = signal.signal(number, answer)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, failure, *_):
         for number, before in self._before.items():
             signal.signal(number, before)
         if self._came == signal.SIGINT:
             raise KeyboardInterrupt
-        if self._came is not None:
+        if self._came is not None and failure is None:
             raise SystemExit(128 + self._came if self.saved else 1)
 
 
@@ -234,9 +234,9 @@ class Run:
             try:
                 with self._signals:
                     result = call.run(engine)
+                    self._raise_error(engine)  # before the program ends as if the run had been saved
             finally:
                 sys.unraisablehook = self._hook
-            self._raise_error(engine)
             if result.contents.rank > 0:  # the first has it
                 return None
             return self._result(result.contents, options, series, finals)

@@ -176,6 +176,31 @@ def test_a_run_that_cannot_be_saved_does_not_say_that_it_was():
     assert child.run.returncode == 1 and "No space left on device" in errors
 
 
+class Last(NamedTuple):
+    pass
+
+
+@pdes.lp
+class Ending:
+    def start(self, context):
+        context.send_self(1, Last())
+
+    def fail(self, context, last: Last):
+        signal.raise_signal(signal.SIGTERM)
+        raise ValueError("bad luck")
+
+
+@pdes.model(end=2)
+def ending(simulation):
+    simulation.add(Ending, 1)
+
+
+def test_a_run_that_fails_when_sigterm_has_come_says_so(tmp_path):
+    with pytest.raises(pdes.Error, match="bad luck"):
+        ending.run(plain=True, checkpoint=tmp_path / "c")
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
 def test_without_a_checkpoint_sigterm_is_as_ever():
     child = Child(None)
     child.run.send_signal(signal.SIGTERM)
