@@ -178,7 +178,8 @@ typedef struct hm_pdes_result {
 /* Whether this process was started, by mpirun or its like, as one of several ranks. */
 int hm_pdes_has_ranks(void);
 /* Runs it, once.  The result lives as long as the simulation; null after an error.  Of several ranks each makes the same
- * simulation and runs it; the first then has the whole result and all finals, the others have what is theirs. */
+ * simulation, of the same options, and runs it, or all have an error; the first then has the whole result and all finals,
+ * the others have what is theirs. */
 const hm_pdes_result* hm_pdes_run(hm_pdes* simulation);
 const char* hm_pdes_error(const hm_pdes* simulation); /* empty if there is none */
 

@@ -86,7 +86,7 @@ run_ranks() { # ARGS... of $program
   while [ "$told" ]; do # a signal ends the wait, too; 127: it has been waited for already
     told='' status=0
     wait $! || status=$?
-    [ "$code" ] && [ "$status" = 127 ] || code=$status
+    case $status:$code in 127:?*) ;; *) code=$status ;; esac
   done
   [ -z "$interrupted" ] || exit 130
   case $code in

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
@@ -25,7 +26,7 @@ struct hm_pdes {
     std::vector<uint64_t> counts;
   };
 
-  explicit hm_pdes(const char* options) {
+  explicit hm_pdes(const char* given_options) : options(given_options) {
     attempt([&] { simulation.emplace(pdes::options_of(options)); });
   }
 
@@ -38,6 +39,7 @@ struct hm_pdes {
     } catch (...) { error = pdes::failure_text(simulation ? simulation->partial().failed_at : ""); }
   }
 
+  const std::string options;
   std::string error;
   std::atomic<bool> over = false;  // also if it never began
   std::vector<pdes::EventType> types;
@@ -158,6 +160,32 @@ const pdes::ForeignClass& class_of(const hm_pdes& simulation, pdes::LpId id) {
   throw pdes::Error("a rank has LP " + std::to_string(id) + ", which does not exist");
 }
 
+// What all ranks have alike; nothing after an error, which no other simulation is like.
+std::vector<std::byte> outline(const hm_pdes& simulation) {
+  std::vector<std::byte> bytes;
+  if (!simulation.error.empty()) return bytes;
+  const auto add = [&](const std::string& text, std::uint64_t size, std::uint64_t count) {
+    const std::uint64_t numbers[]{text.size(), size, count};
+    pdes::append(bytes, numbers, std::size(numbers));
+    pdes::append(bytes, text.data(), text.size());
+  };
+  add(simulation.options, simulation.types.size(), simulation.classes.size());
+  for (const pdes::EventType& type : simulation.types) add(type.name, type.size, 0);
+  for (const auto& of : simulation.classes) add(of->name, of->size, of->lp_count);
+  return bytes;
+}
+
+// A rank that runs nothing, or something else, would keep the others waiting, or have a part in an answer to no question.
+void require_same(const hm_pdes& simulation, pdes::Ranks& ranks) {
+  const std::vector<std::byte> mine = outline(simulation);
+  std::vector<std::byte> first = mine;
+  ranks.broadcast(first);
+  std::vector<std::byte> same{std::byte{!mine.empty() && mine == first}};
+  for (const auto& of_rank : ranks.gather(same)) same[0] &= of_rank.at(0);
+  ranks.broadcast(same);
+  if (same.at(0) != std::byte{1}) throw pdes::Error("the ranks have not all made the same simulation");
+}
+
 // The states at the end, which each rank has of its own LPs, on the first rank.
 void gather_states(hm_pdes& simulation, pdes::Ranks& ranks, const std::vector<pdes::LpId>& here) {
   std::vector<std::byte> mine;
@@ -186,7 +214,9 @@ void gather_states(hm_pdes& simulation, pdes::Ranks& ranks, const std::vector<pd
 
 }  // namespace
 
-hm_pdes* hm_pdes_new(const char* options) { return new (std::nothrow) hm_pdes(options); }
+hm_pdes* hm_pdes_new(const char* options) try { return new hm_pdes(options); } catch (const std::bad_alloc&) {
+  return nullptr;
+}
 void hm_pdes_free(hm_pdes* simulation) { delete simulation; }
 
 namespace {
@@ -317,8 +347,14 @@ void hm_pdes_replay(hm_pdes* simulation, const hm_pdes_injected* events, size_t 
 int hm_pdes_has_ranks() { return pdes::launched_with_others() ? 1 : 0; }
 
 const hm_pdes_result* hm_pdes_run(hm_pdes* simulation) {
+  pdes::Ranks* ranks = nullptr;
+  try {
+    ranks = pdes::ranks_of_process();
+    if (ranks != nullptr) require_same(*simulation, *ranks);
+  } catch (...) {
+    if (simulation->error.empty()) simulation->error = pdes::failure_text();
+  }
   simulation->attempt([&] {
-    pdes::Ranks* ranks = pdes::ranks_of_process();
     std::vector<pdes::LpId> here;
     if (ranks != nullptr)
       for (auto& of : simulation->classes) of->present = &here;

@@ -1,6 +1,7 @@
 """What test_ranks.py starts by mpirun: a model, options as JSON, and where the first rank puts what it got."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from colonies import Cell, Colony, colonies
 from models import phold
 
 _, _name, _options, _file = sys.argv
+# A value that is to differ from rank to rank.
+options = {name: int(os.environ["OMPI_COMM_WORLD_RANK"]) if value == "rank" else value
+           for name, value in json.loads(_options).items()}
 STATES = {"colonies": (Cell, Colony)}
 
 
@@ -22,7 +26,7 @@ def numbers(result):
 
 
 try:
-    _result = {"phold": phold, "colonies": colonies}[_name].run(**json.loads(_options))
+    _result = {"phold": phold, "colonies": colonies}[_name].run(**options)
     said = {"result": numbers(_result)} if _result is not None else None
 except pdes.Error as error:
     said = {"error": str(error)}

@@ -48,6 +48,11 @@ def test_what_cannot_be_is_one_error(tmp_path):
     assert "lookahead" in said(tmp_path, 2, "phold", lookahead=0)["error"]
 
 
+@pytest.mark.parametrize("other", [{"seed": "rank"}, {"lps": "rank"}, {"end": "rank"}, {"interval": "rank"}])
+def test_ranks_that_make_different_simulations_say_so(tmp_path, other):
+    assert said(tmp_path, 2, "phold", **{"lps": 60, "end": 5} | other)["error"] == "the ranks have not all made the same simulation"
+
+
 def test_without_the_library_that_knows_mpi_it_is_said(tmp_path):
     alone = shutil.copy(LIBRARY, tmp_path)
     assert "libhmalloc-pdes-mpi.so" in said(tmp_path, 2, "phold", library=alone)["error"]
