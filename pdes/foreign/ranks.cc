@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <exception>
 #include <string>
 
 #include "foreign/ranks_library.h"
@@ -36,8 +37,16 @@ Ranks* started() {
 
 }  // namespace
 
+// What failed is not tried again: MPI has ended by then, and starts only once.
 Ranks* ranks_of_process() {
-  static Ranks* const ranks = started();
+  static std::string error;
+  static Ranks* const ranks = [] {
+    try {
+      return started();
+    } catch (const std::exception& what) { error = what.what(); }
+    return static_cast<Ranks*>(nullptr);
+  }();
+  if (!error.empty()) throw Error(error);
   return ranks;
 }
 

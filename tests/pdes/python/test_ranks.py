@@ -53,6 +53,11 @@ def test_ranks_that_make_different_simulations_say_so(tmp_path, other):
     assert said(tmp_path, 2, "phold", **{"lps": 60, "end": 5} | other)["error"] == "the ranks have not all made the same simulation"
 
 
+def test_ranks_that_could_not_start_once_do_not_try_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("PDES_RANK_TIMEOUT", "soon")
+    assert said(tmp_path, 2, "phold", end=1, times=2)["error"] == "PDES_RANK_TIMEOUT is 'soon', not a number of seconds"
+
+
 def test_without_the_library_that_knows_mpi_it_is_said(tmp_path):
     alone = shutil.copy(LIBRARY, tmp_path)
     assert "libhmalloc-pdes-mpi.so" in said(tmp_path, 2, "phold", library=alone)["error"]
