@@ -247,7 +247,7 @@ std::size_t Partition::cell_of(const Event& event) const noexcept {
 void Partition::look_at(const Key& key, std::size_t cell) {
   const LpId lp = key.event->destination;
   if (counted != nullptr) counted->add(lp, cell);
-  if (traced_by_lp != nullptr) ++traced_by_lp[lp];
+  if (traced_by_lp != nullptr) traced_by_lp[lp] += traced_by_lp[lp] < UINT32_MAX;
   if (path == nullptr) return;
   const std::uint64_t tie = tie_by_source(key.tie);
   path->executes(lp, source_of(tie), static_cast<std::uint32_t>(tie));

@@ -84,14 +84,14 @@ std::uint32_t* Tracer::counts(unsigned track_number, Clock::time_point at) noexc
   } catch (const std::bad_alloc&) { return nullptr; }
 }
 
-// Each two of its intervals become one.
+// Each two of its intervals become one.  A count of a run of hours stays at the most that it can be.
 void Tracer::halve(Track& track) {
   auto& rows = track.executed;
   rows.resize(rows.size() + rows.size() % 2);
   for (std::size_t i = 0; i < rows.size() / 2; ++i) {
     std::vector<std::uint32_t>&first = rows[2 * i], &second = rows[2 * i + 1];
     if (first.empty()) first.swap(second);
-    for (std::size_t lp = 0; lp < second.size(); ++lp) first[lp] += second[lp];
+    for (std::size_t lp = 0; lp < second.size(); ++lp) first[lp] += std::min(second[lp], UINT32_MAX - first[lp]);
     std::vector<std::uint32_t> both = std::move(first);
     rows[i].swap(both);
   }

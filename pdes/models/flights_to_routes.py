@@ -12,6 +12,8 @@ import sys
 
 
 def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: flights_to_routes.py FLIGHTS.csv")
     with open(sys.argv[1], encoding="utf-8") as file:
         routes = [(row["origin"], row["destination"], round(int(row["count"]) / 365)) for row in csv.DictReader(file)]
     routes = [route for route in routes if route[2] > 0]
