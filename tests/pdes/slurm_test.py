@@ -84,11 +84,11 @@ def slurm(tmp_path):
 @pytest.mark.skipif(bool(missing), reason=f"not installed: {' '.join(missing)} (Debian: slurmctld slurmd slurm-client munge)")
 @pytest.mark.skipif(os.getuid() != 0, reason="slurmd takes root")
 def test_a_job_goes_on_where_it_was_in_its_next_turn(slurm, tmp_path):
-    command = [model("phold"), "--lookahead", "10", "--mean", "20", "--end", "100000", "--json"]
+    command = [model("phold"), "--lookahead", "10", "--mean", "20", "--end", "1000000", "--json"]
     alone = json.loads(programs.run(*command).stdout)
     file, output = tmp_path / "run.save", tmp_path / "output"
     job = programs.run("sbatch", "--parsable", "-n", "2", "-c", "1", "-t", "30", "-D", tmp_path, "-o", output,
-                       ROOT / "pdes/mpi/slurm-job", file, *command, "--checkpoint-every", "1", env=slurm)
+                       ROOT / "pdes/mpi/slurm-job", file, *command, "--checkpoint-every", "0.2", env=slurm)
     assert job.returncode == 0, job.stderr
     number = job.stdout.strip()
     until(file.exists, "the job runs", 120)
