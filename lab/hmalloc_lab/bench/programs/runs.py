@@ -160,8 +160,9 @@ def _family(pid: int) -> list[int]:
 
 def _runs_without(pid: int, library: Path) -> bool:
     """Not if it has ended.  The loader maps what is preloaded before any library that the program needs: who has libc
-    without it runs without it, and who has neither may not have come so far, until it has had its time."""
-    wanted, end = os.path.realpath(library), time.monotonic() + _LOADING_S
+    without it runs without it, and who has neither may not have come so far, until it has had its time.  One look is not
+    enough: of a process that ends meanwhile only the first part is read."""
+    wanted, end, looks = os.path.realpath(library), time.monotonic() + _LOADING_S, 0
     while True:
         try:
             maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
@@ -169,6 +170,7 @@ def _runs_without(pid: int, library: Path) -> bool:
             return False
         if not maps or wanted in maps:
             return False
-        if "/libc.so." in maps or time.monotonic() > end:
+        looks += "/libc.so." in maps
+        if looks > 1 or time.monotonic() > end:
             return True
         time.sleep(_BETWEEN_LOOKS_S)
