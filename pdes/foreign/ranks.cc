@@ -1,6 +1,7 @@
 #include "foreign/ranks.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <exception>
 #include <string>
@@ -37,8 +38,11 @@ Ranks* started() {
 
 }  // namespace
 
-// What failed is not tried again: MPI has ended by then, and starts only once.
+// What failed is not tried again: MPI has ended by then, and starts only once.  MPI belongs to the process that started it: what
+// a fork of it sent would be taken for that process's.
 Ranks* ranks_of_process() {
+  static const pid_t process = getpid();
+  if (getpid() != process) throw Error("this process was forked by one of several ranks, and takes no part in them");
   static std::string error;
   static Ranks* const ranks = [] {
     try {

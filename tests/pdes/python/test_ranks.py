@@ -62,3 +62,32 @@ def test_without_the_library_that_knows_mpi_it_is_said(tmp_path):
     alone = shutil.copy(LIBRARY, tmp_path)
     assert "libhmalloc-pdes-mpi.so" in said(tmp_path, 2, "phold", library=alone)["error"]
     assert "result" in said(tmp_path, 1, "phold", end=1, library=alone)
+
+
+def test_the_only_task_of_a_job_is_no_rank(tmp_path, monkeypatch):
+    monkeypatch.setenv("PMI_RANK", "0")
+    monkeypatch.setenv("PMI_SIZE", "1")
+    assert "result" in said(tmp_path, 1, "phold", end=1, lps=10, plain=True)
+
+
+FORKING = """
+import os, sys
+from models import phold
+phold.run(end=5, lps=100)
+if os.fork() == 0:
+    try:
+        phold.run(end=5, lps=100)
+    except Exception as error:
+        print(error)
+    sys.exit()
+assert os.wait()[1] == 0
+if (result := phold.run(end=5, lps=100)) is not None:
+    print(result.events)
+"""
+
+
+def test_a_fork_of_a_rank_leaves_the_ranks_alone():
+    done = subprocess.run([*MPIRUN, "2", sys.executable, "-c", FORKING], text=True, stdin=subprocess.DEVNULL,
+                          capture_output=True, env=os.environ | AS_ROOT, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("forked by one of several ranks") == 2 and len(done.stdout.split("\n")) == 4
