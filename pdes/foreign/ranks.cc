@@ -15,6 +15,9 @@ namespace {
 
 constexpr char kLibrary[] = "libhmalloc-pdes-mpi.so";
 
+// A rank is the process that was launched, not its forks: what one of them sent would be taken for that process's.
+const pid_t kLoadedBy = getpid();
+
 // Beside this library, or where the system looks: a wheel has none, as each machine has an MPI of its own.
 void* library() {
   Dl_info here{};
@@ -38,11 +41,10 @@ Ranks* started() {
 
 }  // namespace
 
-// What failed is not tried again: MPI has ended by then, and starts only once.  MPI belongs to the process that started it: what
-// a fork of it sent would be taken for that process's.
+// What failed is not tried again: MPI has ended by then, and starts only once.
 Ranks* ranks_of_process() {
-  static const pid_t process = getpid();
-  if (getpid() != process) throw Error("this process was forked by one of several ranks, and takes no part in them");
+  if (launched_with_others() && getpid() != kLoadedBy)
+    throw Error("this process was forked by one of several ranks, and takes no part in them");
   static std::string error;
   static Ranks* const ranks = [] {
     try {

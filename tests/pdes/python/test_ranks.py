@@ -73,7 +73,8 @@ def test_the_only_task_of_a_job_is_no_rank(tmp_path, monkeypatch):
 FORKING = """
 import os, sys
 from models import phold
-phold.run(end=5, lps=100)
+if sys.argv[1] == "after":
+    phold.run(end=5, lps=100)
 if os.fork() == 0:
     try:
         phold.run(end=5, lps=100)
@@ -86,8 +87,9 @@ if (result := phold.run(end=5, lps=100)) is not None:
 """
 
 
-def test_a_fork_of_a_rank_leaves_the_ranks_alone():
-    done = subprocess.run([*MPIRUN, "2", sys.executable, "-c", FORKING], text=True, stdin=subprocess.DEVNULL,
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_fork_of_a_rank_leaves_the_ranks_alone(moment):
+    done = subprocess.run([*MPIRUN, "2", sys.executable, "-c", FORKING, moment], text=True, stdin=subprocess.DEVNULL,
                           capture_output=True, env=os.environ | AS_ROOT, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("forked by one of several ranks") == 2 and len(done.stdout.split("\n")) == 4
