@@ -85,6 +85,12 @@ void hm_pdes_set_neighbours(hm_pdes* simulation, const uint64_t* from, const uin
 typedef struct hm_pdes_progress {
   double wall_s, now;
   uint64_t events, pending, bytes;
+  double window; /* length of the last one; 0: there are no windows */
+  uint64_t windows;
+  /* Of each thread of this process, so far. */
+  uint64_t thread_count;
+  const double* blocked_s;
+  const uint64_t* thread_events;
 } hm_pdes_progress;
 /* Called on the thread that runs the simulation, every `interval` seconds (an option; 0.1) or somewhat later. */
 void hm_pdes_on_progress(hm_pdes* simulation, void (*call)(void* context, const hm_pdes_progress* progress), void* context);
@@ -150,6 +156,14 @@ typedef struct hm_pdes_delays {
   const hm_pdes_link* links; /* the smallest delay first */
 } hm_pdes_delays;
 
+/* Of this process. */
+typedef struct hm_pdes_thread {
+  uint64_t events;
+  double working_s, blocked_s; /* executing and sorting events; waiting for other threads and ranks */
+  uint64_t waited_on_count;    /* 0 if it is not known for whom it waited, or there was nobody to wait for */
+  const double* waited_on;     /* seconds, for each thread */
+} hm_pdes_thread;
+
 typedef struct hm_pdes_result {
   uint64_t digest;
   double reached, wall_s;
@@ -173,6 +187,9 @@ typedef struct hm_pdes_result {
   const char* path_last;
   uint64_t trace_lost;     /* spans that the trace had no room for */
   const char* trace_error; /* why the trace could not be written to its end; empty: it could */
+  uint64_t ended_by_model, rank_count;
+  uint64_t thread_count;
+  const hm_pdes_thread* threads;
 } hm_pdes_result;
 
 /* Whether this process was started, by mpirun or its like, as one of several ranks. */

@@ -123,12 +123,12 @@ def pdes_command(
         command: Command = None,
         live: Annotated[bool, typer.Option("--live")] = False,
         page: Annotated[Path | None, typer.Option("--html", readable=False)] = None,
-        preload: Annotated[str, typer.Option("--preload")] = "") -> None:
+        name: Annotated[str, typer.Option("--name")] = "") -> None:
     from . import watch  # it takes a while to load the page's library, which the others do not need
 
     if not command:
         raise Failure("pdes: which model? (hmalloc pdes --help)")
-    raise typer.Exit(watch.run(Console(stderr=True, highlight=False), command, live, page, preload))
+    raise typer.Exit(watch.run(Console(stderr=True, highlight=False), command, name, live, page))
 
 
 @app.command("inspect", context_settings={**_COMMAND_LINE, "allow_interspersed_args": True})

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import shutil
 import signal
 import subprocess
@@ -27,29 +26,25 @@ from .report import check_writable
 
 _BLOCKS, _ASCII_BLOCKS = "▁▂▃▄▅▆▇█", "_.-~=+*#"
 _KEPT = 48  # points in a curve on a terminal
-_INTERVAL = "0.02"  # seconds between points on a page: most runs are short
 _PASSED_ON = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1}
 _BY_KERNEL = 0x80  # si_code of what a terminal sends; it sends that to the program, too
 
 
-def run(console: Console, command: list[str], live: bool, page: Path | None, preload: str = "") -> int:
+def run(console: Console, command: list[str], name: str, live: bool, page: Path | None) -> int:
     """The program's own exit code."""
     _refuse_twice(command, live, page)
     if live and not (sys.stderr.isatty() and console.is_interactive):
         raise Failure("pdes: --live is for a terminal; --progress json writes lines for programs")
     if page:
         check_writable(page)
-    variables = os.environ | ({"LD_PRELOAD": preload} if preload else {})
     with _folder() as folder:
         series, summary = Path(folder) / "series.jsonl", Path(folder) / "summary.json"
-        words = command
-        if page:  # the user's own --interval comes later, and counts
-            words = [command[0], "--interval", _INTERVAL, *command[1:], "--series", str(series), "--summary", str(summary)]
-        code = _watched(console, [*words, "--progress", "json"], variables) if live else _run(words, variables)
+        words = [*command, "--series", str(series), "--summary", str(summary)] if page else command
+        code = _watched(console, [*words, "--progress", "json"], name) if live else _run(words)
         if page and series.exists() and series.stat().st_size > 0:
             try:
-                name = Path(command[0]).name.removeprefix("hmalloc-pdes-")
-                simulation.write(simulation.read(series), name, page, simulation.read_summary(summary))
+                found = simulation.read_summary(summary)
+                simulation.write(simulation.read(series), found["model"] if found else name, page, found)
                 console.print(Text(f"Page: {page}"), soft_wrap=True)
             except Failure as failure:
                 if code == 0:
@@ -74,16 +69,16 @@ def _folder() -> tempfile.TemporaryDirectory:
         raise Failure(f"no folder for the run's files: {error.strerror}", 1) from error
 
 
-def _run(command: list[str], variables: dict[str, str]) -> int:
-    with _started(command, env=variables) as program:
+def _run(command: list[str]) -> int:
+    with _started(command) as program:
         return _code(program.wait())
 
 
-def _watched(console: Console, command: list[str], variables: dict[str, str]) -> int:
+def _watched(console: Console, command: list[str], name: str) -> int:
     """What the program says at its end comes when the picture has gone."""
     with tempfile.TemporaryFile() as said:
-        with _started(command, env=variables, stdout=said, stderr=subprocess.PIPE, text=True, errors="replace") as program:
-            view = View(Path(command[0]).name, _BLOCKS if console.encoding.startswith("utf") else _ASCII_BLOCKS)
+        with _started(command, stdout=said, stderr=subprocess.PIPE, text=True, errors="replace") as program:
+            view = View(name, _BLOCKS if console.encoding.startswith("utf") else _ASCII_BLOCKS)
             with Live(view, console=console, transient=True, refresh_per_second=4) as picture:
                 assert program.stderr is not None
                 for line in program.stderr:
@@ -140,7 +135,7 @@ class View:
     """A picture of the last points of a run; rich asks for it as often as it draws."""
 
     def __init__(self, name: str, blocks: str = _BLOCKS) -> None:
-        self._name, self._blocks = name.removeprefix("hmalloc-pdes-"), blocks
+        self._name, self._blocks = name, blocks
         self._points: deque[dict] = deque(maxlen=_KEPT)
 
     def see(self, line: str) -> bool:

@@ -6,7 +6,10 @@ pdes_models() { sed -n '/^Models/,/^$/s/^  //p' "$lab/help/pdes.txt"; }
 pdes() { # MODEL [--ranks N] [--preload WHICH] [--live] [--html FILE] ARGS...
   case ${1-} in '' | -h | --help) help pdes ;; list) pdes_models; exit 0 ;; esac
   model=$1 ranks=1 preload='' live='' page='' wants_page=''
-  pdes_models | cut -d ' ' -f 1 | grep -qxF -e "$model" || die 2 "pdes: no model $model (hmalloc pdes list)"
+  case $model in
+    *.py) [ -f "$model" ] || die 2 "pdes: $model: no such file" ;;
+    *) pdes_models | cut -d ' ' -f 1 | grep -qxF -e "$model" || die 2 "pdes: no model $model (hmalloc pdes list)" ;;
+  esac
   shift
   left=$#
   while [ "$left" -gt 0 ]; do # every word once; all but ours go back to the end
@@ -28,12 +31,8 @@ pdes() { # MODEL [--ranks N] [--preload WHICH] [--live] [--html FILE] ARGS...
   done
   [ "$page" ] || [ -z "$wants_page" ] || die 2 "pdes: --html needs a value (hmalloc pdes --help)"
   case $ranks in *[!0-9]* | '' | 0*) die 2 "pdes: --ranks: '$ranks' is not a number of processes" ;; esac
-  [ "$ranks" = 1 ] || [ -z "$live$page" ] ||
-    die 2 "pdes: --live and --html are for one process; with --ranks: --series and --summary, then hmalloc bench plot"
   if [ "$ranks" = 1 ]; then need_pdes; else need_pdes ranks; fi
-  program=$natives/hmalloc-pdes-$model
-  [ -z "$from_source" ] || program=$natives/pdes/hmalloc-pdes-$model
-  [ -x "$program" ] || die 2 "pdes: hmalloc was installed without its models (Debian: hmalloc-pdes-dev; to build them: CLI11, nlohmann-json, Random123)"
+  case $model in *.py) find_python_package ;; *) find_program ;; esac
   if [ "$preload" ]; then
     choose_allocator pdes "$preload"
     set -- --allocator malloc "$@"
@@ -41,22 +40,43 @@ pdes() { # MODEL [--ranks N] [--preload WHICH] [--live] [--html FILE] ARGS...
     library=
   fi
   [ -z "$live$page" ] || watch "$@"
+  case $model in
+    *.py) set -- "$python" -m hmalloc_pdes "$model" "$@" ;;
+    *) set -- "$program" "$@" ;;
+  esac
   [ "$ranks" = 1 ] || run_ranks "$@"
   preload_allocator
-  exec "$program" "$@"
+  exec "$@"
 }
 
-# The library is for the program, not for Python.
-watch() { # ARGS... of $program
-  libraries=
-  if [ "$library" ]; then
-    require_usable "$library"
-    inherited=$(without_ours "${LD_PRELOAD-}")
-    libraries=$library${inherited:+:$inherited}
+find_program() {
+  program=$natives/hmalloc-pdes-$model
+  [ -z "$from_source" ] || program=$natives/pdes/hmalloc-pdes-$model
+  [ -x "$program" ] || die 2 "pdes: hmalloc was installed without its models (Debian: hmalloc-pdes-dev; to build them: CLI11, nlohmann-json, Random123)"
+}
+
+# The user's Python, if it has the package or what that needs; otherwise the distribution's, which in the source tree gets it.
+find_python_package() {
+  if [ "$from_source" ]; then
+    export PYTHONPATH="$here/pdes/python${PYTHONPATH:+:$PYTHONPATH}" HM_PDES_LIBRARY="${HM_PDES_LIBRARY:-$natives/libhmalloc-pdes.so}"
+    has_package python3 || has_package /usr/bin/python3 || install_missing python3-numba python3-pandas python3-tqdm
   fi
+  for python in python3 /usr/bin/python3; do ! has_package "$python" || return 0; done
+  die 2 "pdes: $model needs the Python package hmalloc_pdes: $("$python" -c 'import hmalloc_pdes, numba, pandas, tqdm' 2>&1 | tail -n 1)"
+}
+
+has_package() { "$1" -c 'import hmalloc_pdes, numba, pandas, tqdm' 2>/dev/null; }
+
+# By the laboratory, which starts this command again without --live and --html.  The page has a point every 20 ms: most runs
+# are short.  The user's own --interval comes later, and counts.
+watch() { # ARGS...
+  [ -z "$page" ] || set -- --interval 0.02 "$@"
+  [ -z "$library" ] || require_usable "$library"
+  name=${model##*/}
   part tools
   need_python
-  exec_python "$lab" pdes ${live:+--live} ${page:+"--html=$page"} ${libraries:+"--preload=$libraries"} -- "$program" "$@"
+  exec_python "$lab" pdes ${live:+--live} ${page:+"--html=$page"} --name "${name%.py}" \
+    -- "$self" pdes "$model" --ranks "$ranks" ${preload:+--preload "$preload"} "$@"
 }
 
 # USR1 is handed on by mpirun, but after TERM it would give the ranks a second, in which no large run can be saved.
@@ -69,14 +89,12 @@ tell() { # SIGNAL
 }
 
 # pdes/mpi/README.md explains the options.
-run_ranks() { # ARGS... of $program
+run_ranks() { # PROGRAM ARGS...
   have mpirun || die 2 "pdes: --ranks needs mpirun (on Debian: openmpi-bin)"
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   if [ "$library" ]; then # into the ranks, not into mpirun
     require_usable "$library"
-    set -- env "LD_PRELOAD=$library${LD_PRELOAD:+:$LD_PRELOAD}" "$program" "$@"
-  else
-    set -- "$program" "$@"
+    set -- env "LD_PRELOAD=$library${LD_PRELOAD:+:$LD_PRELOAD}" "$@"
   fi
   code='' interrupted='' told=yes
   trap 'told=yes interrupted=yes' INT # Ctrl-C is for mpirun and the ranks, which report before they end

@@ -51,6 +51,7 @@ struct hm_pdes {
   std::vector<hm_pdes_statistic> statistics;
   std::vector<hm_pdes_injected> injected;
   std::vector<hm_pdes_link> links;
+  std::vector<hm_pdes_thread> threads;
   hm_pdes_result given{};
   std::optional<pdes::Simulation> simulation;  // the last, for its LPs refer to the classes
 };
@@ -123,6 +124,13 @@ void describe(hm_pdes& of) {
   for (const auto& number : result.statistics.numbers()) of.statistics.push_back(described(number, of.steps.emplace_back()));
   for (const auto& event : result.injected)
     of.injected.push_back({event.time, event.to, event.type, event.priority, event.payload.data()});
+  for (std::size_t i = 0; i < result.threads.size(); ++i) {
+    const pdes::Activity& thread = result.threads[i];
+    of.threads.push_back({thread.events, thread.working_s, thread.blocked_s, 0, nullptr});
+    if (i >= result.waited_on.size()) continue;
+    of.threads.back().waited_on_count = result.waited_on[i].size();
+    of.threads.back().waited_on = result.waited_on[i].data();
+  }
   of.given = {.digest = result.digest,
               .reached = result.reached,
               .wall_s = result.wall_s,
@@ -151,7 +159,11 @@ void describe(hm_pdes& of) {
               .path_events = result.path.events,
               .path_last = result.path.last.c_str(),
               .trace_lost = result.trace_lost,
-              .trace_error = result.trace_error.c_str()};
+              .trace_error = result.trace_error.c_str(),
+              .ended_by_model = result.ended_by_model,
+              .rank_count = 1,
+              .thread_count = of.threads.size(),
+              .threads = of.threads.data()};
 }
 
 const pdes::ForeignClass& class_of(const hm_pdes& simulation, pdes::LpId id) {
@@ -286,7 +298,16 @@ void hm_pdes_set_neighbours(hm_pdes* simulation, const uint64_t* from, const uin
 void hm_pdes_on_progress(hm_pdes* simulation, void (*call)(void*, const hm_pdes_progress*), void* context) {
   simulation->attempt([&] {
     simulation->simulation->on_progress([=](const pdes::Progress& at) {
-      const hm_pdes_progress progress{at.wall_s, at.now, at.events, at.pending, at.bytes};
+      const hm_pdes_progress progress{.wall_s = at.wall_s,
+                                      .now = at.now,
+                                      .events = at.events,
+                                      .pending = at.pending,
+                                      .bytes = at.bytes,
+                                      .window = at.window,
+                                      .windows = at.windows,
+                                      .thread_count = at.blocked_s.size(),
+                                      .blocked_s = at.blocked_s.data(),
+                                      .thread_events = at.thread_events.data()};
       call(context, &progress);
     });
   });
@@ -362,6 +383,7 @@ const hm_pdes_result* hm_pdes_run(hm_pdes* simulation) {
     describe(*simulation);
     if (ranks == nullptr) return;
     simulation->given.rank = static_cast<std::uint64_t>(ranks->rank());
+    simulation->given.rank_count = static_cast<std::uint64_t>(ranks->count());
     gather_states(*simulation, *ranks, here);
   });
   simulation->over.store(true, std::memory_order_release);

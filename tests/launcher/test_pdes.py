@@ -99,7 +99,7 @@ def test_a_page_says_what_the_run_came_to(pdes, tmp_path):
     (["--live"], "--live is for a terminal"),
     (["--html", "/no/such/folder/a.html", "--series", "s.csv"], "--series and --html exclude each other"),
     (["--html", "a.html", "--summary=s"], "--summary and --html exclude each other"),
-    (["--html", "/proc/a.html"], "/proc/a.html: "), (["--live", "--ranks", "2"], "are for one process")])
+    (["--html", "/proc/a.html"], "/proc/a.html: "), (["--html", "a.html", "--preload=/no/such.so"], "/no/such.so: no such")])
 def test_watching_in_a_wrong_way_is_one_line(pdes, words, about):
     assert about in only_line(pdes("phold", *SMALL, *words))
 
@@ -122,6 +122,16 @@ def test_live_ends_with_ctrl_c_as_the_model_does(pdes):
     shown, code = on_a_terminal([LAUNCHER, "pdes", "phold", "--live", *ENDLESS, "--interval", "0.05"], b"\x03",
                                 TERM="xterm", when=b"events/s")
     assert code == 130 and "stopped early" in shown
+
+
+@need_mpirun
+def test_ranks_are_watched_too(pdes, tmp_path):
+    page = tmp_path / "run.html"
+    done = pdes("phold", "--ranks", "2", *SMALL, "--preload", "hmalloc", "--html", page)
+    assert done.returncode == 0 and done.stderr == f"Page: {page}\n" and "2 ranks of 1 thread" in page.read_text()
+    shown, code = on_a_terminal([LAUNCHER, "pdes", "phold", "--ranks", "2", "--live", "--interval", "0.05", "--lps", "500",
+                                 "--end", "3000"], b"", TERM="xterm")
+    assert code == 0 and "events/s" in shown and "2 ranks of 1 thread" in shown
 
 
 def test_signals_reach_a_run_that_is_watched(pdes, tmp_path):
@@ -149,6 +159,41 @@ def test_signals_reach_a_run_that_is_watched(pdes, tmp_path):
             os.killpg(run.pid, signal.SIGKILL)
     assert run.returncode == 143 and "stopped early" in output and "phold: saved at time" in errors
     assert "stopped early" in page.read_text()
+
+
+# ---- Models in Python. --------------------------------------------------------------------------------------------
+
+PYTHON = Path(__file__).resolve().parents[1] / "pdes/python/models.py"
+need_numba = pytest.mark.skipif(
+    subprocess.run(["/usr/bin/python3", "-c", "import numba, pandas, tqdm"], capture_output=True, check=False).returncode != 0,
+    reason="no numba")
+
+
+@need_numba
+def test_a_model_in_python_is_a_model(pdes, tmp_path):
+    page, words = tmp_path / "run.html", ("--model", "phold", *SMALL)
+    alone = said(pdes("phold", "--json", *SMALL))
+    result = said(pdes(PYTHON, "--json", "--preload", "hmalloc", *words))
+    assert (result["digest"], result["allocator"]) == (alone["digest"], "malloc")
+    done = pdes(PYTHON, "--html", page, *words)
+    assert done.returncode == 0 and done.stderr == f"Page: {page}\n" and alone["digest"] in page.read_text()
+    assert "<title>phold" in page.read_text()
+    shown, code = on_a_terminal([LAUNCHER, "pdes", str(PYTHON), "--live", "--model", "phold", "--interval", "0.05", "--lps", "500",
+                                 "--end", "3000"], b"", TERM="xterm")
+    assert code == 0 and "events/s" in shown and "digest" in shown
+
+
+@need_numba
+@need_mpirun
+def test_a_model_in_python_runs_on_ranks(pdes, tmp_path):
+    page = tmp_path / "run.html"
+    done = pdes(PYTHON, "--ranks", "2", "--html", page, "--model", "phold", *SMALL)
+    assert done.returncode == 0 and done.stdout.count("digest") == 1 and "2 ranks of 1 thread" in page.read_text()
+    assert "invalid choice" in only_line(pdes(PYTHON, "--model", "phold", "--ranks", "2", "--queue", "x"))
+
+
+def test_a_file_that_is_not_there_is_one_line(pdes):
+    assert "/no/such.py: no such file" in only_line(pdes("/no/such.py"))
 
 
 # ---- Several processes. -------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ CODEGEN, MISUSE, PDES, ENGINE, TSAN_UNIT, TSAN_STRESS = "codegen", "misuse", "pd
 CHECKPOINT, METIS, GATHERING, RANDOM = "pdes.checkpoint", "pdes.metis", "pdes.gathering", "pdes.random"
 BALANCE_MEMORY, APP, APP_PROGRAM, MPI, FOREIGN = "pdes.balance_memory", "pdes.app", "pdes.app_program", "pdes.mpi", "pdes.foreign"
 PYTHON, OBSERVING, OUTSIDE = "pdes.python", "pdes.python_observing", "pdes.python_outside"
-VACANCIES, SWEEPS = "pdes.python_vacancies", "pdes.python_sweeps"
+VACANCIES, SWEEPS, COMMAND = "pdes.python_vacancies", "pdes.python_sweeps", "pdes.python_command_line"
 PAGE, LIVE, LAUNCHER = "tools-pdes_plot", "tools-pdes_live", "launcher.pdes"
 
 
@@ -673,7 +673,7 @@ MUTANTS = [
         ("who_has_gone_has_a_state", "slow.py", "                    del self.states[number]\n", "", VACANCIES),
         ("a_raised_error_is_nobody_s", "run.py", "            self.failed(raised.exc_value)\n", "            pass\n", PYTHON),
         ("all_lps_begin_as_the_first", "run.py", "described.size, described.shared = lp.dtype.itemsize, len(states) != count", "described.size, described.shared = lp.dtype.itemsize, True", PYTHON),
-        ("ctrl_c_is_forgotten", "run.py", "        if self._came == signal.SIGINT:\n", "        if False:\n", OUTSIDE),
+        ("ctrl_c_is_forgotten", "run.py", "        elif self._came == signal.SIGINT:\n", "        elif False:\n", OUTSIDE),
         ("other_events_are_the_same_model", "run.py", "repr(groups + events)", "repr(groups)", OUTSIDE),
         ("an_interrupted_process_waits_on", "processes.py", "            waits.callbacks.remove(self._resume)\n", "            pass\n", PYTHON),
         ("a_failure_nobody_waits_for", "processes.py", "        if not self.ok and not callbacks:\n", "        if False:\n", PYTHON),
@@ -696,6 +696,21 @@ MUTANTS = [
         ("a_sweep_writes_in_place", "sweep.py", "path.with_name(path.name + \".part\")", "path", SWEEPS),
         ("a_sweep_in_the_order_of_its_ends", "sweep.py", "_frame([rows[_key(point)] for point in points])", "_frame(list(rows.values()))", SWEEPS),
         ("a_sweep_writes_when_all_is_done", "sweep.py", "        if path:\n            _write(path, rows)\n", "    if path:\n        _write(path, rows)\n", SWEEPS),
+        ("no_rank_is_the_first", "command_line.py", "names if name in os.environ), \"0\") == \"0\"", "names if name in os.environ), \"0\") == \"1\"", COMMAND),
+        ("all_ranks_speak", "command_line.py", "return not library.call.has_ranks() or next(", "return True or next(", COMMAND),
+        ("models_of_others_count", "command_line.py", " and value.__module__ == spec.name", "", COMMAND),
+        ("a_bool_is_a_number", "command_line.py", "    if isinstance(default, (bool, np.bool_)):\n", "    if False:\n", COMMAND),
+        ("minutes_are_seconds", "command_line.py", "* _SECONDS.get(unit, 1)", "* 1", COMMAND),
+        ("kilobytes_are_bytes", "command_line.py", "int(digits) * _BYTES[unit]", "int(digits)", COMMAND),
+        ("a_stopped_run_is_whole", "command_line.py", "        return 128 + self._signal\n", "        return 0\n", COMMAND),
+        ("full_disks_are_not_noticed", "command_line.py", "            sys.stdout.flush()\n", "", COMMAND),
+        ("rates_since_the_start", "watching.py", "self._wall_s, self._events, self._blocked_s, self._last = wall_s, events, blocked_s, last", "self._last = last", COMMAND),
+        ("the_last_point_is_left_out", "command_line.py", "            self._record(self._points.last(result))\n", "            pass\n", COMMAND),
+        ("a_table_without_threads", "watching.py", "enumerate(value)} if isinstance(value, list) else", "enumerate(value[:1])} if isinstance(value, list) else", COMMAND),
+        ("infinity_is_a_number", "watching.py", "return value if math.isfinite(value) else None", "return value", COMMAND),
+        ("waiting_is_forgotten", "result.py", "of.waited_on[:of.waited_on_count]", "[]", COMMAND),
+        ("a_watched_run_ignores_sigterm", "run.py", "        if saves or watch is not None:\n", "        if saves:\n", COMMAND),
+        ("saved_unasked", "run.py", "elif watch is not None and self._signals.asked:", "elif watch is not None:", COMMAND),
         ("any_file_is_this_sweep_s", "sweep.py", "    if missing:\n", "    if False:\n", SWEEPS),
     ]),
     # A run as a page, on the terminal, and from the launcher
@@ -719,6 +734,9 @@ MUTANTS = [
         ("one_rank_for_all", "shell/pdes.sh", "-n \"$ranks\" \"$@\"", "-n 1 \"$@\"", LAUNCHER),
         ("preloaded_beside_hmalloc", "shell/pdes.sh", "    set -- --allocator malloc \"$@\"\n", "", LAUNCHER),
         ("a_dead_rank_is_not_told", "shell/pdes.sh", "129 | 1[3-9]?) say", "129 | 1[3-9]?) :", LAUNCHER),
-        ("a_page_of_several_processes", "shell/pdes.sh", "  [ \"$ranks\" = 1 ] || [ -z \"$live$page\" ] ||\n", "  true ||\n", LAUNCHER),
+        ("one_process_is_watched", "shell/pdes.sh", "pdes \"$model\" --ranks \"$ranks\" ${preload", "pdes \"$model\" ${preload", LAUNCHER),
+        ("a_page_of_the_own_malloc", "shell/pdes.sh", " ${preload:+--preload \"$preload\"}", "", LAUNCHER),
+        ("a_page_with_few_points", "shell/pdes.sh", "set -- --interval 0.02 \"$@\"", "set -- \"$@\" --interval 9", LAUNCHER),
+        ("a_file_s_name_on_the_page", "hmalloc_lab/watch.py", "found[\"model\"] if found else name", "name", LAUNCHER),
     ]),
 ]

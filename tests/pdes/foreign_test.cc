@@ -98,6 +98,47 @@ TEST_P(ForeignModel, HasTheDigestOfTheSameInCxx) {
 INSTANTIATE_TEST_SUITE_P(Options, ForeignModel,
                          testing::Values("", "threads=2", "generator=philox", "queue=heap partition=random threads=3"));
 
+TEST(ForeignResult, HasWhatEachThreadDidAndForWhomItWaited) {
+  std::vector<state> finals;
+  const Foreign simulation = model("end=400 lookahead=0.25 threads=2 gather=off interval=1e-9", finals);
+  struct Seen {
+    std::uint64_t calls = 0, events = 0, windows = 0;
+    double blocked_s = 0;
+  } seen;
+  hm_pdes_on_progress(
+      simulation.get(),
+      [](void* context, const hm_pdes_progress* at) {
+        auto* last = static_cast<Seen*>(context);
+        ++last->calls;
+        ASSERT_EQ(at->thread_count, 2u);
+        ASSERT_GE(at->thread_events[0] + at->thread_events[1], last->events);
+        ASSERT_GE(at->blocked_s[0] + at->blocked_s[1], last->blocked_s);
+        ASSERT_TRUE(at->windows == 0 || at->window > 0);
+        ASSERT_GE(at->windows, last->windows);
+        *last = {last->calls, at->thread_events[0] + at->thread_events[1], at->windows, at->blocked_s[0] + at->blocked_s[1]};
+      },
+      &seen);
+  const hm_pdes_result* result = hm_pdes_run(simulation.get());
+  ASSERT_NE(result, nullptr) << hm_pdes_error(simulation.get());
+  EXPECT_GT(seen.calls, 1u);
+  EXPECT_GT(seen.events, 0u);
+  EXPECT_LE(seen.events, result->events);
+  EXPECT_GT(seen.windows, 0u);
+  EXPECT_LE(seen.windows, result->windows);
+  ASSERT_EQ(result->thread_count, 2u);
+  EXPECT_EQ(result->threads[0].events + result->threads[1].events, result->events);
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    const hm_pdes_thread& thread = result->threads[i];
+    EXPECT_GT(thread.events, 0u);
+    EXPECT_GT(thread.working_s, 0.0);
+    ASSERT_EQ(thread.waited_on_count, 2u);
+    EXPECT_EQ(thread.waited_on[i], 0.0);
+    EXPECT_LE(thread.waited_on[1 - i], thread.blocked_s * 1.001);
+  }
+  EXPECT_EQ(result->rank_count, 1u);
+  EXPECT_EQ(result->ended_by_model, 0u);
+}
+
 // The name of a file as an option has it.
 std::string word(std::string name) {
   for (std::size_t at = 0; (at = name.find_first_of(" \\", at)) != name.npos; at += 2) name.insert(at, 1, '\\');

@@ -29,6 +29,7 @@ add_python_pdes_test(python_sweeps 900 test_sweeps.py)
 # Needs pyarrow, which Debian 12 lacks.
 add_python_pdes_test(python_arrow 900 test_arrow.py)
 add_python_pdes_test(python_ranks 1200 test_ranks.py)
+add_python_pdes_test(python_command_line 1200 test_command_line.py)
 add_python_pdes_test(python_notebook 1200 test_notebook.py)
 # Builds the wheel, for which it asks the registry.
 add_python_pdes_test(python_wheel 3600 test_wheel.py)

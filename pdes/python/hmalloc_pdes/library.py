@@ -24,7 +24,9 @@ class Class(ctypes.Structure):
 
 
 class Progress(ctypes.Structure):
-    _fields_ = [("wall_s", c_double), ("now", c_double), ("events", c_uint64), ("pending", c_uint64), ("bytes", c_uint64)]
+    _fields_ = [("wall_s", c_double), ("now", c_double), ("events", c_uint64), ("pending", c_uint64), ("bytes", c_uint64),
+                ("window", c_double), ("windows", c_uint64), ("thread_count", c_uint64), ("blocked_s", POINTER(c_double)),
+                ("thread_events", POINTER(c_uint64))]
 
 
 class Injected(ctypes.Structure):
@@ -54,6 +56,11 @@ class Delays(ctypes.Structure):
                 ("suggested_lookahead", c_double), ("link_count", c_uint64), ("links", POINTER(Link))]
 
 
+class Thread(ctypes.Structure):
+    _fields_ = [("events", c_uint64), ("working_s", c_double), ("blocked_s", c_double), ("waited_on_count", c_uint64),
+                ("waited_on", POINTER(c_double))]
+
+
 COUNTS = ("events", "sent", "crossed", "dropped", "windows", "peak_pending", "peak_bytes", "events_before",
           "checkpoints", "cancelled")
 LATER = ("made", "ended", "undelivered", "gathered")
@@ -66,7 +73,8 @@ class Result(ctypes.Structure):
                 ("injected_count", c_uint64), ("injected", POINTER(Injected)),
                 *((name, c_uint64) for name in LATER), ("rank", c_uint64),
                 ("delays", Delays), ("path_events", c_uint64), ("path_last", c_char_p), ("trace_lost", c_uint64),
-                ("trace_error", c_char_p)]
+                ("trace_error", c_char_p), ("ended_by_model", c_uint64), ("rank_count", c_uint64),
+                ("thread_count", c_uint64), ("threads", POINTER(Thread))]
 
 
 # Result, arguments.

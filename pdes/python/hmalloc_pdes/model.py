@@ -6,7 +6,8 @@ import inspect
 
 from . import checkpoints
 from .errors import Error
-from .run import OPTIONS, Run, Simulation
+from .options import NAMES as OPTIONS
+from .run import Run, Simulation
 
 _OF_RUN = ("progress", "plain", "outside", "replay", "checkpoint", "checkpoint_every", "resume")
 
@@ -43,6 +44,10 @@ class Model:
                 options[name] = value(**{asked: parameters[asked] for asked in _asked(value)})
         return parameters, options
 
+    def options_of(self, given):
+        """The engine's, as far as the model or who runs it has said what they are."""
+        return self._sorted({name: value for name, value in given.items() if name in self.parameters or name in OPTIONS})[1]
+
     def check(self, given):
         """Raises Error for a name that is not the model's nor the engine's."""
         self._sorted(given)
@@ -55,7 +60,7 @@ class Model:
         return Run(simulation, plain), parameters, options
 
     def run(self, *, progress=False, plain=False, outside=None, replay=(), checkpoint=None, checkpoint_every=0, resume=None,
-            **given):
+            _watch=None, **given):
         """Runs it.  Names are those of the model's parameters and of the engine's options.
 
         progress: True shows a bar; or a function of (wall_s, now, events, pending, bytes), that may return "save" or "stop".
@@ -70,7 +75,7 @@ class Model:
             run, parameters, options = self.prepare(plain, **given)
             saving = checkpoints.options(run, self.__name__, parameters, checkpoint, checkpoint_every, resume)
             with _Bar(options.get("end", 0)) if progress is True else contextlib.nullcontext(progress or None) as told:
-                result = run(options, told, outside, replay, saving)
+                result = run(options, told, outside, replay, saving, _watch)
         if result is not None:
             result.parameters.update(parameters)
         return result

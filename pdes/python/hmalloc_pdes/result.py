@@ -9,6 +9,7 @@ from . import library
 from .errors import Error
 
 _KINDS = ("count", "sum", "tally", "level", "histogram", "interval")
+HISTORY = ("wall_s", "now", "events", "pending", "bytes")  # of progress, what a Result keeps
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _SAID = {"count": ("value", "count"), "sum": ("value", "sum"),
          "tally": ("value", "count", "sum", "mean", "least", "most"),
@@ -125,6 +126,16 @@ class Path:
         return f"longest chain: {self.events:,} events to {self.last}: at most {self.parallelism:.3g} threads can be busy"
 
 
+@dataclass(frozen=True)
+class Thread:
+    """Of this process."""
+
+    events: int
+    working_s: float
+    blocked_s: float  # waiting for other threads and ranks
+    waited_on: list  # seconds, for each thread; empty if that is not known
+
+
 _LITTLE = 20  # events of a window for each thread: a barrier takes as long
 
 
@@ -137,6 +148,7 @@ class Result:
     digest: int
     reached: float
     stopped: bool
+    ended_by_model: bool
     wall_s: float
     events: int
     sent: int
@@ -157,6 +169,8 @@ class Result:
     delays: Delays | None  # with lookahead_report
     path: Path | None  # with critical_path
     trace_lost: int
+    ranks: int
+    threads: list
     injected: list = field(repr=False)
     series: list = field(repr=False)
     finals: dict = field(repr=False)
@@ -195,7 +209,7 @@ class Result:
         """How the run went, as a DataFrame: a row for each interval of real time."""
         import pandas
 
-        return pandas.DataFrame(self.series, columns=["wall_s", "now", "events", "pending", "bytes"])
+        return pandas.DataFrame(self.series, columns=HISTORY)
 
     def row(self):
         """All in one dictionary of numbers and words, as a line of a sweep has it."""
@@ -244,6 +258,11 @@ def delays_of(result):
 def path_of(result):
     events = result.path_events
     return Path(events, result.path_last.decode(), result.events / events if events else 0.0)
+
+
+def threads_of(result):
+    return [Thread(of.events, of.working_s, of.blocked_s, of.waited_on[:of.waited_on_count])
+            for of in result.threads[:result.thread_count]]
 
 
 def statistics_of(result):

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import checkpoints, library, outside, pickles, records, slow
 from .errors import Error, SlowModelWarning, text_of
-from .result import Result, delays_of, path_of, statistics_of
+from .result import HISTORY, Result, delays_of, path_of, statistics_of, threads_of
 
 try:
     from . import compiled, passing  # noqa: F401 (it adds to what compiled knows)
@@ -21,10 +21,6 @@ except ImportError as error:  # of numba
 REFUSALS = compiled.REFUSALS if compiled else (NotImplementedError,)
 
 call = library.call
-# Those of the engine, but for output to people (docs/pdes.md).
-OPTIONS = ("end", "lookahead", "seed", "generator", "ties", "threads", "sync", "partition", "balance", "balance_by",
-           "gather", "queue", "allocator", "blocks", "max_memory", "max_simultaneous", "pace", "pin", "interval", "trace",
-           "lookahead_report", "critical_path")
 
 
 def _as_text(options):
@@ -136,14 +132,17 @@ class _Signals:
     """While the engine runs, Ctrl-C stops it, and becomes an exception only afterwards: one that was raised on the way into
     a function that the engine calls would be lost.  A run that has a checkpoint is also stopped by SIGTERM, and then the
     program ends, with the status of the engine's own programs; SIGUSR1 has it saved.  What the program handles itself
-    is left to it."""
+    is left to it.  A run that is watched is stopped by SIGTERM, too, and who watches it is told by which signal."""
 
-    def __init__(self, engine, saves):
-        self._engine, self._came, self._before = engine, None, {}
+    def __init__(self, engine, saves, watch):
+        self._engine, self._came, self._before, self._watch = engine, None, {}, watch
         self.saved = True  # the last time
+        self.asked = False  # to save it
         self._answers = [(signal.SIGINT, signal.default_int_handler, self._stop)]
+        if saves or watch is not None:
+            self._answers.append((signal.SIGTERM, signal.SIG_DFL, self._stop))
         if saves:
-            self._answers += [(signal.SIGTERM, signal.SIG_DFL, self._stop), (signal.SIGUSR1, signal.SIG_DFL, self._save)]
+            self._answers.append((signal.SIGUSR1, signal.SIG_DFL, self._save))
 
     def _stop(self, number, _frame):
         self._came = number
@@ -152,6 +151,7 @@ class _Signals:
             signal.signal(number, signal.SIG_DFL)  # for whoever does not want to wait
 
     def _save(self, _number, _frame):
+        self.asked = True
         call.save(self._engine)
 
     def __enter__(self):
@@ -164,9 +164,11 @@ class _Signals:
     def __exit__(self, failure, *_):
         for number, before in self._before.items():
             signal.signal(number, before)
-        if self._came == signal.SIGINT:
+        if self._watch is not None:
+            self._watch.stopped_by(self._came, self.saved)
+        elif self._came == signal.SIGINT:
             raise KeyboardInterrupt
-        if self._came is not None and failure is None:
+        elif self._came is not None and failure is None:
             raise SystemExit(128 + self._came if self.saved else 1)
 
 
@@ -207,8 +209,8 @@ class Run:
         groups = zip(self._simulation.groups, self.entries)
         return [*dict.fromkeys(group.lp.name for group, entries in groups if isinstance(entries, slow.Entries))]
 
-    def __call__(self, options, progress=None, given=None, replayed=(), saving=()):
-        """given: the Outside, if there is one.  saving: the options of checkpoints."""
+    def __call__(self, options, progress=None, given=None, replayed=(), saving=(), watch=None):
+        """given: the Outside, if there is one.  saving: the options of checkpoints.  watch: command_line.Watch."""
         if call.has_ranks() and self.plain():
             raise Error(f"{self.plain()[0]} runs as plain Python, whose states and events are those of one process, not of "
                         "several ranks")
@@ -219,9 +221,9 @@ class Run:
             self._kept = []
             finals = self._describe(engine)
             saves = "checkpoint" in dict(saving)
-            self._signals = _Signals(engine, saves)
-            series = self._watch(engine, progress, saves)
-            self._hear_of_checkpoints(engine)
+            self._signals = _Signals(engine, saves, watch)
+            series = self._watch(engine, progress, saves, watch)
+            self._hear_of_checkpoints(engine, watch)
             self._hear_of_undelivered(engine)
             plain = [entries for entries in self.entries if isinstance(entries, slow.Entries)]
             if plain:
@@ -285,13 +287,15 @@ class Run:
         to = np.concatenate(lists) if lists else np.zeros(0, np.uint32)
         return [np.cumsum([0, *map(len, lists)], dtype=np.uint64), to]
 
-    def _watch(self, engine, progress, saves):
+    def _watch(self, engine, progress, saves, watch):
         """From time to time Python has the word: to note how far the run is, and to be told of signals."""
         series = []
 
         def look(_, at):
             try:
-                series.append(tuple(getattr(at.contents, name) for name, _ in library.Progress._fields_))
+                series.append(tuple(getattr(at.contents, name) for name in HISTORY))
+                if watch is not None:
+                    watch.see(at.contents)
                 if progress is not None:
                     self._do(engine, progress(*series[-1]), saves)
             except BaseException as error:
@@ -315,12 +319,15 @@ class Run:
             raise Error("there is no checkpoint to save the run in" if asked == "save" else
                         f"progress returns 'save' or 'stop', not {asked!r:.60}")
 
-    def _hear_of_checkpoints(self, engine):
+    def _hear_of_checkpoints(self, engine, watch):
         def saved(_, now, error):
             try:
                 self._signals.saved = not error
                 if error:
                     warnings.warn(f"no checkpoint at time {now:g}: {error.decode()}", RuntimeWarning, stacklevel=1)
+                elif watch is not None and self._signals.asked:
+                    watch.saved(now)
+                self._signals.asked = False
             except BaseException as raised:
                 self.failed(raised)
                 call.stop(engine)
@@ -358,6 +365,7 @@ class Run:
         if of.trace_error:
             warnings.warn(of.trace_error.decode(), RuntimeWarning, stacklevel=4)
         return Result(parameters={}, options=options, stopped=bool(of.stopped), series=series, finals=states,
+                      ended_by_model=bool(of.ended_by_model), ranks=of.rank_count, threads=threads_of(of),
                       events_by_type={event.name: of.events_by_type[event.number] for event in self.types},
                       statistics=statistics_of(of), trace_lost=of.trace_lost,
                       delays=delays_of(of) if int(options.get("lookahead_report", 0)) else None,

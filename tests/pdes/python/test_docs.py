@@ -1,7 +1,10 @@
 """What docs/pdes-python.md and the newcomer's hour show is true."""
 
 import math
+import os
 import re
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -11,7 +14,8 @@ import hmalloc_pdes as pdes
 import pytest
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-BLOCKS = re.findall(r"```python\n(.*?)```", (DOCS / "pdes-python.md").read_text(), re.S)
+PAGE = (DOCS / "pdes-python.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
 
 
 class Reading(NamedTuple):
@@ -19,10 +23,21 @@ class Reading(NamedTuple):
 
 
 def test_the_first_model_has_the_digest_of_the_tutorial_in_cxx():
-    names = {}
+    names = {"__name__": "__main__"}
     exec(BLOCKS[0], names)
     [digest] = set(re.findall(r"digest +(0x\w{16})", (DOCS / "pdes.md").read_text()))
     assert f"{names['result'].digest:#018x}" == digest
+
+
+def test_the_first_model_is_the_program_that_is_shown(tmp_path):
+    """What it says, but for how long it took."""
+    (tmp_path / "town.py").write_text(BLOCKS[0])
+    [shown] = re.findall(r"\n((?:    [^\n]*\n)*    \$ python3 -m hmalloc_pdes town\.py (?:[^\n]*\n    )*)", PAGE)
+    for command, expected in re.findall(r"    \$ python3 (.*)\n((?:    [^$\n].*\n)+)", shown + "\n"):
+        done = subprocess.run([sys.executable, "-B", *command.split()], cwd=tmp_path, text=True, stdin=subprocess.DEVNULL,
+                              capture_output=True, env=os.environ | {"PYTHONPATH": os.environ["PYTHONPATH"]}, check=False)
+        said = [re.sub(r" in \S+ s, \S+ events/s", "", text) for text in (done.stdout + done.stderr, expected)]
+        assert said[0].split() == said[1].split()
 
 
 def test_the_newcomer_s_model_has_the_digest_of_that_in_cxx():
