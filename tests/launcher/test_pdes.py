@@ -124,11 +124,21 @@ def test_live_ends_with_ctrl_c_as_the_model_does(pdes):
     assert code == 130 and "stopped early" in shown
 
 
+def test_a_page_has_many_points_unless_fewer_are_asked_for(pdes, tmp_path):
+    """Twenty million events take at least a quarter of a second."""
+    def points(*words: str) -> int:
+        return pdes("phold", "--quiet", "--end", "2500", "--progress", "json", "--html", tmp_path / "a.html",
+                    *words).stderr.count("wall_s")
+
+    assert points() >= 5 and points("--interval", "10s") <= 2
+
+
 @need_mpirun
 def test_ranks_are_watched_too(pdes, tmp_path):
     page = tmp_path / "run.html"
-    done = pdes("phold", "--ranks", "2", *SMALL, "--preload", "hmalloc", "--html", page)
+    done = pdes("phold", "--ranks", "2", *SMALL, "--preload", "hmalloc", "--json", "--html", page)
     assert done.returncode == 0 and done.stderr == f"Page: {page}\n" and "2 ranks of 1 thread" in page.read_text()
+    assert json.loads(done.stdout)["malloc_library"].endswith("/libhmalloc.so")
     shown, code = on_a_terminal([LAUNCHER, "pdes", "phold", "--ranks", "2", "--live", "--interval", "0.05", "--lps", "500",
                                  "--end", "3000"], b"", TERM="xterm")
     assert code == 0 and "events/s" in shown and "2 ranks of 1 thread" in shown

@@ -1,5 +1,6 @@
 """`python3 -m hmalloc_pdes FILE.py`: a model in Python as a program, with the words and the output of those in C++."""
 
+import contextlib
 import csv
 import json
 import os
@@ -192,10 +193,14 @@ def test_output_that_cannot_be_written_is_a_failure():
 
 # ---- Signals and ranks.
 
-def under_way(series, *words, by=()):
-    program = started(*PHOLD, "--lps", "60", "--end", "1e12", "--series", series, *words, by=by)
-    wait_for(lambda: series.exists() and series.read_text().count("\n") > 3)
-    return program
+@contextlib.contextmanager
+def under_way(series, *words):
+    with started(*PHOLD, "--lps", "60", "--end", "1e12", "--series", series, *words) as program:
+        try:
+            wait_for(lambda: series.exists() and series.read_text().count("\n") > 3)
+            yield program
+        finally:
+            program.kill()  # if it has not ended
 
 
 def wait_for(condition):
