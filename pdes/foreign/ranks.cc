@@ -21,11 +21,12 @@ const pid_t kLoadedBy = getpid();
 // Beside this library, or where the system looks: a wheel has none, as each machine has an MPI of its own.
 void* library() {
   Dl_info here{};
+  std::string path = kLibrary;
   if (dladdr(reinterpret_cast<void*>(&ranks_of_process), &here) != 0) {
-    const std::string path = here.dli_fname;
-    if (void* found = dlopen((path.substr(0, path.rfind('/') + 1) + kLibrary).c_str(), RTLD_NOW | RTLD_LOCAL)) return found;
+    const std::string own = here.dli_fname, beside = own.substr(0, own.rfind('/') + 1) + kLibrary;
+    if (access(beside.c_str(), F_OK) == 0) path = beside;
   }
-  if (void* found = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL)) return found;
+  if (void* found = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return found;
   throw Error("several ranks need " + std::string(kLibrary) + ", which hmalloc installs where there is MPI: " + dlerror());
 }
 

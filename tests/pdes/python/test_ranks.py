@@ -62,6 +62,9 @@ def test_without_the_library_that_knows_mpi_it_is_said(tmp_path):
     alone = shutil.copy(LIBRARY, tmp_path)
     assert "libhmalloc-pdes-mpi.so" in said(tmp_path, 2, "phold", library=alone)["error"]
     assert "result" in said(tmp_path, 1, "phold", end=1, library=alone)
+    broken = tmp_path / "libhmalloc-pdes-mpi.so"
+    broken.write_text("no library")
+    assert f"{broken}: " in said(tmp_path, 2, "phold", library=alone)["error"]
 
 
 def test_the_only_task_of_a_job_is_no_rank(tmp_path, monkeypatch):
