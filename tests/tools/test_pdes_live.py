@@ -15,7 +15,7 @@ def point(rate: float) -> str:
 
 @pytest.fixture
 def view():
-    return watch.View("hmalloc-pdes-toy")
+    return watch.View("toy")
 
 
 def drawn(view: watch.View) -> dict[str, str]:
@@ -42,4 +42,4 @@ def test_what_is_no_point_is_for_the_user(view, line):
 
 @pytest.mark.parametrize("end, code", [("exit 3", 3), ("kill -KILL $$", 137)])
 def test_the_code_is_the_program_s(end, code):
-    assert watch.run(Console(file=io.StringIO()), ["/bin/sh", "-c", end], live=False, page=None) == code
+    assert watch.run(Console(file=io.StringIO()), ["/bin/sh", "-c", end], "toy", live=False, page=None) == code
