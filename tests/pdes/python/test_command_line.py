@@ -35,14 +35,15 @@ def kinds(simulation, whole=2, real=0.5, yes=True, word="a", several=(1, 2), non
 '''
 
 
-def started(*words, by=(), **how):
+def started(*words, by=()):
     environment = os.environ | AS_ROOT | {"PYTHONPATH": f"{HERE}:{os.environ['PYTHONPATH']}"}
     return subprocess.Popen([*by, sys.executable, "-B", "-m", "hmalloc_pdes", *words], env=environment, text=True,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # what runs behind ignores it
 
 
-def run(*words, **how):
-    with started(*words, **how) as program:
+def run(*words, by=()):
+    with started(*words, by=by) as program:
         output, errors = program.communicate(timeout=300)
     return program.returncode, output, errors
 
