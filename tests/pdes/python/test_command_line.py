@@ -112,11 +112,19 @@ def test_a_series_is_that_of_cxx(tmp_path, name):
         assert [*points[0]] == [*json.loads(theirs[0])]
     found = json.loads(summary.read_text())
     assert len(points) > 5 and float(points[-1]["now"]) == 2000 and int(points[-1]["events"]) == found["events"]
-    assert all(float(before["wall_s"]) <= float(after["wall_s"]) for before, after in zip(points, points[1:]))
+    for before, after in zip(points, points[1:]):
+        took, executed = (float(after[name]) - float(before[name]) for name in ("wall_s", "events"))
+        assert took >= 0 and float(after["events_per_s"]) * took == pytest.approx(executed)
     shares = [float(point["blocked_1"]) for point in points] if name == "s.csv" else [point["blocked"][1] for point in points]
     assert all(0 <= share <= 1 for share in shares) and any(shares)
     assert sum(thread["events"] for thread in found["thread_activity"]) == found["events"]
     assert len(found["waited_on"]) == 2 and found["waited_on"][0][0] == 0 < found["waited_on"][0][1]
+
+
+def test_what_json_has_no_number_for_is_null():
+    code, output, _ = run(HERE / "models.py", "--model", "airport", "--end", "0", "--json")
+    waiting = json.loads(output, parse_constant=pytest.fail)["statistics"]["waiting"]
+    assert code == 0 and waiting["count"] == 0 and waiting["least"] is waiting["most"] is None
 
 
 def test_progress_is_lines_of_json_on_standard_error():
@@ -150,7 +158,7 @@ def test_help_says_what_a_parameter_is(kinds):
     (["--interval", "5x"], 2, "'5x' is not a time"), (["--max-memory", "1Q"], 2, "'1Q' is not a size"),
     (["--model", "no"], 2, "has no model no; it has kinds"), (["--series", "/no/s.csv"], 2, "/no/s.csv cannot be written: No such"),
     (["--threads=0"], 1, "kinds: a run needs at least one thread"), (["--word", "wrong"], 1, "kinds: the word is wrong"),
-    (["--resume", "/no/such"], 1, "/no/such cannot be read"), (["--max-memory", "1K", "--quiet"], 1, "memory limit reached"),
+    (["--resume", "/no/such"], 1, "/no/such cannot be read"), (["--max-memory", "1KiB"], 1, "1024 are allowed"),
     (["--summary", "/dev/full"], 1, "--summary: /dev/full cannot be written: No space")])
 def test_what_is_wrong_is_one_line(kinds, words, code, about):
     got, _, errors = run(kinds, *words)
@@ -187,7 +195,7 @@ def test_without_a_file_it_says_what_it_wants():
 def test_output_that_cannot_be_written_is_a_failure():
     with open("/dev/full", "w") as full, \
             subprocess.Popen([sys.executable, "-m", "hmalloc_pdes", *PHOLD, *SMALL], stdout=full, stderr=subprocess.PIPE,
-                             env=os.environ | {"PYTHONPATH": f"{HERE}:{os.environ['PYTHONPATH']}"}, text=True) as program:
+                             env=os.environ | {"PYTHONUNBUFFERED": ""}, text=True) as program:
         assert program.communicate(timeout=300)[1] == "phold: standard output cannot be written\n"
     assert program.returncode == 1
 
