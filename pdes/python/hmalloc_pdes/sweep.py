@@ -1,13 +1,17 @@
 """Many runs of a model: all combinations of some values, over several processes, kept in a file from which a later call
 goes on."""
 
+import contextlib
 import itertools
 import multiprocessing
 import os
 import signal
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from numbers import Number
 from pathlib import Path
+
+import numpy as np
 
 from . import library
 from .errors import Error
@@ -44,17 +48,26 @@ def sweep(model, grid, *, file=None, processes=None, progress=True, **fixed):
     for point in points:
         model.check(point)
     path = Path(file) if file else None
-    rows = _read(path, points[0]) if path else {}
+    rows = _read(path, points) if path else {}
     left = [point for point in points if _key(point) not in rows]
-    for row in _run(model, left, processes, progress, len(points)):
-        rows[_key(row, points[0])] = row
+    for point, row in _run(model, left, processes, progress, len(points)):
+        rows[_key(point)] = row
         if path:
             _write(path, rows)
     return _frame([rows[_key(point)] for point in points])
 
 
 def _key(row, names=None):
-    return tuple((name, row[name]) for name in sorted(names or row))
+    return tuple((name, _in_file(row[name])) for name in sorted(row if names is None else names))
+
+
+def _in_file(value):
+    """What a file makes of a value: None of what is no number, of a list its text."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if value is None or (isinstance(value, Number) and value != value):
+        return None
+    return value if isinstance(value, (str, Number, np.generic)) else str(value)
 
 
 def _run(model, points, processes, progress, total):
@@ -62,15 +75,19 @@ def _run(model, points, processes, progress, total):
 
     if not points:
         return
-    model.prepare(**points[0])  # compiled once, here: workers are forks
+    for point in points:  # compiled once, here: workers are forks
+        with contextlib.suppress(Error):  # which is in that point's row
+            model.prepare(**point)
+            break
     context = multiprocessing.get_context("fork")
     processes = min(processes or len(os.sched_getaffinity(0)), len(points))
     others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(processes, context, _begin, (model,)) as pool, \
             tqdm(total=total, initial=total - len(points), unit="run", disable=not progress) as bar:
         try:
-            for done in as_completed([pool.submit(_one, point) for point in points]):
-                yield done.result()
+            runs = {pool.submit(_one, point): point for point in points}
+            for done in as_completed(runs):
+                yield runs[done], done.result()
                 bar.update()
         except BrokenProcessPool:
             raise Error("a process of the sweep was killed; what is done is in the file, if there is one") from None
@@ -87,12 +104,15 @@ def _frame(rows):
     return pandas.DataFrame(rows).drop(columns="error") if not any(row["error"] for row in rows) else pandas.DataFrame(rows)
 
 
-def _read(path, point):
+def _read(path, points):
     import pandas
 
     if not path.exists():
         return {}
+    [point, *_] = points
     exactly = {"float_precision": "round_trip"} if int(pandas.__version__.partition(".")[0]) < 3 else {}
+    # A word is a word, even if it looks like a number or like nothing.
+    exactly["converters"] = {name: str for name in point if any(isinstance(of[name], str) for of in points)}
     frame = pandas.read_parquet(path) if path.suffix == ".parquet" else pandas.read_csv(path, **exactly)
     missing = [name for name in (*point, "digest", "error") if name not in frame]
     if missing:

@@ -4,6 +4,7 @@ import os
 import re
 
 import hmalloc_pdes as pdes
+import numpy as np
 import pandas
 import pytest
 from conftest import faulty
@@ -65,6 +66,36 @@ def test_a_run_of_a_sweep_that_fails_is_tried_again(tmp_path):
     file.write_text(file.read_text().replace("bad luck", "of another day"))
     tried = pdes.sweep(faulty, {"fault": [8]}, file=file, progress=False)
     assert [*tried["error"]] == [*frame["error"][1:]]
+
+
+@pdes.model(end=5, lookahead=0.5)
+def roads(simulation, map=None, weights=(1, 2), lps=20):
+    simulation.add(Node, lps, events=1, remote=0.5, mean=1.0)
+
+
+@pytest.mark.parametrize("grid", [
+    {"map": [None]}, {"map": [None, 3]}, {"map": [float("nan"), 1.5]}, {"map": ["", "nan", "NA", "None"]}, {"map": ["1", "01"]},
+    {"weights": [(1, 2), (3,)]}, {"weights": [[1, 2], [3]]}, {"map": [True, False]}, {"seed": [2**64 - 1, 2**63]}])
+def test_a_sweep_knows_its_runs_again_whatever_was_varied(tmp_path, monkeypatch, grid):
+    file = tmp_path / "sweep.csv"
+    whole = pdes.sweep(roads, grid, file=file, progress=False)
+    assert len(whole) == len([*grid.values()][0])
+    kept = file.read_text()
+    monkeypatch.setattr(type(roads), "run", None)
+    again = pdes.sweep(roads, grid, file=file, progress=False)
+    assert [*again["digest"]] == [*whole["digest"]] and [*again["wall_s"]] == [*whole["wall_s"]] and file.read_text() == kept
+
+
+def test_lists_and_arrays_may_be_the_same_for_all(tmp_path):
+    assert len(pdes.sweep(roads, {"seed": [1, 2]}, weights=[1, 2], file=tmp_path / "sweep.csv", progress=False)) == 2
+    assert len(pdes.sweep(roads, {"seed": [1, 2]}, weights=np.arange(3), progress=False)) == 2
+    assert len(pdes.sweep(roads, {}, progress=False)) == 1
+
+
+def test_that_the_first_run_cannot_be_is_in_its_row(tmp_path):
+    for _ in range(2):
+        frame = pdes.sweep(roads, {"lps": [-1, 20]}, file=tmp_path / "sweep.csv", progress=False)
+        assert [*frame["error"]] == ["-1 LPs of Node", ""]
 
 
 @pytest.mark.parametrize("call, said", [
