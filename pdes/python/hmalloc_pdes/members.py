@@ -11,6 +11,7 @@ import numpy as np
 from . import library
 
 call = library.call
+NO_IDS = "there are no such ids to be vacant"
 
 
 class Observed:
@@ -153,7 +154,8 @@ class Vacancies(InEngine):
 
     def set(self, first, count):
         """These are they, from now on."""
-        call.vacancies_set(self.address, int(first), int(count))
+        if not call.vacancies_set(self.address, int(first), int(count)):
+            raise ValueError(NO_IDS)
 
     def take(self):
         """One that is vacant: what was given back last comes first.  -1: there is none."""

@@ -51,7 +51,8 @@ def _vacancies_set(typing, vacancies, first, count):
 @overload_method(_VACANCIES, "set")
 def set_vacancies(vacancies, first, count):
     def code(vacancies, first, count):
-        _vacancies_set(vacancies, first, count)
+        if _vacancies_set(vacancies, first, count) == 0:
+            raise ValueError(members.NO_IDS)
 
     return code
 

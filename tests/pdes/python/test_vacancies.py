@@ -327,6 +327,25 @@ def test_an_id_that_cannot_be_is_not_given_back(plain):
         pdes.model(end=1)(named("give", lambda simulation: simulation.add(Giver, 1))).run(plain=plain)
 
 
+@pdes.lp
+class Dreamer:
+    first: int
+    room: int
+    seats: pdes.Vacancies
+
+    def start(self, context):
+        self.seats.set(self.first, self.room)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("first, room", [(-1, 3), (0, -3), (2**32, 3), (0, 2**40)])
+def test_ids_that_cannot_be_are_not_vacant(first, room, plain):
+    dream = pdes.model(end=1)(named("dream", lambda simulation: simulation.add(Dreamer, 1, first=first, room=room)))
+    said = r"^LP 0 \(Dreamer\), at its start, failed: ValueError: there are no such ids to be vacant$"
+    with pytest.raises(pdes.Error, match=said):
+        dream.run(plain=plain)
+
+
 @pytest.mark.parametrize("plain", [False, True])
 def test_what_makes_no_sense_is_one_line(plain):
     def said(add, **options):
