@@ -28,7 +28,8 @@ def _as_text(options):
         text = str(int(value) if isinstance(value, (bool, np.bool_)) else value)
         return text.replace("\\", "\\\\").replace(" ", "\\ ")
 
-    return os.fsencode(" ".join(f"{name.replace('_', '-')}={word(value)}" for name, value in options.items()))
+    given = {name: value for name, value in options.items() if (name, value) != ("trace", None)}
+    return os.fsencode(" ".join(f"{name.replace('_', '-')}={word(value)}" for name, value in given.items()))
 
 
 class Group(NamedTuple):
@@ -342,13 +343,14 @@ class Run:
 
     def _raise_error(self, engine):
         said = call.error(engine).decode()
+        where = f"{said}: " if said else ""  # of what a progress function has raised the engine knows nothing
         if self._error is None:
             if said:
                 raise Error(said)
         elif isinstance(self._error, Exception) and not isinstance(self._error, Error):
-            raise Error(f"{said}: {_on_one_line(self._error)}") from self._error
+            raise Error(f"{where}{_on_one_line(self._error)}") from self._error
         elif isinstance(self._error, Error):
-            raise Error(f"{said}: {self._error}") from None
+            raise Error(f"{where}{self._error}") from None
         else:
             raise self._error  # such as SystemExit
 

@@ -106,10 +106,23 @@ def test_progress_asks_for_a_checkpoint_and_for_the_end(tmp_path):
     assert part.checkpoints >= 2  # the one that was asked for, and at the end
 
 
-@pytest.mark.parametrize("asked, about", [("save", "no checkpoint to save"), ("halt", "'save' or 'stop', not 'halt'")])
-def test_what_progress_cannot_ask_for_ends_the_run(asked, about):
-    with pytest.raises(pdes.Error, match=about):
+@pytest.mark.parametrize("asked, said", [
+    ("save", "there is no checkpoint to save the run in"),
+    ("halt", "progress returns 'save' or 'stop', not 'halt'")])
+def test_what_progress_cannot_ask_for_ends_the_run(asked, said):
+    with pytest.raises(pdes.Error, match=f"^{said}$"):
         phold.run(end=1e9, progress=lambda *_: asked, interval=1e-3, lps=60, events_per_lp=2)
+
+
+def test_what_progress_raises_is_all_that_is_said():
+    with pytest.raises(pdes.Error, match="^ZeroDivisionError: division by zero$"):
+        phold.run(end=1e9, progress=lambda *_: 1 / 0, interval=1e-3, lps=60, events_per_lp=2)
+
+
+def test_no_trace_is_no_file_of_that_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    phold.run(end=1, lps=60, trace=None)
+    assert not [*tmp_path.iterdir()]
 
 
 # ---- Signals, to a process of its own.
