@@ -196,7 +196,7 @@ typedef struct hm_pdes_result {
 int hm_pdes_has_ranks(void);
 /* Runs it, once.  The result lives as long as the simulation; null after an error.  Of several ranks each makes the same
  * simulation, of the same options, and runs it, or all have an error; the first then has the whole result and all finals,
- * the others have what is theirs. */
+ * the others have what is theirs.  A rank has one run at a time: another one has an error. */
 const hm_pdes_result* hm_pdes_run(hm_pdes* simulation);
 const char* hm_pdes_error(const hm_pdes* simulation); /* empty if there is none */
 

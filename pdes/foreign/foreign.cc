@@ -187,6 +187,21 @@ std::vector<std::byte> outline(const hm_pdes& simulation) {
   return bytes;
 }
 
+// The messages of two runs of one process, in two threads or one within the other, would be mixed up.
+class TurnOfRanks {
+ public:
+  TurnOfRanks() {
+    if (taken.exchange(true, std::memory_order_acquire))
+      throw pdes::Error("a run on several ranks goes on in this process already");
+  }
+  ~TurnOfRanks() { taken.store(false, std::memory_order_release); }
+  TurnOfRanks(const TurnOfRanks&) = delete;
+  TurnOfRanks& operator=(const TurnOfRanks&) = delete;
+
+ private:
+  static inline std::atomic<bool> taken = false;
+};
+
 // A rank that runs nothing, or something else, would keep the others waiting, or have a part in an answer to no question.
 void require_same(const hm_pdes& simulation, pdes::Ranks& ranks) {
   const std::vector<std::byte> mine = outline(simulation);
@@ -369,9 +384,13 @@ int hm_pdes_has_ranks() { return pdes::launched_with_others() ? 1 : 0; }
 
 const hm_pdes_result* hm_pdes_run(hm_pdes* simulation) {
   pdes::Ranks* ranks = nullptr;
+  std::optional<TurnOfRanks> turn;
   try {
     ranks = pdes::ranks_of_process();
-    if (ranks != nullptr) require_same(*simulation, *ranks);
+    if (ranks != nullptr) {
+      turn.emplace();
+      require_same(*simulation, *ranks);
+    }
   } catch (...) {
     if (simulation->error.empty()) simulation->error = pdes::failure_text();
   }

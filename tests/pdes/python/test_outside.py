@@ -1,5 +1,6 @@
 """A run beside real time, with events from outside; one that Ctrl-C ends; and one that goes on from a checkpoint."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -310,6 +311,17 @@ def test_a_checkpoint_that_cannot_be_written_is_a_warning(tmp_path):
 
     with pytest.warns(RuntimeWarning, match="^no checkpoint at time .*: .*No such file or directory"):
         phold.run(checkpoint=folder / "save", checkpoint_every=0.001, interval=1e-9, progress=remove, **LONG[phold])
+
+
+def test_a_set_is_the_same_parameter_in_every_process():
+    """Where its order differs."""
+    program = """from hmalloc_pdes import checkpoints
+from models import phold
+run, _, _ = phold.prepare(lps=2, plain=True)
+print(checkpoints.options(run, "roads", {"open": {"north", "east", "south", "west"}}, resume="save"))"""
+    said = {subprocess.run([sys.executable, "-c", program], check=True, text=True, capture_output=True,
+                           env=os.environ | {"PYTHONHASHSEED": seed}).stdout for seed in "12345"}
+    assert len(said) == 1 and "{'east', 'north', 'south', 'west'}" in said.pop()
 
 
 def test_checkpoints_that_cannot_be(tmp_path):

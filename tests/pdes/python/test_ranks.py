@@ -48,7 +48,7 @@ def test_what_cannot_be_is_one_error(tmp_path):
     assert "lookahead" in said(tmp_path, 2, "phold", lookahead=0)["error"]
 
 
-@pytest.mark.parametrize("other", [{"seed": "rank"}, {"lps": "rank"}, {"end": "rank"}, {"interval": "rank"}])
+@pytest.mark.parametrize("other", [{"seed": "rank"}, {"lps": "rank"}, {"end": "rank"}, {"interval": "rank"}, {"remote": "rank"}])
 def test_ranks_that_make_different_simulations_say_so(tmp_path, other):
     assert said(tmp_path, 2, "phold", **{"lps": 60, "end": 5} | other)["error"] == "the ranks have not all made the same simulation"
 
@@ -96,3 +96,35 @@ def test_a_fork_of_a_rank_leaves_the_ranks_alone(moment):
                           capture_output=True, env=os.environ | AS_ROOT, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("forked by one of several ranks") == 2 and len(done.stdout.split("\n")) == 4
+
+
+AT_ONCE = """
+import threading
+import hmalloc_pdes as pdes
+from models import phold
+
+said = []
+
+def run():
+    try:
+        result = phold.run(end=200, lps=100, progress=again, interval=1e-3)
+        if result is not None:
+            said.append(f"{result.digest == alone.digest}")
+    except pdes.Error as error:
+        said.append(str(error))
+
+def again(*_):
+    if len(said) < 1:
+        run()
+
+alone = phold.run(end=200, lps=100)
+run()
+print("\\n".join(said))
+"""
+
+
+def test_a_rank_has_one_run_at_a_time():
+    done = subprocess.run([*MPIRUN, "2", sys.executable, "-c", AT_ONCE], text=True, stdin=subprocess.DEVNULL,
+                          capture_output=True, env=os.environ | AS_ROOT, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("a run on several ranks goes on in this process already") == 2 and done.stdout.count("True") == 1
