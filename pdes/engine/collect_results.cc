@@ -12,6 +12,7 @@ namespace {
 
 // What is summed over ranks, as bytes.
 struct Sums {
+  std::uint64_t failed = 0;  // ranks that have no statistics
   std::uint64_t lps_digest = 0;
   Activity activity;
   std::uint64_t peak_bytes = 0, peak_pending = 0;
@@ -44,15 +45,27 @@ Activity activity_of(const Partition& partition) {
 }
 
 // Commutative over LPs: it does not matter which thread runs an LP.
-void visit_lps(Team& team, std::uint64_t& digest, Report& statistics) {
-  for (LpId id = 0; id < team.world.lp_count; ++id) {
-    const Lp* lp = team.world.lps[id];
-    if (lp == nullptr) continue;
-    digest += mix(lp->digest ^ mix(id));
-    const LpClass& of = team.world.class_of(id);
-    if (lp->handlers == of.vacant_handlers) continue;
-    statistics.asks(id);
-    of.report(lp->object(), statistics);
+std::uint64_t digest_of_lps(const Team& team) {
+  std::uint64_t digest = 0;
+  for (LpId id = 0; id < team.world.lp_count; ++id)
+    if (const Lp* lp = team.world.lps[id]) digest += mix(lp->digest ^ mix(id));
+  return digest;
+}
+
+// failed_at: which of them could not report.
+void ask_lps(Team& team, Report& statistics, std::string& failed_at) {
+  LpId id = 0;
+  try {
+    for (; id < team.world.lp_count; ++id) {
+      const Lp* lp = team.world.lps[id];
+      const LpClass& of = team.world.class_of(id);
+      if (lp == nullptr || lp->handlers == of.vacant_handlers) continue;
+      statistics.asks(id);
+      of.report(lp->object(), statistics);
+    }
+  } catch (...) {
+    failed_at = team.partitions[0]->name_of(id) + ", at the end";
+    throw;
   }
 }
 
@@ -102,7 +115,8 @@ class Bytes {
   std::size_t at_ = 0;
 };
 
-void exchange(Ranks& ranks, Result& result, Sums& sums, DelayRecorder& delays, LinkRecorder::Named& links) {
+std::vector<std::vector<std::byte>> gather(Ranks& ranks, const Result& result, const Sums& sums, const DelayRecorder& delays,
+                                           LinkRecorder::Named& links) {
   Bytes mine;
   mine.put(&sums, 1);
   mine.put(&delays, 1);
@@ -113,7 +127,12 @@ void exchange(Ranks& ranks, Result& result, Sums& sums, DelayRecorder& delays, L
   mine.put(result.events_by_type.data(), result.events_by_type.size());
   std::vector<std::byte> report = result.statistics.write();
   mine.put(report.data(), report.size());
-  auto all = ranks.gather(mine.all());
+  return ranks.gather(mine.all());
+}
+
+// On the first rank, which alone has what the others sent.
+void merge(std::vector<std::vector<std::byte>> all, Result& result, Sums& sums, DelayRecorder& delays,
+           LinkRecorder::Named& links) {
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     Bytes theirs(std::move(all[rank]));
     Sums other;
@@ -129,6 +148,7 @@ void exchange(Ranks& ranks, Result& result, Sums& sums, DelayRecorder& delays, L
     from_bytes(other_named, other_links);
     for (const auto& [link, seen] : other_links) links[link].add(seen);
     theirs.get(by_type.data(), by_type.size());
+    sums.failed += other.failed;
     sums.lps_digest += other.lps_digest;
     add(sums.activity, other.activity);
     sums.peak_bytes += other.peak_bytes;
@@ -139,9 +159,16 @@ void exchange(Ranks& ranks, Result& result, Sums& sums, DelayRecorder& delays, L
   }
 }
 
+// Whoever could not go on has taken part until here, and all learn of it: nobody is left waiting.
+bool failed_anywhere(Ranks& ranks, bool here) {
+  std::vector<std::byte> failed{std::byte{here}};
+  ranks.broadcast(failed);
+  return failed.at(0) == std::byte{true};
+}
+
 }  // namespace
 
-Result collect_results(Team& team) {
+Result collect_results(Team& team, std::exception_ptr& failure) {
   Result result;
   Sums sums;
   DelayRecorder delays;
@@ -164,9 +191,29 @@ Result collect_results(Team& team) {
   sums.peak_pending = team.peak_pending;
   if (team.world.first_partition == 0) go_on(team.before, sums.activity, result);
   result.statistics.ends_at(team.reached);
-  visit_lps(team, sums.lps_digest, result.statistics);
-  add_ended(team, result.statistics);
-  if (team.ranks != nullptr) exchange(*team.ranks, result, sums, delays, links);
+  sums.lps_digest = digest_of_lps(team);
+  const auto attempt = [&](auto&& work) {
+    try {
+      work();
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+      sums.failed = 1;
+    }
+  };
+  attempt([&] {
+    ask_lps(team, result.statistics, result.failed_at);
+    add_ended(team, result.statistics);
+  });
+  if (team.ranks != nullptr) {
+    auto all = gather(*team.ranks, result, sums, delays, links);
+    attempt([&] { merge(std::move(all), result, sums, delays, links); });
+    if (failed_anywhere(*team.ranks, sums.failed > 0)) sums.failed = 1;
+  }
+  if (sums.failed > 0) {
+    team.failed = true;
+    result.statistics = Report();  // those of some LPs are no answer
+    result.statistics.ends_at(team.reached);
+  }
   result.statistics.sort();
   result.wall_s += team.before.wall_s;
   result.digest = mix(sums.lps_digest ^ result.statistics.digest());

@@ -251,6 +251,12 @@ void run_thread(Team& team, unsigned thread) {
   own.total_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
+[[noreturn]] void rethrow(const std::exception_ptr& failure, const std::string& at) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Misdeed& misdeed) { throw misdeed.at(at); }
+}
+
 }  // namespace
 
 Result Simulation::run(Ranks* ranks) {
@@ -273,16 +279,16 @@ Result Simulation::run(Ranks* ranks) {
     for (unsigned i = 1; i < team.threads(); ++i) others.emplace_back([&team, i] { run_thread(team, i); });
     run_thread(team, 0);
   }
-  inside_->result = collect_results(team);
+  std::exception_ptr unreported;
+  inside_->result = collect_results(team, unreported);
   Result& result = inside_->result;
   if (team.tracer != nullptr) result.trace_error = team.tracer->finish(ranks, result.trace_lost);
   for (auto& partition : team.partitions) {
     if (partition->failure == nullptr) continue;
     result.failed_at = partition->failed_at;
-    try {
-      std::rethrow_exception(partition->failure);
-    } catch (const Misdeed& misdeed) { throw misdeed.at(result.failed_at); }
+    rethrow(partition->failure, result.failed_at);
   }
+  if (unreported != nullptr) rethrow(unreported, result.failed_at);
   if (team.failed) throw OtherRankFailed("the run failed on another rank");
   return inside_->result;
 }

@@ -105,6 +105,33 @@ TEST_P(Misdeeds, AtTheStartOfAnLp) {
   EXPECT_EQ(error_of([&] { simulation.run(); }), "LP 0 (Early), at its start, sends Token to LP 1: there are only 1 LPs");
 }
 
+// What it has seen is no number, and it says so when it is asked.
+struct Blind : Loner {
+  bool fails = false;
+  void on(Context& context, const Token& token) {
+    if (fails && context.now() == 5) throw std::out_of_range("of the model");
+    Loner::on(context, token);
+  }
+  void report(Report& report) const { report.sum("seen", std::nan("")); }
+};
+
+TEST_P(Misdeeds, AtTheEndOfTheRun) {
+  Simulation simulation(options(GetParam()));
+  simulation.add<Loner>(3, [](LpId) { return Loner{}; });
+  simulation.add<Blind>(3, [](LpId) { return Blind{}; });
+  EXPECT_EQ(error_of([&] { simulation.run(); }), "statistic 'seen': nan is not a finite number");
+  EXPECT_EQ(simulation.partial().failed_at, "LP 3 (Blind), at the end");
+  EXPECT_EQ(simulation.partial().total.events, 7u * 6);
+}
+
+// Whoever has failed cannot report either, perhaps; what came first is said.
+TEST_P(Misdeeds, AtTheEndHideNoneBefore) {
+  Simulation simulation(options(GetParam()));
+  simulation.add<Blind>(3, [](LpId id) { return Blind{{}, id == 2}; });
+  EXPECT_THROW(simulation.run(), std::out_of_range);
+  EXPECT_EQ(simulation.partial().failed_at, "LP 2 (Blind), at time 5 on Token from LP 2");
+}
+
 // A chain that never ends, with delays of 0 or ones that vanish beside the time.
 TEST_P(Misdeeds, TimeThatStandsStill) {
   for (const Time delay : {0.0, 1e-300}) {

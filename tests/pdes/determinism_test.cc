@@ -111,11 +111,12 @@ struct Outcome {
   std::string error;
 };
 
-std::vector<Outcome> run_ranks(unsigned ranks, unsigned threads, const std::function<Node(LpId)>& make) {
+template <class Make>
+std::vector<Outcome> run_ranks(unsigned ranks, unsigned threads, const Make& make) {
   std::vector<Outcome> outcomes(ranks);
   test::on_ranks(ranks, [&](std::size_t rank, Ranks& mine) {
     Simulation simulation({.end = 30, .lookahead = 0.1, .threads = threads});
-    simulation.add<Node>(40, make);
+    simulation.add<std::invoke_result_t<Make, LpId>>(40, make);
     outcomes[rank].error = test::error_of([&] { outcomes[rank].result = simulation.run(&mine); });
   });
   return outcomes;
@@ -135,6 +136,34 @@ TEST(InProcessRanks, AnLpThatCannotBeBuiltEndsAll) {
     EXPECT_EQ(outcomes[0].error, "the run failed on another rank");
     EXPECT_EQ(outcomes[1].error, "no LP 39");
   }
+}
+
+struct Mute : Node {
+  bool fails = false;
+  void report(Report& report) const {
+    if (fails) throw Error("no words");
+    Node::report(report);
+  }
+};
+
+TEST(InProcessRanks, AnLpThatCannotReportEndsAll) {
+  for (const LpId mute : {1u, 39u}) {
+    const auto outcomes = run_ranks(3, 2, [=](LpId id) { return Mute{{}, id == mute}; });
+    for (std::size_t rank = 0; rank < 3; ++rank)
+      EXPECT_EQ(outcomes[rank].error, rank == (mute == 1 ? 0 : 2) ? "no words" : "the run failed on another rank");
+  }
+}
+
+// The first rank finds out when it merges what others have reported.
+struct Divided : Node {
+  bool counts = false;
+  void report(Report& report) const { counts ? report.count("seen", 1) : report.sum("seen", 1); }
+};
+
+TEST(InProcessRanks, ThatReportDifferentThingsUnderOneNameEndAll) {
+  const auto outcomes = run_ranks(2, 1, [](LpId id) { return Divided{{}, id < 20}; });
+  EXPECT_EQ(outcomes[0].error, "statistic 'seen' is used for two kinds of numbers");
+  EXPECT_EQ(outcomes[1].error, "the run failed on another rank");
 }
 
 }  // namespace

@@ -309,6 +309,7 @@ const hm_pdes_handler kClockHandlers[] = {
     },
     [](hm_pdes_lp*, void* state, const void* event) {
       const auto* clock = static_cast<const Clock*>(state);
+      if (clock->fault == 2) return 1;
       return hm_pdes_histogram_add(&clock->heard, static_cast<const Alarm*>(event)->value);
     }};
 
@@ -371,7 +372,8 @@ TEST(ForeignMembers, AreTimersAndWhatCxxObservesWith) {
 TEST(ForeignMembers, ThatCannotBeAreTheErrorOfTheRun) {
   for (const auto& [number, fault, said] :
        {std::tuple(1, 0, "LP 0 (Clock), at time 1.5 on Alarm from LP 0, failed"),
-        std::tuple(-1, 0, "LP 0 has no histogram -1"),
+        std::tuple(-1, 0, "LP 0 (Clock), at time 1.5 on Alarm from LP 0, failed"),
+        std::tuple(-1, 2, "LP 0 (Clock), at the end: LP 0 has no histogram -1"),
         std::tuple(
             0, 1, "LP 0 (Clock), at time 1 on Tick from LP 0, sets a timer to an event of type 0, which none can cancel")}) {
     const Foreign simulation = clocks(number, fault);
@@ -398,7 +400,7 @@ INSTANTIATE_TEST_SUITE_P(Faults, Fault,
                                          std::tuple(3, ", sends Hop to LP -1: there are only "),
                                          std::tuple(4, "an event of type 1: there is none"),
                                          std::tuple(5, "sends with priority 64"),
-                                         std::tuple(6, "LP 0 (Node) failed to report")));
+                                         std::tuple(6, "LP 0 (Node), at the end, failed to report")));
 
 TEST(ForeignOptions, ThatMakeNoSenseAreTheErrorOfTheRun) {
   for (const auto& [options, said] :

@@ -195,7 +195,7 @@ def test_the_warning_says_what_numba_does_not_take():
     r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, failed: ValueError: bad luck",
     r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, failed: ZeroDivisionError: division by zero",
     r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, failed: IndexError: index.* is out of bounds.*",
-    r"statistic 'n': inf is not a finite number",
+    r"LP 0 \(Faulty\), at the end: statistic 'n': inf is not a finite number",
     r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, sends Tick to LP 1 for time inf: a time must be finite",
     r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, sends Tick to LP 0 for time inf: a time must be finite",
     r"LP 0 \(Faulty\), at time 1 on Tick from LP 0, ends the run after inf: a time must be finite",
