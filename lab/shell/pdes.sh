@@ -31,6 +31,8 @@ pdes() { # MODEL [--ranks N] [--preload WHICH] [--live] [--html FILE] ARGS...
   done
   [ "$page" ] || [ -z "$wants_page" ] || die 2 "pdes: --html needs a value (hmalloc pdes --help)"
   case $ranks in *[!0-9]* | '' | 0*) die 2 "pdes: --ranks: '$ranks' is not a number of processes" ;; esac
+  { [ ${#ranks} -lt 5 ] && [ "$ranks" -le 4096 ]; } || # mpirun -q would end without a word
+    die 2 "pdes: --ranks: at most 4096, which is how many threads a run may have"
   if [ "$ranks" = 1 ]; then need_pdes; else need_pdes ranks; fi
   case $model in *.py) find_python_package ;; *) find_program ;; esac
   if [ "$preload" ]; then

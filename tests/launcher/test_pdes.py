@@ -61,6 +61,7 @@ def test_every_model_has_the_options_that_the_help_promises(hmalloc, pdes, model
     (["nothing"], "no model nothing"), ([".*"], "no model .*"), (["-x"], "no model -x"), (["phold "], "no model phold "),
     (["phold", "--ranks"], "--ranks needs a value"), (["phold", "--ranks", "two"], "'two' is not a number of processes"),
     (["phold", "--ranks=0"], "'0' is not"), (["phold", "--ranks="], "'' is not"), (["phold", "--ranks", "-1"], "'-1' is not"),
+    (["phold", "--ranks", "4097"], "at most 4096"), (["phold", "--ranks=99999999999999999999"], "at most 4096"),
     (["phold", "--preload"], "--preload needs a value"), (["phold", "--preload", "nobody"], "no allocator nobody"),
     (["phold", "--preload=/no/such.so"], "/no/such.so: no such library"),
 ])
