@@ -84,13 +84,29 @@ _KINDS = {"time": ("TIME", _read(float, "a number")), "number": ("SPEED", _read(
           "seconds": ("TIME", _read(_seconds, "a time like 10s, 500ms, 5min or 2h")), "file": ("FILE", str)}
 
 
+def _for_help(text):
+    """Where argparse fills in what stands behind a per cent sign."""
+    return text.replace("%", "%%")
+
+
+def _joined(words):
+    """A number below 0 is a value, also one such as -1e-3, which argparse takes for an option."""
+    joined = []
+    for word in words:
+        if joined and re.match(r"-\.?\d", word) and re.fullmatch("--[^=]+", joined[-1]):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
 def _add_option(group, option, default):
     name = f"--{option.word}"
     if option.kind == "flag":
         group.add_argument(name, dest=option.name, action="store_true", help=option.help)
         return
     number = f"{default:g}" if isinstance(default, float) else str(default)
-    shown = option.help if default is None else f"{option.help} ({number})"
+    shown = option.help if default is None else f"{option.help} ({_for_help(number)})"
     if isinstance(option.kind, tuple):
         group.add_argument(name, dest=option.name, choices=option.kind, metavar="|".join(option.kind), help=shown)
     else:
@@ -100,7 +116,7 @@ def _add_option(group, option, default):
 
 def _add_parameter(group, name, default):
     """By what its default is."""
-    word, shown = f"--{name.replace('_', '-')}", f"({default!r:.60})"
+    word, shown = f"--{name.replace('_', '-')}", f"({_for_help(f'{default!r:.60}')})"
     if isinstance(default, (bool, np.bool_)):
         group.add_argument(word, dest=name, action=argparse.BooleanOptionalAction, help=shown)
     elif isinstance(default, (int, np.integer)):
@@ -232,7 +248,7 @@ def main(words):
         print("usage: python3 -m hmalloc_pdes FILE.py [--model NAME] [OPTIONS]\n\n"
               "Runs the model in a file of Python; FILE.py --help lists its parameters and the engine's options.")
         return 0 if words else CANNOT_START
-    path, *words = words
+    path, *words = _joined(words)
     name, first = Path(path).stem, _is_first()
     refused = say if first else lambda _name, _text, code: code  # what all ranks find out is said once
     warnings.showwarning = lambda message, *_, **__: refused(name, message, 0)

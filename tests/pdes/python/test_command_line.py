@@ -82,6 +82,18 @@ def test_the_options_are_those_of_cxx():
         name: theirs[name] for name in ours if name not in extra}
 
 
+def test_a_default_with_a_per_cent_sign_is_in_the_help(kinds):
+    kinds.write_text(MODELS.replace('word="a"', 'word="50 %"').replace("none=None", 'none=("%d",)'))
+    code, output, errors = run(kinds, "--help")
+    assert (code, errors) == (0, "") and "('50 %')" in output and "(('%d',))" in output
+
+
+@pytest.mark.parametrize("number", ["-1e-3", "-.5e2", "-2.5", "-7"])
+def test_a_number_below_0_is_a_value(kinds, number):
+    code, output, errors = run(kinds, "--real", number, "--none", number)
+    assert (code, errors) == (0, "") and output.startswith(f"(2, {float(number)}, True, 'a', (1, 2), {eval(number)})")
+
+
 def test_a_run_says_what_the_same_in_cxx_says(tmp_path):
     words = [*SMALL, "--seed", "7", "--queue=heap", "--critical-path"]
     ours = said(*words)
