@@ -41,7 +41,9 @@ def running_for_ever(limit: str, messages: str):
     try:
         of_rank = {}
         while len(of_rank) < 2:
-            if said := re.fullmatch(r"rank (\d) is process (\d+)\n", job.stdout.readline()):  # or mpirun says something
+            line = job.stdout.readline()
+            assert line, f"mpirun has ended with {job.wait()}"
+            if said := re.fullmatch(r"rank (\d) is process (\d+)\n", line):  # or mpirun says something
                 of_rank[int(said[1])] = int(said[2])
         yield job, of_rank
     finally:
