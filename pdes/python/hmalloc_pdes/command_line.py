@@ -3,6 +3,7 @@ as the programs of models in C++ have theirs."""
 
 import argparse
 import ast
+import contextlib
 import importlib.util
 import os
 import re
@@ -199,7 +200,8 @@ class Watch:
         if self._series:
             self._series.add(point)
         if self._lines:
-            print(watching.as_json(point), file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):  # nobody listens any more
+                print(watching.as_json(point), file=sys.stderr, flush=True)
 
     def finish(self, result):
         """The exit code."""
@@ -227,6 +229,8 @@ class Watch:
             self._record(self._points.last(result))
         if self._summary:
             self._summary.line(watching.as_json(watching.summary(self._name, result)))
+        for file in filter(None, (self._series, self._summary)):
+            file.check()
 
 
 def _is_first():

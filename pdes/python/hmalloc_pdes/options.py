@@ -51,5 +51,4 @@ CHECKPOINTS = (
     Option("checkpoint_every", "seconds", 0.0, "save it also as often as that, such as 10s; 0: only on request"),
     Option("resume", "file", None, "go on from this checkpoint, with any number of threads and ranks"),
 )
-ALL = SIMULATION + ENGINE + MEASURED
-NAMES = tuple(option.name for option in ALL)
+NAMES = tuple(option.name for option in SIMULATION + ENGINE + MEASURED)

@@ -41,10 +41,11 @@ class Points:
 
 
 class OutputFile:
-    """Opened before the run, so that a wrong name is told at once."""
+    """Opened before the run, so that a wrong name is told at once.  What cannot be written later ends no run: `check` tells
+    it."""
 
     def __init__(self, option, path):
-        self._name = f"{option}: {path}"
+        self._name, self._error = f"{option}: {path}", None
         try:
             self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115 (a run is in between)
         except OSError as error:
@@ -52,9 +53,14 @@ class OutputFile:
 
     def line(self, text):
         try:
-            print(text, file=self._file, flush=True)
+            if self._error is None:
+                print(text, file=self._file, flush=True)
         except OSError as error:
-            raise Error(f"{self._name} cannot be written: {error.strerror}") from None
+            self._error = error
+
+    def check(self):
+        if self._error is not None:
+            raise Error(f"{self._name} cannot be written: {self._error.strerror}")
 
 
 class Series:
@@ -74,6 +80,9 @@ class Series:
             self._file.line(",".join(columns))
         self._begun = True
         self._file.line(",".join(map(str, columns.values())))
+
+    def check(self):
+        self._file.check()
 
 
 def as_json(value):

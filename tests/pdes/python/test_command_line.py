@@ -212,6 +212,18 @@ def test_output_that_cannot_be_written_is_a_failure():
     assert program.returncode == 1
 
 
+def test_a_series_on_a_full_disk_ends_no_run():
+    code, output, errors = run(*PHOLD, *SMALL, "--series", "/dev/full")
+    assert code == 1 and "reached 20" in output and errors == "phold: --series: /dev/full cannot be written: No space left on device\n"
+
+
+def test_who_stops_to_listen_ends_no_run():
+    with started(*PHOLD, "--lps", "500", "--end", "2000", "--interval", "1ms", "--progress", "json") as program:
+        program.stderr.close()
+        assert "reached 2000" in program.stdout.read()
+    assert program.returncode == 0
+
+
 # ---- Signals and ranks.
 
 @contextlib.contextmanager
