@@ -187,7 +187,8 @@ std::vector<std::byte> outline(const hm_pdes& simulation) {
   return bytes;
 }
 
-// The messages of two runs of one process, in two threads or one within the other, would be mixed up.
+// The messages of two runs of one process, in two threads or one within the other, would be mixed up.  Acquire and release: a
+// run sees what the one before it, perhaps in another thread, has left of MPI and of the ranks.
 class TurnOfRanks {
  public:
   TurnOfRanks() {
